@@ -27,14 +27,15 @@ from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.spark import is_session
-from ldiv_db.measuring.measure import Measurement, MeasureRequest, described_policy, measure_table, policy_of_source
+from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
     GivenPolicy,
+    GivenRequirement,
     Policy,
-    Required,
+    described_policy,
     names_of,
     parse_policy,
     read_policy,
@@ -134,7 +135,7 @@ def check(
     table: Any = None,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Required | Iterable[Required] = (),
+    require: GivenRequirement | Iterable[GivenRequirement] = (),
     class_column: str | None = None,
     suppressed: Suppressed | None = None,
     *,
@@ -176,7 +177,7 @@ def check_sql(
     table: str,
     qi: str | Sequence[str] = (),
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: Required | Iterable[Required] = (),
+    require: GivenRequirement | Iterable[GivenRequirement] = (),
     *,
     policy: Policy | Mapping[str, Any] | None = None,
     dialect: str = "duckdb",

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database.context import Context
-from ldiv_db.policy.reading import examine
+from ldiv_db.policy.reading import load_policy
 from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run import work_out
@@ -52,7 +52,7 @@ class CellsHere:
 
 def divide_cells(engine, policy, part_rows):
     """The task and the algorithm of a policy, and the cells of its rows, divided."""
-    ready = prepare(Context(engine), resolve_run(Context(engine), examine(policy)))
+    ready = prepare(Context(engine), resolve_run(Context(engine), load_policy(policy)))
     task, algorithm = ready.task, ready.algorithm
     grained, numbering = positions.positions_of(task), work_of(task, algorithm).numbering
     feasible = algorithm.check(task)
@@ -72,7 +72,7 @@ def number_parts(engine, policy, part_rows):
 
 def publish_counts(engine, policy):
     """A policy planned on the counts of equal rows: the table as it was planned on, the recoding, what is published."""
-    ready = prepare(Context(engine), resolve_run(Context(engine), examine(policy)))
+    ready = prepare(Context(engine), resolve_run(Context(engine), load_policy(policy)))
     encoded = replace(ready.encoded, kept=())
     listed = ", ".join(column.name for column in row_columns(encoded))
     text = f"SELECT {listed}, count(*) AS {WEIGHT.name} FROM {encoded.rows.sql()} GROUP BY {listed}"

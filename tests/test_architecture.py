@@ -190,3 +190,54 @@ def test_the_second_reading_shares_no_text_with_the_first():
     assert not [path for path in root.rglob("*.j2") if re.search(r"\{%.*[\"/]dbt/", path.read_text(encoding="utf-8"))]
     names = {name for path in (PACKAGE / "database" / "dbt_macros.py",) for name in imported(parse(path), path)}
     assert "ldiv_db.database.templates.render" not in names
+
+
+#: What makes a policy of a text or a mapping, and the functions below `api` that call it: those of the public face, and
+#: those that are given one by dbt, the demonstration, a report that is verified, or with another release.
+READERS = {"load_file", "load_policy", "parse_policy", "read_policy"}
+READING = {
+    "attacking/request.py": ["_others"],
+    "reporting/request.py": ["read_again"],
+    "running/attack.py": ["attack"],
+    "running/dbt_model.py": ["_published"],
+    "running/demo.py": ["demonstrate"],
+    "running/exploring/explore.py": ["explore"],
+    "running/release.py": ["publish_release"],
+    "running/run.py": ["run", "plan"],
+    "running/spark/run.py": ["run_on_spark"],
+}
+
+
+def calling(tree, names):
+    """The functions of a module that call one of these by its name."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+            if any(isinstance(called, ast.Name) and called.id in names for called in calls):
+                yield function.name
+
+
+def test_a_policy_is_read_once():
+    below = [path for path in MODULES if FLOOR_OF[unit(path)] < FLOOR_OF["api"] and unit(path) != "policy"]
+    found = {path.relative_to(PACKAGE).as_posix(): list(calling(parse(path), READERS)) for path in below}
+    assert {name: functions for name, functions in found.items() if functions} == READING
+    assert list(calling(ast.parse("def late(p):\n    return load_policy(p)"), READERS)) == ["late"]
+
+
+#: The modules beside `policy/` that know a policy: until it is resolved, where another is tried in its place, and what
+#: has no source to hold it against, as an audit, an attack or a statement for another database.
+KNOWING = {
+    *("attacking/question.py", "attacking/request.py", "auditing/check.py", "measuring/measure.py"),
+    *("publishing/refusals.py", "recoding/branches.py", "recoding/statement.py"),
+    *("reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
+    *("running/dbt_model.py", "running/demo.py", "running/exploring/explore.py", "running/exploring/variants.py"),
+    *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/run_spec.py"),
+    *("running/spark/resolve.py", "running/spark/run.py"),
+}
+
+
+def test_what_follows_resolving_knows_no_policy():
+    below = [path for path in MODULES if FLOOR_OF[unit(path)] < FLOOR_OF["api"] and unit(path) != "policy"]
+    names = {f"ldiv_db.policy.{module}.Policy" for module in ("document", "reading")}
+    found = {path.relative_to(PACKAGE).as_posix() for path in below if names & set(imported(parse(path), path))}
+    assert found == KNOWING

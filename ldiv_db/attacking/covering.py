@@ -147,7 +147,7 @@ def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileR
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
     """The kind by which known values are compared; None if they cannot be."""
-    if hierarchy.of_times:
+    if hierarchy.by_time:
         return column.kind if column.is_time else None
     if not hierarchy.by_range:
         return TEXT

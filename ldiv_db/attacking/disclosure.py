@@ -117,7 +117,7 @@ def _homogeneity(target: AttackedAttribute) -> Attack:
 
 def _told_of_others(target: AttackedAttribute) -> tuple[int, Fraction | None]:
     """Of the values that are not harmless: the rows of those told for certain, and the largest posterior."""
-    engine, others = target.engine, target.classes.sparing(target.harmless)
+    engine, others = target.engine, target.classes.exempting(target.harmless)
     shares = engine.materialise("shares", "attacking/list_shares", histogram=others.histogram)
     summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     engine.drop(shares)

@@ -27,8 +27,8 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.frames import is_frame
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.reading import (
+    GivenRequirement,
     Policy,
-    Required,
     names_of,
     parse_policy,
     read_policy,
@@ -49,7 +49,7 @@ class AttackRequest:
     table: Any = None
     qi: str | Sequence[str] = ()
     sensitive: str | Sequence[str] | Mapping[str, Any] = ()
-    require: Required | Iterable[Required] | None = None
+    require: GivenRequirement | Iterable[GivenRequirement] | None = None
     _: KW_ONLY
     policy: Policy | Mapping[str, Any] | None = None
     folder: str | Path = "."

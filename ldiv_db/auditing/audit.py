@@ -177,13 +177,13 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
         problems = [
             Problem("suppressed", f"unknown values leave open whether {requirement.label} holds")
             for requirement in requirements
-            if not requirement.of_shares
+            if not requirement.shares_only
         ]
     elif suppressed == "ignore":
         problems = [
             Problem("suppressed", f"{requirement.label} counts all rows, and ignore leaves some out", "judge")
             for requirement in requirements
-            if requirement.of_all_rows
+            if requirement.counts_unjudged_rows
         ]
     if problems:
         raise PolicyError(problems)
@@ -229,7 +229,7 @@ def _again(
         return dict(verdicts)
     found = {}
     for requirement, verdict in verdicts.items():
-        compared = verdict.classes * engine.count(counts.classes.totals) if requirement.of_whole else 0
+        compared = verdict.classes * engine.count(counts.classes.totals) if requirement.compares_with_table else 0
         most = None if twice else CHEAP
         found[requirement] = read_again(
             engine, counts.read, sensitive, others, verdict, most, max(counts.rows, compared)

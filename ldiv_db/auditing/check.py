@@ -57,7 +57,7 @@ class Violations:
 
     def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
         """Take in the violating classes of one requirement."""
-        mended = requirement.mend(self.engine, found.classes, measures)
+        mended = requirement.rows_to_suppress(self.engine, found.classes, measures)
         params = {
             "measures": measures,
             "mended": mended,
@@ -240,7 +240,7 @@ def request_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str,
 
 def lacking_sensitive(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
     """That requirements on values have none, if no sensitive column is named."""
-    asking = [] if sensitive else [spec.name for spec in require if not spec.kind.of_rows]
+    asking = [] if sensitive else [spec.name for spec in require if not spec.kind.rows_only]
     what = "is missing: requirements are about its values, k alone is not"
     return [Problem("sensitive", what, f"name the column that {asking[0]} is about")] if asking else []
 

@@ -70,10 +70,10 @@ def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> 
 
 def _distance_problems(dialect: str, attribute: Attribute, requirement: Requirement) -> list[Problem]:
     """Problems of distances of values in the dialect: they are compared exactly, or not at all."""
-    if requirement.of_distances and not requirement.monotone and dialect in _NO_DECIMAL_FRAMES:
+    if requirement.uses_distances and not requirement.monotone and dialect in _NO_DECIMAL_FRAMES:
         what = f"{dialect} has no window from a decimal below a value to one above it"
         return [Problem(f"require.{requirement.name}", what, "judge it with `ldiv check`")]
-    if not requirement.of_distances or attribute.type == "DATE" or attribute.type in _WHOLE:
+    if not requirement.uses_distances or attribute.type == "DATE" or attribute.type in _WHOLE:
         return []
     if attribute.is_time and dialect in _INSTANTS_ALIKE:
         return []

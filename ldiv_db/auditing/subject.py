@@ -163,9 +163,9 @@ def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirem
     parameters = {name: _written(value) for name, value in requirement.parameters.items()}
     settings = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
     known = {"others_known": True} if parameters.pop("others_known", False) else {}
-    judged = {} if requirement.of_rows else {"sensitive": sensitive}
+    judged = {} if requirement.rows_only else {"sensitive": sensitive}
     columns: dict[str, Any] = {name: {} for name in (others if known else ())}
-    columns |= {} if requirement.of_rows else {sensitive: settings}
+    columns |= {} if requirement.rows_only else {sensitive: settings}
     taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
     return {
         "policy": taken or None,

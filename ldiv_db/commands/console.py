@@ -34,7 +34,7 @@ from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.reading import Examined
+from ldiv_db.policy.reading import Policy
 from ldiv_db.running.estimate import Pace, about
 
 #: The heading of what a table is looked at for; the first column and this one are dropped last.
@@ -181,10 +181,10 @@ def open_for_command(
         yield connection
 
 
-def refuse_memory(database: str, wanted: Examined) -> None:
+def refuse_memory(database: str, wanted: Policy) -> None:
     """Raise PolicyError for a release to a table of a database in memory, which is gone when the command ends."""
-    target = None if wanted.policy is None else wanted.policy.target
-    if database == ":memory:" and target is not None and target.file is None and target.database is None:
+    target = wanted.target
+    if database == ":memory:" and target.file is None and target.database is None:
         what = "a table of a database in memory is gone when the command ends"
         raise PolicyError([Problem("target", what, "name a file: `target: {file: release.parquet}`")])
 

@@ -24,7 +24,7 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.interrupts import INTERRUPTED
-from ldiv_db.policy.reading import examine_file
+from ldiv_db.policy.reading import load_file
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.reporting.exploration_page import write_page
 from ldiv_db.running.exploring.explore import explore, processors
@@ -96,7 +96,7 @@ def explore_command(
       ldiv explore warehouse.duckdb policy.yml --l 2..7 --algorithm bsgi,topdown --out map.html
       ldiv explore warehouse.duckdb policy.yml --vary taxonomy,columns --json
     """
-    wanted = examine_file(policy)
+    wanted = load_file(policy)
     if out is not None and not out.parent.is_dir():
         raise PolicyError([Problem("out", f"there is no folder {out.parent}", "make it, or name another")])
     with (

@@ -25,7 +25,7 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.reading import Examined, examine_file
+from ldiv_db.policy.reading import Policy, load_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
@@ -83,12 +83,12 @@ def publish_command(
       ldiv release publish warehouse.duckdb census.yml
       ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
     """
-    publish(database, examine_file(policy), policy.parent, resources, quiet, show_values, show_seed, json)
+    publish(database, load_file(policy), policy.parent, resources, quiet, show_values, show_seed, json)
 
 
 def publish(
     database: str,
-    wanted: Examined,
+    wanted: Policy,
     folder: Path,
     resources: DatabaseOptions,
     quiet: bool,

@@ -23,7 +23,7 @@ from ldiv_db.commands.options import (
 from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Statement
-from ldiv_db.policy.reading import Examined, examine_file
+from ldiv_db.policy.reading import Policy, load_file
 from ldiv_db.publishing.result import Result, print_result
 from ldiv_db.running.preview import describe_plan, print_plan
 from ldiv_db.running.run import plan, run
@@ -68,7 +68,7 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
       ldiv run spark policy.yml
     """
-    wanted = examine_file(policy)
+    wanted = load_file(policy)
     if wanted.is_series:
         publish(database, wanted, policy.parent, resources, quiet, show_values, show_seed, json)
         return
@@ -86,7 +86,7 @@ def run_command(
 
 
 def _run_on_spark(
-    wanted: Examined,
+    wanted: Policy,
     folder: Path,
     resources: DatabaseOptions,
     quiet: bool,
@@ -128,7 +128,7 @@ def plan_command(
       ldiv plan warehouse.duckdb policy.yml
       ldiv plan warehouse.duckdb policy.yml --sql
     """
-    wanted = examine_file(policy)
+    wanted = load_file(policy)
     statements: list[Statement] = []
     with (
         resources.open(database, read_only=True) as connection,

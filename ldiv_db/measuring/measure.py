@@ -6,21 +6,21 @@ Rows are not identified, so what is suppressed is the difference of the row coun
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
 from ldiv_db.measuring.utility import Divergence, QueryErrors, grow_tries, measure_divergence, measure_queries
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.reading import Policy, names_of, parse_policy
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
@@ -292,25 +292,3 @@ def policy_of_source(engine: Engine, policy: Policy, original: Relation | FileRe
     if source is None or policy.weight is None or policy.weight.lower() in names:
         return policy
     return policy.model_copy(update={"weight": None})
-
-
-def described_policy(
-    source: Any, qi: str | Sequence[str] | Mapping[str, Any] | None, sensitive: str | Sequence[str]
-) -> Policy:
-    """The policy that says what the columns are, and asks for nothing."""
-    missing = [
-        Problem(key, "is required where no policy is given")
-        for key, value in (("source", source), ("qi", qi))
-        if value is None or (isinstance(value, str | Sequence | Mapping) and not value)
-    ]
-    if missing:
-        raise PolicyError(missing)
-    return parse_policy(
-        {
-            "source": source,
-            "target": {"table": "none"},
-            "quasi_identifiers": qi,
-            "sensitive": names_of(sensitive),
-            "require": [{"k": 1}],
-        }
-    )

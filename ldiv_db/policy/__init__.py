@@ -1,1 +1,1 @@
-"""What a policy says, and what comes of it when it is held to its source (`resolve`)."""
+"""Policies as they are written, and as they are held against their sources (`resolve`)."""

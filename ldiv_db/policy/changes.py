@@ -55,7 +55,7 @@ def requiring(policy: Policy, parameter: Callable[[RequirementSpec], str], value
 def _entries(
     spec: RequirementSpec, others: Mapping[str, Sequence[Mapping[str, Any]] | None]
 ) -> Iterator[dict[str, Any]]:
-    """What stands in place of a requirement: itself on the attributes that keep it, and what others have instead."""
+    """The entries in place of a requirement: itself on the attributes that keep it, and those of the others."""
     given = list(others.values())
     if given and given[0] is not None and all(other == given[0] for other in given):
         for written in given[0]:

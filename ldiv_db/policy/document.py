@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.parts import Document, Part, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.sources import (
     DECOMPOSITIONS,
     DEFAULT_ALGORITHM,
     REPEATED,
-    UNSAID,
+    UNSPECIFIED,
     PolicySource,
     as_decomposition,
     policy_yaml,
@@ -27,10 +36,10 @@ from ldiv_db.policy.sources import (
 from ldiv_db.requirements import RequirementSpec
 
 
-class QuasiIdentifier(Part):
+class QuasiIdentifier(PolicyPart):
     """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses.
 
-    Where it has neither, its column decides (`policy.inferred`).
+    Where it has neither, its column decides (`policy.quasi_identifiers.infer`).
     """
 
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
@@ -40,12 +49,12 @@ class QuasiIdentifier(Part):
 
     @property
     def is_open(self) -> bool:
-        """Whether it does not say how its values generalise."""
+        """True if it does not say how its values generalise."""
         return self.taxonomy is None and not self.numeric
 
     @property
     def refuses_ranges(self) -> bool:
-        """Whether it says that its values are no numbers, whatever their type."""
+        """True if it says that its values are no numbers, whatever their type."""
         return "numeric" in self.model_fields_set and not self.numeric
 
     def settled(self, **settings: Any) -> QuasiIdentifier:
@@ -64,8 +73,8 @@ class QuasiIdentifier(Part):
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 
 
-class Target(Part):
-    """Where the release goes: a table of the source's database, or of another that the policy names, or a file."""
+class Target(PolicyPart):
+    """The release's place: a table of the source's database, or of another that the policy names, or a file."""
 
     table: str | None = None
     database: str | None = None
@@ -109,8 +118,8 @@ def _target(value: Any) -> Any:
     return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
 
 
-class Output(Part):
-    """What the release shows besides its columns, and of which types these are."""
+class Output(PolicyPart):
+    """Parts of the release besides its columns, and the types of these."""
 
     class_id: bool | None = None
     bounds: bool = False
@@ -195,8 +204,10 @@ class Policy(Document):
         ) -> None: ...
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    _unread: tuple[Problem, ...] = PrivateAttr(())
+    _lists_all: bool = PrivateAttr(True)
 
-    source: Annotated[PolicySource, PlainValidator(read_source)] = UNSAID
+    source: Annotated[PolicySource, PlainValidator(read_source)] = UNSPECIFIED
     databases: dict[str, str] = Field(default_factory=dict)
     target: Annotated[Target, BeforeValidator(_target)] = Target()
     quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
@@ -235,13 +246,28 @@ class Policy(Document):
         return self
 
     def __repr__(self) -> str:
-        """What it is about; a seed may be a secret, and a frame has rows."""
+        """The source, the columns and the requirements alone: a seed may be a secret, and a frame has rows."""
         required = ", ".join(f"{spec.name}: {spec.argument}" for spec in self.require)
         keys, sensitive = ", ".join(self.quasi_identifiers), ", ".join(self.sensitive)
         columns = f"quasi_identifiers=[{keys}], sensitive=[{sensitive}]"
         return f"Policy(source={self.source}, {columns}, require=[{required}])"
 
     __str__ = __repr__
+
+    @property
+    def unread(self) -> Sequence[Problem]:
+        """The problems of the parts that could not be read, and that it lacks therefore."""
+        return self._unread
+
+    @property
+    def lists_all(self) -> bool:
+        """True unless columns may have been listed in a part that could not be read."""
+        return self._lists_all
+
+    def without(self, unread: Iterable[Problem], lists_all: bool) -> Self:
+        """Itself, as read from a document with parts that could not be read."""
+        self._unread, self._lists_all = tuple(unread), lists_all
+        return self
 
     def with_source(self, source: Any) -> Policy:
         """The same policy of another source: a name, a query, a frame or a relation."""
@@ -261,27 +287,27 @@ class Policy(Document):
 
     @property
     def decomposes(self) -> bool:
-        """Whether quasi-identifiers are published as they are, and sensitive values in tables of their own."""
+        """True if quasi-identifiers are published as they are, and sensitive values in tables of their own."""
         return self.algorithm.name in DECOMPOSITIONS
 
     @property
     def is_series(self) -> bool:
-        """Whether the source is published again and again as it changes."""
+        """True if the source is published again and again as it changes."""
         return self.decomposes or self.key is not None
 
     @property
     def names_algorithm(self) -> bool:
-        """Whether it says which algorithm is to run, be that one that chooses among others."""
+        """True if it says which algorithm is to run, be that one that chooses among others."""
         return "algorithm" in self.model_fields_set
 
     @property
     def publishes_class_id(self) -> bool:
-        """Whether the release has a column `class_id`; by default exactly where it is needed."""
+        """True if the release has a column `class_id`; by default exactly where it is needed."""
         return self.needs_class_id is not None if self.output.class_id is None else self.output.class_id
 
     @property
     def needs_class_id(self) -> str | None:
-        """What cannot be audited without class ids: classes published with equal labels cannot be told apart."""
+        """The part that cannot be audited without class ids: classes with equal labels cannot be told apart."""
         asked = [spec.name for spec in self.require if not spec.kind.monotone]
         repeats = "key" if self.is_series and not self.decomposes else None
         return asked[0] if asked else "individual" if self.individual else repeats

@@ -44,13 +44,13 @@ class Problems:
             raise PolicyError(self.found)
 
 
-def unsaid(found: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
+def unreported(found: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:
     """The problems that are not about a part in which, or in a part of which, there is a known one."""
-    return [problem for problem in found if not is_said(problem.key, known)]
+    return [problem for problem in found if not is_reported(problem.key, known)]
 
 
-def is_said(key: str, known: Iterable[Problem]) -> bool:
-    """Whether a known problem is about that part of a policy, a part of it, or what it is a part of."""
+def is_reported(key: str, known: Iterable[Problem]) -> bool:
+    """True if a known problem is about that part of a policy, a part of it, or a part that it lies in."""
     return any(
         key == problem.key or key.startswith(f"{problem.key}.") or problem.key.startswith(f"{key}.")
         for problem in known
@@ -106,30 +106,36 @@ else:
             raise PolicyError(found)
 
 
-class Part(BaseModel, metaclass=_Readable):
+class PolicyPart(BaseModel, metaclass=_Readable):
     """A part of a policy: no unknown keys, never changed. Raises PolicyError with all that is wrong with it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Document(Part):
-    """A part that may have been read from a file, which it remembers."""
+class Document(PolicyPart):
+    """A part that may have been read from a file, which it remembers as it was read."""
 
     _path: Path | None = PrivateAttr(None)
+    _written: Any = PrivateAttr(None)
 
     @property
     def path(self) -> Path | None:
         """The file that it was read from, None if it was not."""
         return self._path
 
-    def read_from(self, path: Path) -> Self:
+    @property
+    def written(self) -> Any:
+        """The document in that file."""
+        return self._written
+
+    def read_from(self, path: Path, written: Any) -> Self:
         """Itself, as read from the file at `path`."""
-        self._path = path
+        self._path, self._written = path, written
         return self
 
 
-class TaxonomySpec(Part):
-    """Where a taxonomy comes from: the catalog, a file, ranges of numbers, prefixes, stretches of time, or the values.
+class TaxonomySpec(PolicyPart):
+    """The origin of a taxonomy: the catalog, a file, ranges of numbers, prefixes, stretches of time, or the values.
 
     Exactly one; `flat: true` has each value that occurs as a leaf, and nothing between it and `*`.
     """
@@ -158,7 +164,7 @@ class TaxonomySpec(Part):
         return list(self._misfits(key))[:1]
 
     def _misfits(self, key: str) -> Iterator[Problem]:
-        """What does not go together, or stands in another order than it should."""
+        """Keys that exclude one another, and lists in another order than they should have."""
         if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
             yield Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")
         if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
@@ -180,7 +186,7 @@ def _listed(value: Any) -> Any:
     return value if value is None or isinstance(value, list) else [value]
 
 
-class Sensitive(Part):
+class Sensitive(PolicyPart):
     """One sensitive attribute: categories from most to least sensitive with their weights, and a taxonomy.
 
     Nothing is promised of its `harmless` values, but that their rows count in the size of a class.
@@ -211,7 +217,7 @@ class Sensitive(Part):
 
 
 def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[Problem]:
-    """What is wrong with the categories or their weights."""
+    """The problem with the categories or their weights."""
     try:
         make_categories(categories, weights)
     except ValueError as error:
@@ -220,7 +226,7 @@ def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[
 
 
 def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
-    """What of the harmless values is none."""
+    """The problem with the harmless values."""
     try:
         for value in harmless or []:
             named_value(value)

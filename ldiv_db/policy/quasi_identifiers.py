@@ -80,7 +80,7 @@ def _unlisted(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> Iterator[Problem]:
-    """What the column's type does not allow."""
+    """Settings that the column's type does not allow."""
     spec = qi.taxonomy
     if qi.numeric and not (column.is_number or column.is_time):
         what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"
@@ -93,7 +93,7 @@ def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> Iterator[Pr
 
 @dataclass(frozen=True)
 class Inferred:
-    """How a quasi-identifier generalises of which the policy does not say it: what it might say, and why."""
+    """The settings of a quasi-identifier that the policy leaves open, as it might write them, and the reason."""
 
     column: str
     settings: Mapping[str, Any]
@@ -126,13 +126,13 @@ def infer(
 
 
 def inferred_problems(policy: Policy, found: Sequence[Inferred]) -> Iterator[Problem]:
-    """What the settings of quasi-identifiers say that does not go with what was inferred."""
+    """Settings of quasi-identifiers that exclude the inferred ones."""
     for one in found:
         yield from policy.quasi_identifiers[one.column].problems(f"quasi_identifiers.{one.column}")
 
 
 def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, column: Column) -> bool:
-    """Whether a taxonomy has a leaf for each value of the source's column; NULL needs none."""
+    """True if a taxonomy has a leaf for each value of the source's column; NULL needs none."""
     if taxonomy.by_range and not column.is_number:
         return False
     nodes = taxonomies.load(engine, taxonomy, "known")
@@ -162,7 +162,7 @@ def written(settings: Mapping[str, Any]) -> str:
 def _infer(
     engine: Engine, source: Relation | FileRelation, column: Column, named: bool, given: QuasiIdentifier
 ) -> Inferred:
-    """How the values of a column generalise; `named` says that the catalog has a taxonomy of its name."""
+    """The settings for a column's values; `named` says that the catalog has a taxonomy of its name."""
     taxonomy = taxonomies.fetch(engine, column.name) if named and not equal_problems("", column) else None
     if taxonomy is not None and covers(engine, taxonomy, source, column):
         why = "the catalog has a taxonomy of that name, with a leaf for every value"
@@ -190,22 +190,22 @@ class Hierarchy:
 
     @property
     def is_plain(self) -> bool:
-        """Whether values are numbers of which every range can be published."""
+        """True if values are numbers of which every range can be published."""
         return self.taxonomy is None and not self.levels and self.widths is None
 
     @property
     def by_range(self) -> bool:
-        """Whether labels are ranges of numbers or times."""
+        """True if labels are ranges of numbers or times."""
         return not self.levels and (self.taxonomy is None or self.taxonomy.by_range)
 
     @property
     def is_flat(self) -> bool:
-        """Whether its only level is that of the values as they are."""
-        return bool(self.levels) and self.prefix is None and not self.of_times
+        """True if its only level is that of the values as they are."""
+        return bool(self.levels) and self.prefix is None and not self.by_time
 
     @property
-    def of_times(self) -> bool:
-        """Whether its levels are stretches of time."""
+    def by_time(self) -> bool:
+        """True if its levels are stretches of time."""
         return any(level.unit for level in self.levels)
 
 

@@ -21,7 +21,7 @@ _NOT_IN_PARQUET = ("HUGEINT", "UHUGEINT", "BIT")
 
 
 def keeps_type(column: Column, form: str | None) -> bool:
-    """Whether the values of a quasi-identifier that was not generalised are published in their own type.
+    """True if a release keeps the type of a quasi-identifier whose values were not generalised.
 
     `form` is that of the file, None for a table: CSV has no types.
     """

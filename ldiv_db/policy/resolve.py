@@ -16,10 +16,10 @@ from typing import Any, Literal
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy, Target
-from ldiv_db.policy.parts import Problems, is_said, unsaid
+from ldiv_db.policy.parts import Problems, is_reported, unreported
 from ldiv_db.policy.quasi_identifiers import (
     Hierarchy,
     Inferred,
@@ -29,8 +29,8 @@ from ldiv_db.policy.quasi_identifiers import (
     inferred_problems,
     without_uncounted,
 )
-from ldiv_db.policy.reading import GivenPolicy, examine
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, collect_attributes, collect_required
 from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import ROWS_ALONE
@@ -120,8 +120,10 @@ class Resolved(Described):
     `columns` are all of the source's, `roles` pairs (key of the policy, column) in the policy's order; `types` are
     those of the release's columns, `folder` is where relative files lie, `limits` the l of sensitive attributes that
     stand in tables of their own, grouped by values of `primary`; a table of more than `part_rows` rows is divided.
+    Later steps read the `policy` as written only to try others in its place, and to compare it with an earlier run's.
     """
 
+    policy: Policy
     columns: Sequence[Column]
     roles: Sequence[tuple[str, str]]
     target: Target
@@ -135,19 +137,16 @@ class Resolved(Described):
     part_rows: int
     #: The share of the rows that may be left out, None for any.
     suppression: Decimal | None
-    #: Whether the policy has a seed, so that the release's key is as well known as the policy.
+    #: True if the policy has a seed, so that the release's key is as well known as the policy.
     seed_is_written: bool
     #: How quasi-identifiers generalise of which the policy does not say it.
     inferred: Sequence[Inferred] = ()
-    #: Whether quasi-identifiers that were not generalised may be published in their own types.
+    #: True if quasi-identifiers that were not generalised may be published in their own types.
     keeps_types: bool = False
 
     @property
     def warnings(self) -> list[str]:
-        """What the guarantee of a transparent release hangs on, where a policy has a seed that may become known.
-
-        And what a release from counts lacks.
-        """
+        """The secret on which a transparent release depends, and the columns that a release from counts lacks."""
         found = []
         if self.transparent and self.seed_is_written:
             found.append(
@@ -178,7 +177,7 @@ class Resolved(Described):
 
 @dataclass(frozen=True)
 class Findings:
-    """What is known of a policy while it is checked: `source` is None if it is not to be had.
+    """A policy while it is checked, and its `source`, None if it is not to be had.
 
     `columns` are the source's; they are None unless the policy fits them.
     """
@@ -193,34 +192,32 @@ class Findings:
 Check = Callable[[Findings], None]
 
 
-def resolve(engine: Engine, written: GivenPolicy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
+def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
     """The policy held against its source; raises PolicyError with all problems of all kinds.
 
     `checks` are those of the rooms above, by the part of the policy that each is about; `folder` is where relative
     files lie.
     """
-    reading = examine(written)
-    if reading.policy is None:
-        raise PolicyError(reading.problems)
-    policy, problems = reading.policy, Problems()
+    policy, known, problems = written, problems_of(written), Problems()
     source = _source(engine, policy, folder, problems)
     columns = [] if source is None else columns_of(engine, source)
     inferred: Sequence[Inferred] = ()
     if source is not None:
         policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
-    misfits = [] if source is None else column_problems(policy, columns, reading.lists_all)
+    misfits = [] if source is None else column_problems(policy, columns, policy.lists_all)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
-    described = _describe(engine, policy, source or Relation(()), columns, folder, problems, reading.problems)
-    uncounted = [name for name in reading.policy.keep if name not in policy.keep]
+    described = _describe(engine, policy, source or Relation(()), columns, folder, problems, known)
+    uncounted = [name for name in written.keep if name not in policy.keep]
     findings = Findings(policy, folder, source, None if misfits or source is None else columns)
     for part, check in (checks or {}).items():
-        if not is_said(part, reading.problems):
+        if not is_reported(part, known):
             with problems.collected():
                 check(findings)
-    Problems([*reading.problems, *unsaid(problems.found, reading.problems)]).refuse()
+    Problems([*known, *unreported(problems.found, known)]).refuse()
     assert described is not None  # noqa: S101 - there would be problems
     return Resolved(
         **vars(replace(described, source=replace(described.source, uncounted=tuple(uncounted)))),
+        policy=written,
         columns=columns,
         roles=policy.roles(),
         target=policy.target,
@@ -276,8 +273,8 @@ def _describe(
 
     Parts of the policy that have a `known` problem are not read.
     """
-    sensitive = {n: s for n, s in policy.sensitive.items() if not is_said(f"sensitive.{n}", known)}
-    keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_said(f"quasi_identifiers.{n}", known)}
+    sensitive = {n: s for n, s in policy.sensitive.items() if not is_reported(f"sensitive.{n}", known)}
+    keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_reported(f"quasi_identifiers.{n}", known)}
     hierarchies = {} if policy.decomposes else collect_hierarchies(engine, keys, folder, problems)
     attributes = collect_attributes(engine, sensitive, columns, folder, problems)
     types = {column.name.lower(): column for column in columns}

@@ -1,4 +1,4 @@
-"""Rules on what a policy may not say together.
+"""Rules on what a policy must say, and on what it may not say together: one table, in the order of what is reported.
 
 `same` excludes what compares values as they are written; `weight` what needs rows where the source only counts them;
 `transparent: true` whatever no proof covers. There are two proofs: that of `algorithms/transparent`, for classes with
@@ -10,214 +10,271 @@ Releases over time, and sensitive values in tables of their own, need some keys 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable, Iterator
+from typing import Any, NamedTuple
+
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Sensitive, unreported
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, REPEATED
 
-
-def same_problems(policy: Policy) -> list[Problem]:
-    """What is at odds with sensitive columns whose texts are one after some steps, if there are any."""
-    why = (
-        "a transparent release: how a row is written distinguishes it from others of its value"
-        if policy.transparent
-        else "releases over time, which are compared by what they write"
-        if policy.is_series
-        else ""
-    )
-    columns = [name for name, setting in policy.sensitive.items() if setting.same] if why else []
-    return [Problem(f"sensitive.{name}.same", f"does not go with {why}", "leave it out") for name in columns]
+#: Texts for the braces of a rule's words, which distinguish the cases in which it is broken.
+Args = tuple[Any, ...]
+When = Callable[[Policy], bool | Iterable[Args]]
 
 
-def weight_problems(policy: Policy) -> list[Problem]:
-    """What is at odds with a source of counts, if the policy has one."""
-    if policy.weight is None:
-        return []
-    if not policy.weight.strip():
-        return [Problem("weight", "names no column")]
-    tables = "publishes tables of single rows, which counts do not distinguish"
-    given = {
-        "individual": (policy.individual is not None, "counts do not say whose rows they are"),
-        "key": (policy.key is not None, "counts do not say which row is which over time"),
-        "target.prefix": (policy.target.prefix is not None, "releases over time are of rows with a key"),
-        "transparent": (policy.transparent, "transparent classes are made of rows"),
-        "algorithm.name": (policy.decomposes, f"{policy.algorithm.name} {tables}"),
-    }
-    return [Problem(key, f"does not go with weight: {why}") for key, (wrong, why) in given.items() if wrong]
+class PolicyRule(NamedTuple):
+    """A rule that a policy breaks when `when` is true, or in each of the cases that `when` lists, and its problem.
+
+    In the texts `{algorithm}` is the policy's, and `{series}` that of a decomposition or the words for other series.
+    """
+
+    when: When
+    key: str
+    message: str
+    remedy: str = ""
+
+    def problems(self, policy: Policy) -> Iterator[Problem]:
+        """The problem, once for each case."""
+        cases, name = self.when(policy), policy.algorithm.name
+        said = {"algorithm": name, "series": name if policy.decomposes else "releases over time"}
+        for case in [()] * cases if isinstance(cases, bool) else cases:
+            yield Problem(*(text.format(*case, **said) for text in self[1:]))
+
+
+def _within(scope: Callable[[Policy], bool], beginning: str, *rules: tuple[Any, ...]) -> Iterator[PolicyRule]:
+    """The rules where `scope` holds, each message after the same beginning."""
+    for when, key, message, *remedy in rules:
+        yield PolicyRule(_both(scope, when), key, beginning + message, *remedy)
+
+
+def _both(scope: Callable[[Policy], bool], when: When) -> When:
+    return lambda policy: scope(policy) and when(policy)
+
+
+def _over_time(policy: Policy) -> list[Args]:
+    """The keys of releases over time, of an algorithm that has none."""
+    keys = {"key": policy.key, "target.prefix": policy.target.prefix}
+    return [(key,) for key, said in keys.items() if said is not None and policy.algorithm.name not in REPEATED]
+
+
+def _is_series(policy: Policy) -> bool:
+    """True of a decomposition, and of one table with a key or a prefix, which is published again and again."""
+    repeats = policy.key is not None or policy.target.prefix is not None
+    return policy.decomposes or (repeats and policy.algorithm.name in REPEATED)
+
+
+def _option(name: str, default: str) -> When:
+    """An algorithm of one table that may be known, with another value of an option than the one that may."""
+    return lambda policy: policy.algorithm.name in REPEATED and policy.algorithm.options.get(name, default) != default
+
+
+def _each(test: Callable[[Sensitive], Any]) -> Callable[[Policy], list[Args]]:
+    """The sensitive attributes whose settings pass a test."""
+    return lambda policy: [(name,) for name, setting in policy.sensitive.items() if test(setting)]
+
+
+def _without_sensitive(policy: Policy) -> list[Args]:
+    """The first that has no meaning without a sensitive attribute, if the policy has none."""
+    asking = [spec.name for spec in policy.require if not spec.kind.rows_only]
+    if policy.decomposes or policy.is_series or policy.transparent:
+        asking.append(policy.algorithm.name)
+    return [] if policy.sensitive else [(name,) for name in asking[:1]]
+
+
+def _own_columns(policy: Policy) -> list[Args]:
+    """The columns of the source that are called like those that a decomposition adds."""
+    shown = {column.lower() for role, column in policy.roles() if role not in ("identifiers", "key")}
+    return [(c,) for c in (GROUP_ID, *([COUNT] if policy.algorithm.name == "anatomy" else [])) if c in shown]
+
+
+def _primary(policy: Policy) -> list[Args]:
+    """The primary attribute if it is not sensitive, and the nearest that is."""
+    known, primary = {name.lower() for name in policy.sensitive}, policy.primary
+    return [(primary, nearest(primary, policy.sensitive))] if known and primary.lower() not in known else []
+
+
+def _larger_l(policy: Policy) -> list[Args]:
+    """The attributes with a larger l than the primary's, that l, and the primary."""
+    most = {name.lower(): setting.l for name, setting in policy.sensitive.items()}.get(policy.primary.lower())
+    larger = _each(lambda setting: most is not None and setting.l is not None and setting.l > most)(policy)
+    return [(*case, most, policy.primary) for case in larger]
+
+
+def _of_parts(policy: Policy) -> Iterator[Args]:
+    """The problems of quasi-identifiers and sensitive attributes, each by itself, and of requirements."""
+    keys = {} if policy.decomposes else policy.quasi_identifiers
+    for name, qi in keys.items():
+        yield from map(_fields, qi.problems(f"quasi_identifiers.{name}"))
+    for name, attribute in policy.sensitive.items():
+        yield from map(_fields, attribute.problems(f"sensitive.{name}"))
+    known = {name.lower() for name in policy.sensitive}
+    for number, spec in enumerate(policy.require):
+        yield from map(_fields, spec.problems(f"require.{number}"))
+        for name in spec.sensitive:
+            if name.lower() not in known:
+                yield f"require.{number}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive)
+
+
+def _of_target(policy: Policy) -> Iterator[Args]:
+    return map(_fields, policy.target.problems() if "target" in policy.model_fields_set else ())
+
+
+def _fields(problem: Problem) -> Args:
+    return problem.key, problem.what, problem.hint
+
+
+def _twice(policy: Policy) -> Iterator[Args]:
+    """Columns that two keys classify; names are compared as the database compares them."""
+    first: dict[str, str] = {}
+    for key, column in policy.roles():
+        if column.lower() in first:
+            yield key, column, first[column.lower()]
+        first.setdefault(column.lower(), key)
+
+
+def _without_class_ids(policy: Policy) -> list[Args]:
+    """The part that cannot be audited without class ids, if the release has none, and what to require instead."""
+    needing = policy.needs_class_id
+    hint = "or require frequency" if needing in [spec.name for spec in policy.require] else ""
+    return [(needing, hint)] if needing and not policy.publishes_class_id else []
 
 
 #: The algorithms that publish transparently when a policy asks for it.
 TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
+_PLUS = next(iter(DECOMPOSITIONS))
+_LEAVE, _NOT_WITH, _ONE = "leave it out", "does not go with {series}", "it is proved for one sensitive attribute"
+_KNOWN = "what {algorithm} publishes is not made in a way that may be known"
+_ONE_TABLE = "algorithm: auto publishes one table in which some are harmless"
+_WAITS = "leave it out: rows that find no place wait for a later release"
+_AGAIN, _MISSING = "releases that are compared reveal more", "people who are left out stand out"
+_WRITTEN = "how a row is written distinguishes it from others of its value"
+_COUNTED = "{algorithm} publishes tables of single rows, which counts do not distinguish"
 
-
-def transparent_problems(policy: Policy) -> list[Problem]:
-    """What is at odds with a transparent release, if the policy asks for one."""
-    if not policy.transparent:
-        return []
-    given = {**_of_algorithm(policy), **_of_people(policy), **_left_out(policy)}
-    return [
-        Problem(key, f"does not go with transparent: {why}", hint) for key, (wrong, why, hint) in given.items() if wrong
-    ]
-
-
-#: Whether something is said, why it is in the way, and what to say in its place; by its key.
-_Given = dict[str, tuple[bool, str, str]]
-
-
-def _of_algorithm(policy: Policy) -> _Given:
-    algorithm = policy.algorithm
-    if algorithm.name not in TRANSPARENT:
-        why = f"what {algorithm.name} publishes is not made in a way that may be known"
-        return {"algorithm.name": (True, why, f"take {', '.join(TRANSPARENT)}")}
-    if policy.decomposes:
-        return {}
-    return {
-        "algorithm.select": (
-            algorithm.options.get("select", "refine") != "refine",
-            "classes are selected by coins and counts",
-            "leave it out",
+#: Those on a source of counts.
+WEIGHT_RULES: tuple[PolicyRule, ...] = (
+    PolicyRule(lambda p: p.weight is not None and not p.weight.strip(), "weight", "names no column"),
+    *_within(
+        lambda p: bool(p.weight and p.weight.strip()),
+        "does not go with weight: ",
+        (lambda p: p.individual is not None, "individual", "counts do not say whose rows they are"),
+        (lambda p: p.key is not None, "key", "counts do not say which row is which over time"),
+        (lambda p: p.target.prefix is not None, "target.prefix", "releases over time are of rows with a key"),
+        (lambda p: p.transparent, "transparent", "transparent classes are made of rows"),
+        (lambda p: p.decomposes, "algorithm.name", _COUNTED),
+    ),
+)
+#: All of them.
+RULES: tuple[PolicyRule, ...] = (
+    PolicyRule(_without_sensitive, "sensitive", "is required", "{} is about its values; k needs none"),
+    *_within(
+        lambda p: not p.decomposes,
+        "",
+        (lambda p: not p.require, "require", "must name one requirement at least"),
+        (_each(lambda s: s.l is not None), "sensitive.{}.l", "goes with a decomposition", f"algorithm: {_PLUS}"),
+        (_over_time, "{}", "goes with releases over time", f"algorithm: {_PLUS} or {', '.join(REPEATED)}"),
+    ),
+    *_within(
+        _is_series,
+        "is required: ",
+        (lambda p: not p.target.prefix, "target.prefix", "every release has its tables"),
+        (lambda p: p.key is None, "key", "the column that says which row is which over time"),
+    ),
+    *_within(
+        lambda p: p.decomposes,
+        "",
+        (_each(lambda s: s.l is None), "sensitive.{}.l", "is required: how many values a group has"),
+        (lambda p: bool(p.require), "require", _NOT_WITH, "give l to each sensitive attribute"),
+        (lambda p: p.individual is not None, "individual", _NOT_WITH, "one row a key"),
+        (lambda p: p.suppression is not None, "suppression", _NOT_WITH, _WAITS),
+    ),
+    *_within(
+        _is_series,
+        _NOT_WITH,
+        (
+            lambda p: p.target.file is not None and p.target.format != "duckdb",
+            "target.file",
+            "",
+            "a DuckDB file holds several tables",
         ),
-        "algorithm.residue": (
-            algorithm.options.get("residue", "incorporate") != "incorporate",
-            "all rows are published",
-            "leave it out",
+        (lambda p: p.target.table is not None, "target.table", "", "give a prefix"),
+        (lambda p: p.target.if_exists != "fail", "target.if_exists", "", "every release has tables of its own"),
+    ),
+    *_within(
+        lambda p: _is_series(p) and not p.decomposes,
+        _NOT_WITH,
+        (lambda p: p.suppressed != "judge", "suppressed", "", "nothing is suppressed"),
+        (lambda p: p.suppression is not None, "suppression", "", _WAITS),
+        (
+            lambda p: [(n,) for n, spec in enumerate(p.require) if spec.is_auto],
+            "require.{}",
+            "",
+            "give a number, which stays the same for all releases",
         ),
-    }
+    ),
+    *_within(
+        lambda p: p.decomposes,
+        "",
+        (
+            lambda p: p.algorithm.name == "anatomy" and len(p.sensitive) > 1,
+            "sensitive",
+            "anatomy protects one attribute",
+            "or use decomposition_plus",
+        ),
+        (_own_columns, "{}", "is what {algorithm} calls a column of its own", "rename it"),
+        (_primary, "algorithm.primary", "{!r} is not sensitive", "{1}"),
+        (_larger_l, "sensitive.{}.l", "is more than the {1} rows of a group", "l of {2} is the most there is"),
+    ),
+    *_within(
+        lambda p: p.is_series,
+        "",
+        (_each(lambda s: s.harmless), "sensitive.{}.harmless", "{algorithm} treats all values alike", _ONE_TABLE),
+    ),
+    *_within(
+        lambda p: p.transparent,
+        "does not go with transparent: ",
+        (lambda p: p.algorithm.name not in TRANSPARENT, "algorithm.name", _KNOWN, f"take {', '.join(TRANSPARENT)}"),
+        (_option("select", "refine"), "algorithm.select", "classes are selected by coins and counts", _LEAVE),
+        (_option("residue", "incorporate"), "algorithm.residue", "all rows are published", _LEAVE),
+        (lambda p: len(p.sensitive) > 1, "sensitive", _ONE, "name one, and leave out the others"),
+        (lambda p: p.individual is not None, "individual", "it is proved for one row of each person"),
+        (lambda p: p.key is not None and not p.decomposes, "key", _AGAIN, "publish one release"),
+        (lambda p: p.target.prefix is not None and p.key is None, "target.prefix", _AGAIN, "give a table or a file"),
+        (lambda p: p.target.if_exists == "append", "target.if_exists", _AGAIN, "give a table of its own"),
+        (lambda p: p.nulls == "suppress", "nulls", _MISSING, "nulls: value"),
+        (lambda p: p.nulls_sensitive == "suppress", "nulls_sensitive", _MISSING, "nulls_sensitive: value"),
+        (lambda p: p.suppression is not None, "suppression", _MISSING, _LEAVE),
+        (lambda p: p.suppressed != "judge", "suppressed", "NULL is a value like any other", _LEAVE),
+    ),
+    *_within(
+        lambda p: p.transparent,
+        "does not go with a transparent release: ",
+        (_each(lambda s: s.same), "sensitive.{}.same", _WRITTEN, _LEAVE),
+    ),
+    *_within(
+        lambda p: p.is_series and not p.transparent,
+        "does not go with releases over time, ",
+        (_each(lambda s: s.same), "sensitive.{}.same", "which are compared by what they write", _LEAVE),
+    ),
+    *WEIGHT_RULES,
+    PolicyRule(_of_parts, "{}", "{1}", "{2}"),
+    PolicyRule(_twice, "{}.{}", "is classified already under {2}"),
+    PolicyRule(_of_target, "{}", "{1}", "{2}"),
+    PolicyRule(_without_class_ids, "output.class_id", "{} can only be audited with class ids", "{1}"),
+)
 
 
-def _of_people(policy: Policy) -> _Given:
-    several, again = "it is proved for one sensitive attribute", "releases that are compared reveal more"
-    return {
-        "sensitive": (len(policy.sensitive) > 1, several, "name one, and leave out the others"),
-        "individual": (policy.individual is not None, "it is proved for one row of each person", ""),
-        "key": (policy.key is not None and not policy.decomposes, again, "publish one release"),
-        "target.prefix": (policy.target.prefix is not None and policy.key is None, again, "give a table or a file"),
-        "target.if_exists": (policy.target.if_exists == "append", again, "give a table of its own"),
-    }
+def lacking(keys: Container[str]) -> list[Problem]:
+    """The source and the target that a policy of these keys names nowhere; it may leave them to a frame."""
+    return [Problem(key, "is required") for key in ("source", "target") if key not in keys]
 
 
-def _left_out(policy: Policy) -> _Given:
-    missing = "people who are left out stand out"
-    return {
-        "nulls": (policy.nulls == "suppress", missing, "nulls: value"),
-        "nulls_sensitive": (policy.nulls_sensitive == "suppress", missing, "nulls_sensitive: value"),
-        "suppression": (policy.suppression is not None, missing, "leave it out"),
-        "suppressed": (policy.suppressed != "judge", "NULL is a value like any other", "leave it out"),
-    }
+def problems_of(policy: Policy) -> list[Problem]:
+    """Everything that is wrong with a policy as it is written, what could not be read of it included."""
+    known = [*unreported(lacking(policy.model_fields_set), policy.unread), *policy.unread]
+    return [*known, *unreported(broken(policy), known if policy.unread else ())]
 
 
-def series_problems(policy: Policy) -> list[Problem]:
-    """What a policy lacks, or says that does not go with its algorithm, of releases over time and several tables."""
-    problems = _decomposition_problems(policy) if policy.decomposes else _undecomposed_problems(policy)
-    return problems + _harmless_problems(policy)
-
-
-def _harmless_problems(policy: Policy) -> list[Problem]:
-    """Values of which nothing is to be promised, where all values are treated alike."""
-    what = f"{policy.algorithm.name} treats all values alike"
-    return [
-        Problem(f"sensitive.{name}.harmless", what, "algorithm: auto publishes one table in which some are harmless")
-        for name, setting in policy.sensitive.items()
-        if setting.harmless and policy.is_series
-    ]
-
-
-def _decomposition_problems(policy: Policy) -> list[Problem]:
-    """What a decomposition needs and lacks, and what it does not take."""
-    problems = _lacking(policy) + _not_taken(policy)
-    names = {name.lower() for name in policy.sensitive}
-    primary = policy.primary
-    if not names:
-        return problems
-    if primary.lower() not in names:
-        problems.append(
-            Problem("algorithm.primary", f"{primary!r} is not sensitive", nearest(primary, policy.sensitive))
-        )
-        return problems
-    ls = {name.lower(): setting.l for name, setting in policy.sensitive.items()}
-    most = ls[primary.lower()]
-    problems += [
-        Problem(
-            f"sensitive.{name}.l", f"is more than the {most} rows of a group", f"l of {primary} is the most there is"
-        )
-        for name, setting in policy.sensitive.items()
-        if most is not None and setting.l is not None and setting.l > most
-    ]
-    return problems
-
-
-def _lacking(policy: Policy) -> list[Problem]:
-    return _lacking_of_series(policy) + [
-        Problem(f"sensitive.{name}.l", "is required: how many values a group has")
-        for name, setting in policy.sensitive.items()
-        if setting.l is None
-    ]
-
-
-def _lacking_of_series(policy: Policy) -> list[Problem]:
-    problems = [] if policy.target.prefix else [Problem("target.prefix", "is required: every release has its tables")]
-    if policy.key is None:
-        problems.append(Problem("key", "is required: the column that says which row is which over time"))
-    return problems
-
-
-def _not_taken(policy: Policy) -> list[Problem]:
-    name = policy.algorithm.name
-    given = {
-        "require": (bool(policy.require), "give l to each sensitive attribute"),
-        "individual": (policy.individual is not None, "one row a key"),
-        "suppression": _no_budget(policy),
-        **_places_not_taken(policy),
-    }
-    problems = [Problem(key, f"does not go with {name}", hint) for key, (wrong, hint) in given.items() if wrong]
-    if name == "anatomy" and len(policy.sensitive) > 1:
-        problems.append(Problem("sensitive", "anatomy protects one attribute", "or use decomposition_plus"))
-    shown = {column.lower() for role, column in policy.roles() if role not in ("identifiers", "key")}
-    own = [GROUP_ID, COUNT] if name == "anatomy" else [GROUP_ID]
-    what = f"is what {name} calls a column of its own"
-    return problems + [Problem(column, what, "rename it") for column in own if column in shown]
-
-
-def _no_budget(policy: Policy) -> tuple[bool, str]:
-    return policy.suppression is not None, "leave it out: rows that find no place wait for a later release"
-
-
-def _places_not_taken(policy: Policy) -> dict[str, tuple[bool, str]]:
-    target = policy.target
-    return {
-        "target.file": (target.file is not None and target.format != "duckdb", "a DuckDB file holds several tables"),
-        "target.table": (target.table is not None, "give a prefix"),
-        "target.if_exists": (target.if_exists != "fail", "every release has tables of its own"),
-    }
-
-
-def _undecomposed_problems(policy: Policy) -> list[Problem]:
-    """What only a decomposition takes, what any other algorithm needs, and what releases over time need."""
-    problems = [] if policy.require else [Problem("require", "must name one requirement at least")]
-    plus, repeated = next(iter(DECOMPOSITIONS)), ", ".join(REPEATED)
-    problems += [
-        Problem(f"sensitive.{name}.l", "goes with a decomposition", f"algorithm: {plus}")
-        for name, setting in policy.sensitive.items()
-        if setting.l is not None
-    ]
-    given = {"key": policy.key is not None, "target.prefix": policy.target.prefix is not None}
-    if not any(given.values()):
-        return problems
-    if policy.algorithm.name in REPEATED:
-        return problems + _repeated_problems(policy)
-    hint = f"algorithm: {plus} or {repeated}"
-    return problems + [Problem(key, "goes with releases over time", hint) for key, wrong in given.items() if wrong]
-
-
-def _repeated_problems(policy: Policy) -> list[Problem]:
-    """What releases over time of one table need and lack, and what they do not take."""
-    given = {
-        **_places_not_taken(policy),
-        "suppressed": (policy.suppressed != "judge", "nothing is suppressed"),
-        "suppression": _no_budget(policy),
-        **{
-            f"require.{number}": (spec.is_auto, "give a number, which stays the same for all releases")
-            for number, spec in enumerate(policy.require)
-        },
-    }
-    what = "does not go with releases over time"
-    return _lacking_of_series(policy) + [Problem(key, what, hint) for key, (wrong, hint) in given.items() if wrong]
+def broken(policy: Policy, rules: Iterable[PolicyRule] = RULES) -> list[Problem]:
+    """The problems of a policy by the rules that it breaks."""
+    return [problem for rule in rules for problem in rule.problems(policy)]

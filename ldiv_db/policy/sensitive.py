@@ -12,7 +12,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
-from ldiv_db.policy.parts import Problems, Sensitive, is_said
+from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
 from ldiv_db.requirements import Attribute, Categories, Distribution, Requirement, RequirementSpec, make_categories
 from ldiv_db.requirements.values import Named, folded, in_order, in_type, listing, named_value, twice
@@ -62,7 +62,7 @@ def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named
     written = [named_value(value) for value in setting.harmless or []]
     if pairs := [value for value, times in Counter(written).items() if times > 1]:
         raise PolicyError([Problem("harmless", f"names one value twice: {listing(pairs)}")])
-    texts = texts_of(engine, "harmless", column.type, written, takes_others=False, same=setting.same)
+    texts = texts_of(engine, "harmless", column.type, written, allow_others=False, same=setting.same)
     return tuple(sorted(texts.values(), key=in_order))
 
 
@@ -78,16 +78,16 @@ def texts_of(
     key: str,
     kind: str,
     values: Sequence[Named],
-    takes_others: bool,
+    allow_others: bool,
     same: Sequence[Step] = (),
 ) -> Mapping[Named, Named]:
-    """What a column writes for values that are named, after the steps by which its texts are the `same`.
+    """The texts of a column for values as they are named, after the steps by which texts are the `same`.
 
     Raises PolicyError for two that are one, and for what is none.
     """
     texts, others = in_type(engine, kind, values)
     texts = folded(engine, texts, same)
-    if others and not takes_others:
+    if others and not allow_others:
         what = f"{len(others):,} of the values named are no {without_members(kind)}: {listing(others)}"
         raise PolicyError([Problem(key, what)])
     if pairs := twice(texts):
@@ -97,7 +97,7 @@ def texts_of(
 
 @dataclass(frozen=True)
 class Required:
-    """What is required of each attribute; parameters that are `auto` wait for the distribution of its values.
+    """The requirements on each attribute; parameters that are `auto` wait for the distribution of its values.
 
     `texts` are the values that requirements name as their columns write them, by the number of the requirement in the
     policy and the attribute.
@@ -141,7 +141,7 @@ def collect_required(
     problems: Problems,
     names: Collection[str] | None = None,
 ) -> Required:
-    """What is required of the attributes; what is wrong with requirements is added to `problems`.
+    """The requirements on the attributes; their problems are added to `problems`.
 
     `names` are all sensitive attributes, where not all of them are to be had.
     """
@@ -150,13 +150,13 @@ def collect_required(
     problems.add(wrong)
     texts: dict[tuple[int, str], Mapping[Named, Named]] = {}
     for number, spec, attribute in wanted:
-        found = None if is_said(f"require.{number}", wrong) else spec.provisional(attribute)
+        found = None if is_reported(f"require.{number}", wrong) else spec.provisional(attribute)
         if found is not None and found.named:
             with problems.collected():
                 # Where it is for several attributes, a value need not be one of each.
-                takes_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
+                allow_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
                 key = f"require.{number}.{found.name}"
-                named = texts_of(engine, key, attribute.type, found.named, takes_others, attribute.same)
+                named = texts_of(engine, key, attribute.type, found.named, allow_others, attribute.same)
                 _refuse_harmless(key, named, attribute)
                 texts[number, attribute.name] = named
     return Required(specs, attributes, texts)

@@ -21,7 +21,6 @@ from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
 from ldiv_db.database.sources import name_of_query, resolve_source, view_of_query
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.parts import Document
-from ldiv_db.requirements import RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,11 @@ class Frame:
 
 PolicySource = str | SourceQuery | Frame
 #: Stands where a policy leaves its source to a frame that it is given.
-UNSAID = Frame(None)
+UNSPECIFIED = Frame(None)
 
 
 def read_source(value: Any) -> PolicySource:
-    """What is written, with anything that no document can hold taken for a frame; raises PydanticCustomError."""
+    """The source as written, a frame if it is nothing that a document can hold; raises PydanticCustomError."""
     if isinstance(value, str | SourceQuery | Frame):
         return value
     if isinstance(value, Mapping) and list(value) == ["query"] and isinstance(value["query"], str):
@@ -69,7 +68,7 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
     """The source as it can be read until the engine is closed; raises PolicyError if there is none."""
     if isinstance(source, SourceQuery):
         return view_of_query(engine, source.query, f"{key}.query")
-    if source is UNSAID:
+    if source is UNSPECIFIED:
         raise PolicyError([Problem(key, "is required")])
     if isinstance(source, Frame):
         try:
@@ -80,7 +79,7 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
 
 
 def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
-    """What a caller names, or gives as a frame, for the argument `key`; raises PolicyError if it cannot be read."""
+    """The table, or frame, that a caller gives for the argument `key`; raises PolicyError if it cannot be read."""
     try:
         source = read_source(given)
     except PydanticCustomError as error:
@@ -90,7 +89,7 @@ def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
 
 
 def given_name(given: Any, relation: Relation | FileRelation) -> str:
-    """What a caller's table is called in a report."""
+    """The name of a caller's table in a report."""
     return str(relation) if isinstance(given, str) else str(read_source(given))
 
 
@@ -122,7 +121,7 @@ def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def policy_document(policy: Document) -> dict[str, Any]:
-    """What was said of the policy, as a mapping that `parse_policy` reads; a frame is none, and left out."""
+    """The keys that were set of a policy, as a mapping that `parse_policy` reads, without a source that is a frame."""
     written = policy.model_dump(exclude_unset=True, exclude={"source", "require"})
     document: dict[str, Any] = {}
     for key in type(policy).model_fields:
@@ -130,7 +129,7 @@ def policy_document(policy: Document) -> dict[str, Any]:
         if key == "source" and not isinstance(said, Frame):
             document[key] = {"query": said.query} if isinstance(said, SourceQuery) else said
         elif key == "require":
-            document[key] = [_requirement(spec) for spec in said]
+            document[key] = [spec.written for spec in said]
         elif key in ("quasi_identifiers", "sensitive") and key in written:
             document[key] = written[key] if any(written[key].values()) else list(written[key])
         elif key in written:
@@ -141,11 +140,6 @@ def policy_document(policy: Document) -> dict[str, Any]:
 def policy_yaml(policy: Document) -> str:
     """The document as text."""
     return yaml.safe_dump(policy_document(policy), sort_keys=False, allow_unicode=True)
-
-
-def _requirement(spec: RequirementSpec) -> dict[str, Any]:
-    beside = {"sensitive": list(spec.sensitive)} if spec.sensitive else {}
-    return {spec.name: spec.argument, **beside, **({"others_known": True} if spec.others_known else {})}
 
 
 def _plain(part: Any) -> Any:

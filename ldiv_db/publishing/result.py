@@ -23,7 +23,6 @@ from ldiv_db.database.engine import ClientRelation, Engine, database_version
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
-from ldiv_db.policy.document import Policy
 from ldiv_db.policy.quasi_identifiers import Inferred, written
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
@@ -81,15 +80,13 @@ class Earlier:
         ]
 
 
-def take_fingerprint(
-    engine: Engine, policy: Policy, resolved: Resolved, rows: Relation, key: str
-) -> Fingerprint | None:
+def take_fingerprint(engine: Engine, resolved: Resolved, rows: Relation, key: str) -> Fingerprint | None:
     """The fingerprint of a copy of the source and of its policy; None where a release rests on other tables as well."""
-    if any(spec.kind.of_people for spec in policy.require):
+    policy, source = resolved.policy, resolved.source
+    if any(spec.kind.counts_people for spec in policy.require):
         return None
     columns = [Identifier(column.name) for column in columns_of(engine, rows)]
     content = engine.record("publishing/summarise_content", rows=rows, columns=columns)
-    source = resolved.source
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
         policy.require,

@@ -160,7 +160,7 @@ class Encoder:
         hierarchy = qi.hierarchy
         if not hierarchy.levels:
             return self._ranges(snapshot, code, qi)
-        if hierarchy.of_times:
+        if hierarchy.by_time:
             refuse_odd_years(self._engine, snapshot, code, qi.column)
         return taxonomy_sources.from_values(self._engine, snapshot, code, hierarchy.levels, hierarchy.origin)
 

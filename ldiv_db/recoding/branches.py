@@ -21,7 +21,7 @@ from ldiv_db.database.dialects import DIALECTS, written
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import DIALECT, FileRelation, Identifier, Relation, SqlType, Value, render
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.rules import weight_problems
+from ldiv_db.policy.rules import WEIGHT_RULES, broken
 from ldiv_db.policy.sources import PolicySource
 from ldiv_db.recoding.rules import GlobalRecoding, RecodedColumn, Rule
 
@@ -70,7 +70,7 @@ def _problems(policy: Policy, source: str | None) -> Iterator[Problem]:
         what = f"{policy.source} holds the counts already"
         yield Problem("source", what, "name the table of the rows beside the policy: --source")
     weight = weight_of(policy)
-    yield from weight_problems(policy.model_copy(update={"weight": weight}))
+    yield from broken(policy.model_copy(update={"weight": weight}), WEIGHT_RULES)
     if weight.lower() in map(str.lower, counted_columns(policy)):
         yield Problem("weight", f"{weight} is a column of the policy already", "give the counts another name")
 

@@ -172,7 +172,7 @@ def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hi
     if prefix is not None:
         cut_off = len(below) > 1 or len(label) > prefix
         yield Rule("prefix", label[:-1], None, label) if cut_off else Rule("value", label, None, label)
-    elif hierarchy.of_times:
+    elif hierarchy.by_time:
         start, end = _dates(label)
         yield Rule("dates", start.isoformat(), end.isoformat(), label)
     elif by_range:

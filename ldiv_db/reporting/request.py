@@ -17,7 +17,6 @@ import yaml
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
-from ldiv_db.requirements import RequirementSpec
 
 #: Whom a report is for: who may read the source as well, or anybody who may read the release.
 Audience = Literal["internal", "public"]
@@ -131,7 +130,7 @@ def written_policy(policy: Policy, public: bool = False) -> dict[str, Any]:
     left_out = {*_SECRET, *(_INTERNAL if public else ())}
     found = policy.model_dump(exclude_unset=True, exclude=left_out | {"source", "require"})
     source = {} if "source" in left_out else {"source": _source(policy)}
-    require = [_requirement(spec) for spec in policy.require]
+    require = [spec.written for spec in policy.require]
     return {str(key): _written_plain(value) for key, value in {**source, **found, "require": require}.items()}
 
 
@@ -158,12 +157,6 @@ def _source(policy: Policy) -> Any:
     if isinstance(policy.source, Frame):
         return "(a frame)"
     return {"query": policy.source.query} if isinstance(policy.source, SourceQuery) else policy.source
-
-
-def _requirement(spec: RequirementSpec) -> dict[str, Any]:
-    """The requirement as a policy writes it."""
-    more = {"sensitive": list(spec.sensitive)} if spec.sensitive else {}
-    return {spec.name: spec.argument, **more, **({"others_known": True} if spec.others_known else {})}
 
 
 def _written_plain(value: Any) -> Any:

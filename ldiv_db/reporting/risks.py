@@ -107,7 +107,7 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> 
 
 def _publishes_all(policy: Policy) -> bool:
     """Return True if a search for the best cut leaves nothing out: by the policy, or as more than shares is asked."""
-    shares_alone = len(policy.sensitive) == 1 and all(spec.kind.of_shares for spec in policy.require)
+    shares_alone = len(policy.sensitive) == 1 and all(spec.kind.shares_only for spec in policy.require)
     return (policy.algorithm.options.get("scheme") or ("vioRec" if shares_alone else "none")) == "none"
 
 

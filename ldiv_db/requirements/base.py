@@ -17,7 +17,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes
-from ldiv_db.requirements.parameters import Written, in_words, plain
+from ldiv_db.requirements.parameters import RequirementSyntax, in_words, plain
 from ldiv_db.requirements.values import Categories, Named, shown_value
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -29,7 +29,7 @@ HARMLESS = "harmless"
 
 @dataclass(frozen=True)
 class Attribute:
-    """What a policy says of a sensitive attribute, and whether its values are ordered: numbers and times are."""
+    """A sensitive attribute by its policy, with the order of its values if they have one: numbers and times do."""
 
     name: str
     categories: Categories | None = None
@@ -49,7 +49,7 @@ ROWS_ALONE = Attribute("")
 
 
 @dataclass(frozen=True)
-class Requirement(Written):
+class Requirement(RequirementSyntax):
     """One requirement with its parameters resolved, for the sensitive attribute it is judged on.
 
     With `others_known` it must hold in every class refined by the other sensitive attributes: rows of a
@@ -64,41 +64,41 @@ class Requirement(Written):
     relations: ClassVar[tuple[str, ...]] = ("summary",)
     #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
     reaches: ClassVar[str]
-    #: Whether the class that reaches the most is the worst: shares, ratios and distances.
+    #: True if the class that reaches the most is the worst: shares, ratios and distances.
     most_is_worst: ClassVar[bool] = False
 
-    #: Whether the union of two good classes is good: then the whole table as one class is the best there can be.
+    #: True if the union of two good classes is good: then the whole table as one class is the best there can be.
     monotone: ClassVar[bool] = True
-    #: Whether a good class with any more rows is good.
+    #: True if a good class with any more rows is good.
     more_is_better: ClassVar[bool] = False
-    #: Whether classes of equal counts are alike, whatever the values are.
-    of_counts: ClassVar[bool] = False
-    #: Whether the rows, the number of values and the rows of the most frequent one are all that it asks of a class.
-    of_tallies: ClassVar[bool] = False
-    #: Whether nothing but the number of rows is asked for.
-    of_rows: ClassVar[bool] = False
-    #: Whether its promise of shares is all of it; then it can be judged where some values are unknown.
-    of_shares: ClassVar[bool] = False
-    #: Whether classes are compared with the whole table, so that rows that are left out change what is good.
-    of_whole: ClassVar[bool] = False
-    #: Whether it asks for people of a population whom classes cover.
-    of_people: ClassVar[bool] = False
-    #: Whether it says nothing of a person whom several classes cover.
+    #: True if classes of equal counts are alike, whatever the values are.
+    counts_only: ClassVar[bool] = False
+    #: True if the rows, the number of values and the rows of the most frequent one are all that it asks of a class.
+    tallies_only: ClassVar[bool] = False
+    #: True if nothing but the number of rows is asked for.
+    rows_only: ClassVar[bool] = False
+    #: True if its promise of shares is all of it; then it can be judged where some values are unknown.
+    shares_only: ClassVar[bool] = False
+    #: True if classes are compared with the whole table, so that rows that are left out change what is good.
+    compares_with_table: ClassVar[bool] = False
+    #: True if it asks for people of a population whom classes cover.
+    counts_people: ClassVar[bool] = False
+    #: True if it says nothing of a person whom several classes cover.
     parts_people: ClassVar[bool] = False
-    #: Whether rows that are not judged count too, so that it may fail although it holds without them.
-    of_all_rows: ClassVar[bool] = False
-    #: Whether it asks how far apart values are, so that near ones do not count as many.
-    of_distances: ClassVar[bool] = False
-    #: Whether l-eligible classes meet it from some l on: the one that classes of l different values do.
-    of_eligible: ClassVar[bool] = False
+    #: True if rows that are not judged count too, so that it may fail although it holds without them.
+    counts_unjudged_rows: ClassVar[bool] = False
+    #: True if it asks how far apart values are, so that near ones do not count as many.
+    uses_distances: ClassVar[bool] = False
+    #: True if l-eligible classes meet it from some l on: the one that classes of l different values do.
+    met_by_eligible: ClassVar[bool] = False
 
-    #: Whether a recoding as one SELECT keeps it on rows that come later.
+    #: True if a recoding as one SELECT keeps it on rows that come later.
     kept_by_select: ClassVar[bool] = False
     #: The parameters that bound the `rows` and the `values` of a class from below.
     bounds_below: ClassVar[Mapping[str, str]] = {}
 
-    #: Whether it has a meaning where nothing is promised of some values.
-    spares: ClassVar[bool] = False
+    #: True if it has a meaning where nothing is promised of some values.
+    supports_harmless: ClassVar[bool] = False
 
     others_known: bool = field(default=False, kw_only=True)
     #: The values of which nothing is promised, as their column writes them.
@@ -122,7 +122,7 @@ class Requirement(Written):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters for a report; values of the data are among them where the policy names them."""
-        return {name: getattr(self, name) for name in self.fields} | self._beside
+        return {name: getattr(self, name) for name in self.fields} | self._common_parameters
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -130,8 +130,8 @@ class Requirement(Written):
         return self._without_values(self.parameters)
 
     @property
-    def _beside(self) -> dict[str, Any]:
-        """What any requirement may have beside its own parameters."""
+    def _common_parameters(self) -> dict[str, Any]:
+        """The parameters that any requirement may have beside its own."""
         known = {"others_known": True} if self.others_known else {}
         return known | ({HARMLESS: [shown_value(value) for value in self.harmless]} if self.harmless else {})
 
@@ -149,7 +149,7 @@ class Requirement(Written):
 
     @property
     def names(self) -> tuple[str, str]:
-        """How it is written, with and without sensitive values."""
+        """Its text, with and without the sensitive values that it names."""
         return str(self), self.label
 
     @property
@@ -164,19 +164,19 @@ class Requirement(Written):
 
     @property
     def absent(self) -> bool:
-        """Whether the values that it names need not occur."""
+        """True if the values that it names need not occur."""
         return False
 
     def written_as(self, texts: Mapping[Named, Named], place: int) -> Requirement:
         """The same with every value that it names as `texts` has it; `place` is its number in the policy."""
         return self
 
-    def sparing(self, values: Sequence[Named]) -> Requirement:
+    def exempting(self, values: Sequence[Named]) -> Requirement:
         """The same where nothing is promised of these values; raises ValueError if that has no meaning."""
-        if not values or self.of_rows:
+        if not values or self.rows_only:
             return self
-        if not self.spares:
-            able = ", ".join(name for name, kind in REQUIREMENTS.items() if kind.spares or kind.of_rows)
+        if not self.supports_harmless:
+            able = ", ".join(name for name, kind in REQUIREMENTS.items() if kind.supports_harmless or kind.rows_only)
             raise ValueError(f"is about all values of a class, the harmless ones too; beside these take {able}")
         return replace(self, harmless=tuple(values))
 
@@ -200,21 +200,21 @@ class Requirement(Written):
         return f"requirements/{self.name}"
 
     def params(self, steps: Steps) -> dict[str, Any]:
-        """What the template takes besides the classes."""
+        """The template's parameters besides the classes."""
         return {name: Value(getattr(self, name)) for name in self.fields}
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         """The relation (class_no, rows, reached, margin), a row a class; a negative margin violates."""
-        judged = classes.sparing(self.harmless)
+        judged = classes.exempting(self.harmless)
         shared = {name: getattr(judged, name) for name in self.relations}
-        if self.of_tallies:
+        if self.tallies_only:
             shared["summary"] = judged.tallies
         params = self.params(steps)
         measures = steps.materialise(self.name, self.template, **shared, **params)
         steps.drop(*(param for param in params.values() if isinstance(param, Relation)))
         return measures
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it.
 
         By default all of them: what lacks rows or values does not come to have more by losing some. NULL
@@ -225,7 +225,7 @@ class Requirement(Written):
     # -- what follows from it ------------------------------------------------------------------------
 
     def promise(self) -> Guarantee:
-        """What good classes keep to, against any attacker.
+        """The guarantee of classes that meet it, against any attacker.
 
         Where others are known it holds for parts of a class, and so for their union.
         """
@@ -237,7 +237,7 @@ class Requirement(Written):
         return None
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        """How frequent a value may be in the whole table; None if it is not the frequency of values that it bounds."""
+        """The largest frequency of a value in the whole table; None if it does not bound the frequency of values."""
         return None
 
     @property

@@ -32,7 +32,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
-from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import distance, in_lowest_units, positive
 from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
 
@@ -63,7 +63,7 @@ class TCloseness(Requirement):
     name = "t_closeness"
     reaches = "distance"
     most_is_worst = True
-    of_whole = True
+    compares_with_table = True
     fields = {"t": distance, "distance": ground}  # noqa: RUF012
     optional = frozenset({"distance"})
     t: Decimal
@@ -143,8 +143,8 @@ class TCloseness(Requirement):
         rows.append((len(nodes), 0, None, last, last, height, True))
         return steps.load("ground", _NODE_COLUMNS, rows), height
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, 0)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return suppress_if_few(engine, classes, measures, 0)
 
     def promise(self) -> Guarantee:
         """With equal distances the largest gap between two distributions, over any set of values, is their distance."""
@@ -165,7 +165,7 @@ def _placeless(found: str) -> Problem:
 
 
 def _heights(nodes: Sequence[Node]) -> dict[int, int]:
-    """How far the farthest leaf lies below each node."""
+    """The distance from each node down to its farthest leaf."""
     heights = {node.node: 0 for node in nodes}
     for node in reversed(nodes):  # children stand after their parents
         if node.parent is not None:
@@ -178,7 +178,7 @@ TWO, E = "2", "e"
 
 
 def kind(argument: Any) -> str:
-    """Which of the two definitions of beta-likeness."""
+    """The definition of beta-likeness, one of two."""
     if argument not in (BASIC, ENHANCED):
         raise ValueError(f"takes {BASIC} or {ENHANCED}, not {argument!r}")
     return str(argument)
@@ -191,21 +191,21 @@ def logarithm(argument: Any) -> str:
     return str(argument)
 
 
-class OfGain(Requirement, in_policy=False):
-    """What requirements on the shares of a class against those of the table have in common."""
+class GainRequirement(Requirement, in_policy=False):
+    """Common part of the requirements that bound the shares of a class by those of the table."""
 
     most_is_worst = True
-    of_whole = True
+    compares_with_table = True
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, 0)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return suppress_if_few(engine, classes, measures, 0)
 
     def unique_class_size(self) -> None:
         return None
 
 
 @dataclass(frozen=True)
-class BetaLikeness(OfGain):
+class BetaLikeness(GainRequirement):
     """beta-likeness: no value's share q of a class exceeds its share p of the table by more than beta p.
 
     Basic: `(q - p) / p <= beta` where q > p (Cao and Karras 2012). Enhanced, the default: by no more
@@ -235,7 +235,7 @@ class BetaLikeness(OfGain):
 
 
 @dataclass(frozen=True)
-class DeltaDisclosure(OfGain):
+class DeltaDisclosure(GainRequirement):
     """delta-disclosure privacy: `|log(q / p)| < delta` for the share q of a class of every value of the table.
 
     Every class has every value, then, and in about the share p that it has of the table (Brickell and Shmatikov

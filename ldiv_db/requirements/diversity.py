@@ -14,7 +14,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import ONE, Ceiling, Distribution, Guarantee, eligible_ceiling
-from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import (
     UNIT,
     at_least_one,
@@ -29,9 +29,9 @@ from ldiv_db.requirements.parameters import (
 
 @dataclass(frozen=True)
 class CountRequirement(Requirement):
-    """What asks for counts alone, and holds in classes of different values as soon as they have rows enough."""
+    """A requirement on counts alone, which classes of different values meet once they have enough rows."""
 
-    of_counts = of_tallies = of_eligible = True
+    counts_only = tallies_only = met_by_eligible = True
 
     def unique_class_size(self) -> int:
         return self.least_rows
@@ -43,7 +43,7 @@ class KAnonymity(CountRequirement):
 
     name = "k"
     reaches = "rows"
-    more_is_better = of_rows = kept_by_select = True
+    more_is_better = rows_only = kept_by_select = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"k": whole}  # noqa: RUF012 - typed in the base class
     k: int
@@ -68,16 +68,16 @@ class DistinctL(CountRequirement):
 
     name = "distinct"
     reaches = "values"
-    more_is_better = kept_by_select = spares = True
+    more_is_better = kept_by_select = supports_harmless = True
     bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole}  # noqa: RUF012
     l: int  # noqa: E741 - the field's name for it
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return _mend_by_others(self, engine, classes, measures) or super().mend(engine, classes, measures)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return _suppress_others(self, engine, classes, measures) or super().rows_to_suppress(engine, classes, measures)
 
     def promise(self) -> Guarantee:
-        return Guarantee(values=self.l).sparing(self.harmless)
+        return Guarantee(values=self.l).exempting(self.harmless)
 
     @property
     def least_rows(self) -> int:
@@ -99,10 +99,10 @@ class UniqueDistinctL(DistinctL):
 
     name = "unique_distinct"
     reaches = "rows, 0 if values recur"
-    monotone = more_is_better = of_eligible = kept_by_select = spares = False
+    monotone = more_is_better = met_by_eligible = kept_by_select = supports_harmless = False
     bounds_below = {}  # noqa: RUF012
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         params = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
         return engine.materialise("mended", "requirements/mend_unique", **params)
 
@@ -117,18 +117,18 @@ class PSensitiveK(CountRequirement):
     name = "p_sensitive"
     l_parameter = "p"
     reaches = "values"
-    more_is_better = kept_by_select = spares = True
+    more_is_better = kept_by_select = supports_harmless = True
     bounds_below = {"rows": "k", "values": "p"}  # noqa: RUF012
     fields = {"p": whole, "k": whole}  # noqa: RUF012
     p: int
     k: int
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        mended = _mend_by_others(self, engine, classes, measures, self.k)
-        return mended or super().mend(engine, classes, measures)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        mended = _suppress_others(self, engine, classes, measures, self.k)
+        return mended or super().rows_to_suppress(engine, classes, measures)
 
     def promise(self) -> Guarantee:
-        return Guarantee(size=self.k, values=self.p).sparing(self.harmless)
+        return Guarantee(size=self.k, values=self.p).exempting(self.harmless)
 
     @property
     def least_rows(self) -> int:
@@ -144,16 +144,16 @@ class PSensitiveK(CountRequirement):
         return {"p": min(self.p, size), "k": min(self.k, size)}
 
 
-def _mend_by_others(
+def _suppress_others(
     requirement: Requirement, engine: Engine, classes: Classes, measures: Relation, least: int = 1
 ) -> Relation | None:
-    """What mends a class that has too few values that are not harmless: to lose them; None without harmless values.
+    """The rows to suppress of a class with too few values: all that are not harmless; None without harmless values.
 
     Where fewer than `least` rows would be left, all of them.
     """
     if not requirement.harmless:
         return None
-    others = classes.sparing(requirement.harmless).sizes
+    others = classes.exempting(requirement.harmless).sizes
     return engine.materialise(
         "mended", "requirements/mend_others", measures=measures, others=others, least=Value(least)
     )
@@ -173,14 +173,14 @@ class EntropyL(CountRequirement):
 
     name = "entropy"
     reaches = "exp of entropy"
-    of_tallies = False
+    tallies_only = False
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
     def params(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         params = self.params(engine)
         layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
         levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **params)
@@ -224,7 +224,7 @@ class RecursiveCL(Requirement):
     name = "recursive"
     reaches = "top value / tail"
     most_is_worst = True
-    of_counts = of_eligible = spares = True
+    counts_only = met_by_eligible = supports_harmless = True
     fields = {"c": positive, "l": whole}  # noqa: RUF012
     relations = ("sizes",)
     c: Decimal
@@ -236,12 +236,12 @@ class RecursiveCL(Requirement):
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         if not self.harmless:
             return super().measure(steps, classes)
-        params = {"sizes": classes.sizes, "others": classes.sparing(self.harmless).summary}
+        params = {"sizes": classes.sizes, "others": classes.exempting(self.harmless).summary}
         return steps.materialise(self.name, "requirements/pd_recursive", **params, **self.params(steps))
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         if self.harmless:
-            return mend_if_few(engine, classes, measures, 0)
+            return suppress_if_few(engine, classes, measures, 0)
         params = {"measures": measures, "sizes": classes.sizes, **self.params(engine)}
         return engine.materialise("mended", "requirements/mend_recursive", **params)
 
@@ -252,9 +252,9 @@ class RecursiveCL(Requirement):
         """
         c, values = Fraction(self.c), self.unique_class_size()
         if self.l == 1:
-            return Guarantee(values=values, share=min(ONE, c)).sparing(self.harmless)
+            return Guarantee(values=values, share=min(ONE, c)).exempting(self.harmless)
         found = Guarantee(values=values, share=c / (c + 1), excluded=((self.l - 2, c / (c + 1)),))
-        return found.sparing(self.harmless)
+        return found.exempting(self.harmless)
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         tail = sum(distribution.counts[self.l - 1 :])

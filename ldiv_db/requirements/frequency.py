@@ -16,7 +16,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import CountRequirement, KAnonymity
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
-from ldiv_db.requirements.histogram import Classes, mend_by_core
+from ldiv_db.requirements.histogram import Classes, suppress_by_core
 from ldiv_db.requirements.parameters import (
     DIGITS,
     UNIT,
@@ -49,7 +49,7 @@ class Threshold(Requirement):
     name = "threshold"
     reaches = "share / threshold"
     most_is_worst = True
-    of_shares = of_eligible = kept_by_select = spares = True
+    shares_only = met_by_eligible = kept_by_select = supports_harmless = True
     lacks_source = (
         "base needs the source of a policy, from which thresholds follow",
         "write them out: threshold:0.5,HIV=0.1",
@@ -145,16 +145,16 @@ class Threshold(Requirement):
     def parameters(self) -> dict[str, Any]:
         words = (*WORDS, "others_known")
         named = {shown_value(value, words): theta for value, theta in self.thetas if value in self.named}
-        return self._rest | named | self._beside
+        return self._rest | named | self._common_parameters
 
     @property
     def shown(self) -> dict[str, Any]:
         own = {"own_thresholds": len(self.named)} if self.named else {}
-        return self._without_values(self._rest | own | self._beside)
+        return self._without_values(self._rest | own | self._common_parameters)
 
     @property
     def _rest(self) -> dict[str, Any]:
-        """What the policy says of the values that it does not name."""
+        """The parameter for the values that the policy does not name."""
         return {BASE if self.from_base else DEFAULT: self.default}
 
     def params(self, steps: Steps) -> dict[str, Any]:
@@ -163,14 +163,14 @@ class Threshold(Requirement):
         over, under = Fraction(self.default).as_integer_ratio()
         return {"thetas": steps.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         numerators = [(value, units(theta)) for value, theta in self.thetas if value not in self.harmless]
         numerators += [(value, UNIT) for value in self.harmless]
-        return mend_by_core(engine, classes, measures, units(self.default), UNIT, numerators)
+        return suppress_by_core(engine, classes, measures, units(self.default), UNIT, numerators)
 
     def promise(self) -> Guarantee:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
-        return Guarantee(share=Fraction(self.default), shares=shares).sparing(self.harmless)
+        return Guarantee(share=Fraction(self.default), shares=shares).exempting(self.harmless)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
@@ -180,7 +180,7 @@ class Threshold(Requirement):
         limits = {value: theta for value, theta in self.thetas if value not in self.harmless}
         ceilings = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in limits.items())
         ceiling = Ceiling(math.floor(Fraction(self.default) * distribution.rows), ceilings, by_threshold=True)
-        return ceiling.sparing(self.harmless, distribution.rows)
+        return ceiling.exempting(self.harmless, distribution.rows)
 
     @property
     def share_size(self) -> int:
@@ -250,26 +250,26 @@ class FrequencyL(CountRequirement):
 
     name = "frequency"
     reaches = "rows / top value's"
-    of_shares = kept_by_select = spares = True
+    shares_only = kept_by_select = supports_harmless = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal  # noqa: E741
 
     def params(self, steps: Steps) -> dict[str, Any]:
         return {**in_lowest_units("l", self.l)}
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         own = [(value, units(self.l)) for value in self.harmless]
-        return mend_by_core(engine, classes, measures, UNIT, units(self.l), own)
+        return suppress_by_core(engine, classes, measures, UNIT, units(self.l), own)
 
     def promise(self) -> Guarantee:
-        return Guarantee(share=1 / Fraction(self.l)).sparing(self.harmless)
+        return Guarantee(share=1 / Fraction(self.l)).exempting(self.harmless)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         return 1 / Fraction(str(parameters["l"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        return eligible_ceiling(Fraction(self.l), distribution).sparing(self.harmless, distribution.rows)
+        return eligible_ceiling(Fraction(self.l), distribution).exempting(self.harmless, distribution.rows)
 
     def unique_class_size(self) -> int:
         return math.ceil(self.l)
@@ -299,7 +299,7 @@ class AlphaK(CountRequirement):
     name = "alpha_k"
     reaches = "largest share"
     most_is_worst = True
-    kept_by_select = spares = True
+    kept_by_select = supports_harmless = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
@@ -308,12 +308,12 @@ class AlphaK(CountRequirement):
     def params(self, steps: Steps) -> dict[str, Any]:
         return {**in_lowest_units("alpha", self.alpha), "k": Value(self.k)}
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         own = [(value, UNIT) for value in self.harmless]
-        return mend_by_core(engine, classes, measures, units(self.alpha), UNIT, own, least=self.k)
+        return suppress_by_core(engine, classes, measures, units(self.alpha), UNIT, own, least=self.k)
 
     def promise(self) -> Guarantee:
-        return Guarantee(size=self.k, share=Fraction(self.alpha)).sparing(self.harmless)
+        return Guarantee(size=self.k, share=Fraction(self.alpha)).exempting(self.harmless)
 
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
@@ -321,7 +321,7 @@ class AlphaK(CountRequirement):
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         ceiling = Ceiling(math.floor(Fraction(self.alpha) * distribution.rows))
-        return ceiling.sparing(self.harmless, distribution.rows)
+        return ceiling.exempting(self.harmless, distribution.rows)
 
     def unique_class_size(self) -> int:
         return max(self.k, math.ceil(1 / self.alpha))

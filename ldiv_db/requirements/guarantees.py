@@ -80,7 +80,7 @@ class Ceiling:
     own: tuple[tuple[Named, int], ...] = ()
     by_threshold: bool = False
 
-    def sparing(self, harmless: Sequence[Named], rows: int) -> Ceiling:
+    def exempting(self, harmless: Sequence[Named], rows: int) -> Ceiling:
         """The same where harmless values may have all the rows."""
         return replace(self, own=(*self.own, *((value, rows) for value in harmless)))
 
@@ -95,7 +95,7 @@ ONE = Fraction(1)
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What every good class keeps to.
+    """A guarantee that every good class keeps.
 
     At least `size` rows, `values` different values and `categories` different categories; no value in more than its
     share, `share` unless `shares` lists it; no share more than `difference` above the table's, or more
@@ -122,8 +122,8 @@ class Guarantee:
         """The largest share of a value."""
         return dict(self.shares).get(value, self.share)
 
-    def sparing(self, harmless: Sequence[Named]) -> Guarantee:
-        """What is kept where nothing is promised of some values: sizes, and the shares of the others.
+    def exempting(self, harmless: Sequence[Named]) -> Guarantee:
+        """The part that is kept where nothing is promised of some values: sizes, and the shares of the others.
 
         A class may have no other value, so that no number of values is promised, and nothing to who excludes some.
         """
@@ -139,7 +139,7 @@ class Guarantee:
         )
 
     def fewest_people(self, population: str) -> int:
-        """How many people of a population a class covers at least."""
+        """The fewest people of a population that a class covers."""
         return max((least for name, least in self.people if name == population), default=1)
 
     def most_present(self, population: str) -> Fraction:
@@ -147,7 +147,7 @@ class Guarantee:
         return min((most for name, most in self.presence if name == population), default=ONE)
 
     def __and__(self, other: Guarantee) -> Guarantee:
-        """What classes that keep both promises keep to."""
+        """The guarantee of classes that keep both promises."""
         listed = sorted({value for promise in (self, other) for value, _ in promise.shares}, key=in_order)
         return Guarantee(
             max(self.size, other.size),
@@ -166,5 +166,5 @@ class Guarantee:
 
 
 def together(promises: Iterable[Guarantee]) -> Guarantee:
-    """What classes that keep all the promises keep to."""
+    """The guarantee of classes that keep all the promises."""
     return reduce(Guarantee.__and__, promises, Guarantee())

@@ -91,7 +91,7 @@ class Classes:
             self._by_category[categories] = Classes(self._steps, histogram)
         return self._by_category[categories]
 
-    def sparing(self, harmless: tuple[Named, ...]) -> Classes:
+    def exempting(self, harmless: tuple[Named, ...]) -> Classes:
         """The same classes where these values have no rows, which count in the size of their class all the same."""
         if not harmless:
             return self
@@ -106,7 +106,7 @@ class Classes:
 
     def distribution(self, engine: Engine, harmless: tuple[Named, ...]) -> Distribution:
         """The values of a table that is one class, harmless ones as rows beside."""
-        counts = sorted(filter(None, engine.column(self.sparing(harmless).histogram, "rows")), reverse=True)
+        counts = sorted(filter(None, engine.column(self.exempting(harmless).histogram, "rows")), reverse=True)
         return Distribution(counts, engine.total(self.totals, "rows") - sum(counts))
 
     def place_people(self, people: Mapping[str, Relation]) -> None:
@@ -135,7 +135,7 @@ class Classes:
         return relation
 
 
-def mend_by_core(
+def suppress_by_core(
     engine: Engine,
     classes: Classes,
     measures: Relation,
@@ -170,7 +170,7 @@ def mend_by_core(
     return mended
 
 
-def mend_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
+def suppress_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
     """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
     params = {"measures": measures, "summary": classes.summary, "least": Value(least)}
     return engine.materialise("mended", "requirements/mend_if_few", **params)

@@ -22,7 +22,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
-from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import DIGITS, decimal, plain_decimal, rounded, whole
 
 #: The units of a stretch of time in seconds, largest first; months and years have no one length.
@@ -34,20 +34,20 @@ _STRETCH = re.compile(r"\s*([-+.\deE]+)\s*([a-z]+)\s*")
 
 @dataclass(frozen=True)
 class Distance:
-    """A distance of two numbers, or `of_times`, in seconds."""
+    """A distance of two numbers, or `by_time`, in seconds."""
 
     amount: Decimal
-    of_times: bool = False
+    by_time: bool = False
 
     @property
     def plain(self) -> int | float | str:
         """The distance as JSON has it: a number, or a text with the unit."""
-        if self.of_times:
+        if self.by_time:
             return str(self)
         return int(self.amount) if self.amount == int(self.amount) else float(self.amount)
 
     def __str__(self) -> str:
-        if not self.of_times:
+        if not self.by_time:
             return plain_decimal(self.amount)
         unit = next((unit for unit, length in SECONDS.items() if self.amount % length == 0), "seconds")
         count = self.amount / SECONDS[unit]
@@ -66,7 +66,7 @@ def distance_of(argument: Any) -> Distance:
     seconds = decimal(count, Decimal(1).scaleb(-DIGITS), Decimal(FARTHEST)) * length
     if seconds > FARTHEST:
         raise ValueError(f"takes up to {FARTHEST:,} seconds, not {argument!r}")
-    return Distance(seconds, of_times=True)
+    return Distance(seconds, by_time=True)
 
 
 #: Shares come as doubles: that of one in three is a third.
@@ -75,9 +75,9 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True)
 class PlacedRequirement(Requirement, in_policy=False):
-    """What asks how far apart values are: their places are worked out once for all classes."""
+    """A requirement on the distance of values, whose places are computed once for all classes."""
 
-    of_distances = True
+    uses_distances = True
     #: The parameter that is a distance.
     distance: ClassVar[str]
 
@@ -86,17 +86,17 @@ class PlacedRequirement(Requirement, in_policy=False):
         asked: Distance = values[cls.distance]
         if not (attribute.is_number or attribute.is_time):
             raise ValueError("needs a sensitive column of numbers or times")
-        if asked.of_times and not attribute.is_time:
+        if asked.by_time and not attribute.is_time:
             raise ValueError(f"{cls.distance} takes a number, as its column does, not {asked}")
-        if attribute.is_time and not asked.of_times:
+        if attribute.is_time and not asked.by_time:
             raise ValueError(f"{cls.distance} takes a stretch of time, such as 30 days, not {asked}")
         return cls(**values, others_known=others_known)
 
     @property
     def is_time(self) -> bool:
-        """Whether it is asked of times; of numbers otherwise."""
+        """True if the values are times; they are numbers otherwise."""
         asked: Distance = getattr(self, self.distance)
-        return asked.of_times
+        return asked.by_time
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         places = steps.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
@@ -168,8 +168,8 @@ class Proximity(PlacedRequirement):
     epsilon: Distance
     m: int
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, self.m)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return suppress_if_few(engine, classes, measures, self.m)
 
     def promise(self) -> Guarantee:
         """A value is near itself: no share is above 1/m."""

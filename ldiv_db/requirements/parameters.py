@@ -125,8 +125,8 @@ _AUTOMATIC = ("k", "l", "p")
 Reader = Callable[[Any], Any]
 
 
-class Written:
-    """What a requirement is called, which parameters it takes, and how they are read."""
+class RequirementSyntax:
+    """The name of a requirement, its parameters, and their reading."""
 
     name: ClassVar[str]
     #: The parameters as they are written, each with its reader; the only one that must be given may be written alone.
@@ -180,7 +180,7 @@ class Written:
 
     @classmethod
     def needs_source(cls, argument: Any) -> bool:
-        """Whether a parameter follows from the distribution of the source; not, where it is written wrongly."""
+        """True if a parameter follows from the distribution of the source; false where it is written wrongly."""
         try:
             return AUTO in [str(v) for k, v in cls.by_name(argument).items() if k in _AUTOMATIC]
         except ValueError:

@@ -20,7 +20,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
-from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import DIGITS, distance, rounded, whole
 
 
@@ -31,10 +31,10 @@ def table(argument: Any) -> str:
     return argument
 
 
-class OfPeople(Requirement, in_policy=False):
-    """What requirements on the people of a class in a population have in common."""
+class PopulationRequirement(Requirement, in_policy=False):
+    """Common part of the requirements on the people of a population whom a class covers."""
 
-    of_rows = of_people = True
+    rows_only = counts_people = True
     population: str
 
     @property
@@ -51,7 +51,7 @@ class OfPeople(Requirement, in_policy=False):
 
 
 @dataclass(frozen=True)
-class KMap(OfPeople):
+class KMap(PopulationRequirement):
     """k-map: a class covers at least `k` people of the population (Sweeney 2002).
 
     How many of them are in the table does not matter. It survives the union of any two classes.
@@ -74,7 +74,7 @@ class KMap(OfPeople):
 
 
 @dataclass(frozen=True)
-class DeltaPresence(OfPeople):
+class DeltaPresence(PopulationRequirement):
     """delta-presence: of the people of a class at least the share `min` and at most `max` are in the table.
 
     A person's presence is the rows of their class over its people (Nergiz, Atzori and Clifton 2007); a class with more
@@ -87,7 +87,7 @@ class DeltaPresence(OfPeople):
 
     name = "delta_presence"
     reaches = "presence"
-    most_is_worst = of_all_rows = parts_people = True
+    most_is_worst = counts_unjudged_rows = parts_people = True
     fields = {"max": distance, "population": table, "min": distance}  # noqa: RUF012
     optional = frozenset({"min"})
     max: Decimal
@@ -111,8 +111,8 @@ class DeltaPresence(OfPeople):
             return {}
         return {"max": Decimal(rounded(reached, DIGITS, up=True)), "population": self.population}
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes, measures, 0)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return suppress_if_few(engine, classes, measures, 0)
 
     def params(self, steps: Steps) -> dict[str, Any]:
         least, most = Fraction(self.min), Fraction(self.max)

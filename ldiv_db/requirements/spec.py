@@ -28,16 +28,22 @@ class RequirementSpec:
         return REQUIREMENTS.get(self.name, Requirement)
 
     @property
+    def written(self) -> dict[str, Any]:
+        """The requirement as a policy writes it."""
+        more = {"sensitive": list(self.sensitive)} if self.sensitive else {}
+        return {self.name: self.argument, **more, **({"others_known": True} if self.others_known else {})}
+
+    @property
     def is_auto(self) -> bool:
-        """Whether a parameter waits for the distribution of the source; not, where it is written wrongly."""
+        """True if a parameter waits for the distribution of the source; false where it is written wrongly."""
         return self.name in REQUIREMENTS and self.kind.needs_source(self.argument)
 
     def concerns(self, attribute: str) -> bool:
-        """Whether it is for the sensitive attribute."""
+        """True if it is for the sensitive attribute."""
         return not self.sensitive or attribute.lower() in {name.lower() for name in self.sensitive}
 
     def problems(self, key: str, attribute: Attribute | None = None) -> list[Problem]:
-        """What is wrong with it; empty if `resolve` will work for this attribute (or for none in particular)."""
+        """Its problems; none if `resolve` will work for this attribute (or for none in particular)."""
         if self.name not in REQUIREMENTS:
             return [Problem(key, f"no requirement {self.name!r}", nearest(self.name, sorted(REQUIREMENTS)))]
         try:
@@ -52,13 +58,13 @@ class RequirementSpec:
     def provisional(self, attribute: Attribute) -> Requirement:
         """The requirement on an attribute with 2 in place of `auto`: it names the same values."""
         found = self.kind.build(self.kind.read(self.argument, auto=2), attribute, self.others_known)
-        return found.sparing(attribute.harmless)
+        return found.exempting(attribute.harmless)
 
     def resolve(self, distribution: Distribution | None, attribute: Attribute | None = None) -> Requirement:
         """The requirement on an attribute; `auto` becomes the largest l that its distribution allows, at least 2."""
         values = self.kind.read(self.argument, auto=distribution.auto_l if distribution else None)
         found = self.kind.build(values, attribute or Attribute(""), self.others_known)
-        return found.sparing(attribute.harmless if attribute else ())
+        return found.exempting(attribute.harmless if attribute else ())
 
 
 def parse_requirement(text: str) -> RequirementSpec:

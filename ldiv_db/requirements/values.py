@@ -63,7 +63,7 @@ def read_named(text: str) -> Named:
 
 
 def is_quoted(text: str) -> bool:
-    """Whether a text on a command line stands in double quotes."""
+    """True if a text on a command line stands in double quotes."""
     return len(text) >= 2 and text[0] == text[-1] == '"'
 
 
@@ -81,7 +81,7 @@ def in_order(value: Named) -> tuple[bool, str]:
 
 
 def in_type(engine: Engine, kind: str, values: Sequence[Named]) -> tuple[dict[Named, Named], list[Named]]:
-    """What a column of the SQL type `kind` writes for each of the values, and those that are none of that type."""
+    """The text of each value in a column of the SQL type `kind`, and the values that are none of that type."""
     asked = [value for value in values if value is not None]
     if not asked or not _SPELT.fullmatch(kind):
         return {value: value for value in values}, []
@@ -106,7 +106,7 @@ def folded(engine: Engine, texts: Mapping[Named, Named], same: Sequence[Step]) -
 
 
 def _is_same(kind: str, written: str, text: str | None) -> bool:
-    """Whether nothing was rounded away when the value was read."""
+    """True if nothing was rounded away when the value was read."""
     if text is None or not _EXACT.fullmatch(kind):
         return text is not None
     try:
@@ -175,7 +175,7 @@ class Categories:
 
     @property
     def sizes(self) -> list[int]:
-        """How many values each category has, NULL counted wherever it belongs, since it may occur."""
+        """The number of values in each category, NULL counted wherever it belongs, since it may occur."""
         listed = any(None in group for group in self.groups)
         return [len(group) + (not listed and i == 0) for i, group in enumerate(self.groups)]
 
@@ -185,7 +185,7 @@ class Categories:
         return sum(each[:values], Fraction(0))
 
     def least_spread(self, values: int) -> list[int]:
-        """How many of so many different values each category takes, in falling order, when as few take as many."""
+        """The number of values of each category, falling, when so many are of as few categories as can be."""
         left, taken = values, []
         for size in sorted(self.sizes, reverse=True):
             taken.append(min(size, left))

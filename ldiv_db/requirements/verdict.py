@@ -22,7 +22,7 @@ Watch = Callable[[Requirement, Classes, Relation], None]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a requirement holds on a table: its violating classes, and its worst class.
+    """The verdict on a requirement of a table: the classes that violate it, and the worst class.
 
     `worst_class` is the number of the class of the least `margin`, which is negative if it violates, and
     `worst_rows` its rows: all None for a table without classes. `worst` is the worst that any class reaches.
@@ -44,12 +44,12 @@ class Verdict:
 
     @property
     def agrees(self) -> bool:
-        """Whether a second reading, if there is one, found as many classes that violate."""
+        """True unless a second reading found another number of classes that violate."""
         return self.second in (None, self.violating_classes)
 
     @property
     def otherwise(self) -> str:
-        """What a message adds where the second reading found otherwise."""
+        """The words that a message adds where the second reading disagrees."""
         return "" if self.agrees else f"; a second reading found {self.second:,}: one of the two is wrong, report it"
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,14 +101,14 @@ _SPELLINGS = "`same: [trim, casefold]` counts them as one"
 def warn_of_values(
     engine: Engine, values: Relation, attribute: Attribute, requirements: Sequence[Requirement]
 ) -> list[str]:
-    """What a reader takes for one among the `values` (value, rows) of a column, a sentence each; none names a value.
+    """The `values` (value, rows) of a column that a reader takes for one, a sentence each; none names a value.
 
     NULL is one of the values. Where requirements ask for nothing that is all that is said; where they ask for rows
     alone nothing is, and of numbers nothing where one asks how far they are apart.
     """
     if not requirements:
         return [_unrequired(attribute)]
-    if all(requirement.of_rows for requirement in requirements):
+    if all(requirement.rows_only for requirement in requirements):
         return []
     name, found = attribute.name, []
     counts = engine.record("requirements/reading/count_nulls", totals=values)
@@ -116,7 +116,7 @@ def warn_of_values(
         found.append(f"{name}: NULL, in {_part(counts['nulls'], counts['rows'])}, is judged as a value like any other")
     if attribute.type == "VARCHAR":
         found += _warn_of_spellings(engine, values, name)
-    if (attribute.is_number or attribute.is_time) and not any(r.of_distances for r in requirements):
+    if (attribute.is_number or attribute.is_time) and not any(r.uses_distances for r in requirements):
         found += _warn_of_gaps(engine, values, attribute, counts["values"])
     return found
 
@@ -150,13 +150,13 @@ def _warn_of_gaps(engine: Engine, values: Relation, attribute: Attribute, count:
 def warn_of_classes(
     engine: Engine, classes: Classes, attribute: Attribute, requirements: Sequence[Requirement]
 ) -> list[str]:
-    """What a reader takes for one value in classes that count as several, a sentence each.
+    """The values that a reader takes for one in classes where they count as several, a sentence each.
 
     Nothing is said where requirements ask for rows alone, and of numbers nothing where one asks how far they are apart.
     """
     if not requirements:
         return [_unrequired(attribute)]
-    if all(requirement.of_rows for requirement in requirements):
+    if all(requirement.rows_only for requirement in requirements):
         return []
     name, found = attribute.name, []
     counts = engine.record("requirements/reading/count_lone", histogram=classes.histogram)
@@ -165,7 +165,7 @@ def warn_of_classes(
         found.append(f"{name}: {what}; `suppressed: ignore` judges rows that have a value alone")
     if attribute.type == "VARCHAR":
         found += _warn_of_spellings(engine, classes.totals, name, classes)
-    if (attribute.is_number or attribute.is_time) and not any(r.of_distances for r in requirements):
+    if (attribute.is_number or attribute.is_time) and not any(r.uses_distances for r in requirements):
         found += _near_classes(engine, classes, attribute, counts["rows"])
     return found
 

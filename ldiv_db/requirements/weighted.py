@@ -19,7 +19,7 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.diversity import TOLERANCE, EntropyL, RecursiveCL
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
-from ldiv_db.requirements.histogram import Classes, mend_if_few
+from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import (
     at_least_one,
     in_lowest_units,
@@ -96,11 +96,11 @@ class DistinctAlpha(Requirement):
         return bad + 1 if bad < most else None
 
     def _holds_at_worst(self, size: int) -> bool:
-        """Whether every class of so many different values of the categories is good."""
+        """True if every class of so many different values of the categories is good."""
         return size >= self.values_needed and self.categories.least_weight(size) >= Fraction(self.alpha)
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
-        """What `reached` is the weight of the table."""
+        """Weaker parameters for the table as one class of the weight `reached`."""
         weight = Decimal(rounded(min(float(self.alpha), reached or 0), 9))
         return {"l": min(self.l, distribution.distinct), "alpha": weight}
 
@@ -117,33 +117,33 @@ class _OverCategories(DistinctAlpha):
     bounds_below = {}  # noqa: RUF012
 
     @property
-    def of_categories(self) -> EntropyL | RecursiveCL:
-        """What the categories must meet."""
+    def category_requirement(self) -> EntropyL | RecursiveCL:
+        """The requirement on the categories."""
         raise AssertionError("said by each")
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         by_weight = super().measure(steps, classes)
-        by_category = self.of_categories.measure(steps, classes.by_category(self.categories))
+        by_category = self.category_requirement.measure(steps, classes.by_category(self.categories))
         measures = steps.materialise(self.name, "requirements/combine", by_weight=by_weight, by_category=by_category)
         steps.drop(by_weight, by_category)
         return measures
 
-    def mend(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return mend_if_few(engine, classes.by_category(self.categories), measures, self.values_needed)
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return suppress_if_few(engine, classes.by_category(self.categories), measures, self.values_needed)
 
     def promise(self) -> Guarantee:
-        """What categories promise as values would: no value has more rows than its category."""
-        promise = self.of_categories.promise()
+        """The promise of the categories, taken for values: no value has more rows than its category."""
+        promise = self.category_requirement.promise()
         return super().promise() & replace(promise, categories=promise.values)
 
     def weaker_in(
         self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution
     ) -> Mapping[str, Any]:
-        """What `reached` is that of the categories, of which those that occur count."""
+        """Weaker parameters, as for the categories that occur, which `reached` so much."""
         categories, weight = self._weighed(engine, classes)
-        of_categories = self.of_categories
+        category_requirement = self.category_requirement
         is_met = self.is_met_by(reached, categories)
-        found = of_categories.parameters if is_met else of_categories.weaker_whole(reached, categories)
+        found = category_requirement.parameters if is_met else category_requirement.weaker_whole(reached, categories)
         return {**found, "alpha": weight}
 
     def weaker_at(self, size: int) -> Mapping[str, Any]:
@@ -153,9 +153,9 @@ class _OverCategories(DistinctAlpha):
     def nearest_in(self, engine: Engine, classes: Classes, reached: float | None, distribution: Distribution) -> str:
         categories, weight = self._weighed(engine, classes)
         if self.is_met_by(reached, categories):
-            nearest = in_words(self.of_categories.parameters)
+            nearest = in_words(self.category_requirement.parameters)
         else:
-            nearest = f"over the categories {self.of_categories.nearest_whole(reached, categories)}"
+            nearest = f"over the categories {self.category_requirement.nearest_whole(reached, categories)}"
         return f"{nearest}, {in_words({'alpha': weight})}"
 
     def _weighed(self, engine: Engine, classes: Classes) -> tuple[Distribution, Decimal]:
@@ -171,7 +171,7 @@ class _OverCategories(DistinctAlpha):
         return in_words(DistinctAlpha.weaker_at(self, size))
 
     def is_met_by(self, reached: float | None, categories: Distribution) -> bool:
-        """Whether the categories, which `reached` that much, meet what is asked of them."""
+        """True if the categories, which `reached` so much, meet the requirement on them."""
         raise AssertionError("said by each")
 
     def nearest_at(self, size: int) -> str:
@@ -190,7 +190,7 @@ class EntropyAlpha(_OverCategories):
     l: Decimal  # type: ignore[assignment]  # noqa: E741
 
     @property
-    def of_categories(self) -> EntropyL:
+    def category_requirement(self) -> EntropyL:
         return EntropyL(self.l)
 
     def is_met_by(self, reached: float | None, categories: Distribution) -> bool:
@@ -213,7 +213,7 @@ class RecursiveAlpha(_OverCategories):
     c: Decimal = Decimal(1)
 
     @property
-    def of_categories(self) -> RecursiveCL:
+    def category_requirement(self) -> RecursiveCL:
         return RecursiveCL(self.c, self.l)
 
     def is_met_by(self, reached: float | None, categories: Distribution) -> bool:

@@ -20,7 +20,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.reading import Examined, examine
+from ldiv_db.policy.reading import Policy, load_policy, parse_policy
 from ldiv_db.publishing.series_target import tables_of
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import run
@@ -87,14 +87,12 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
     document, folder = _read(model)
-    target = _text_of(model.target)
-    if _is_series(document):
-        return _next_release(session, model, _examined(model, document, {"prefix": target}), folder)
-    reading = _examined(model, document, {"table": target, "if_exists": "replace"})
-    if reading.is_series:
-        what = f"{reading.required().algorithm.name} publishes several tables, and a model is one"
-        raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
-    result = run(session, reading, folder)
+    name = _text_of(model.target)
+    target = {"prefix": name} if _is_series(document) else {"table": name, "if_exists": "replace"}
+    policy = load_policy({**document, "source": _text_of(model.source), "target": target})
+    if policy.is_series:
+        return _next_release(session, model, parse_policy(policy), folder)
+    result = run(session, policy, folder)
     loss, earlier = result.loss, result.earlier
     return {
         "rows": loss.rows_published,
@@ -108,16 +106,15 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     }
 
 
-def _next_release(session: Any, model: Model, reading: Examined, folder: Path) -> dict[str, Any]:
+def _next_release(session: Any, model: Model, policy: Policy, folder: Path) -> dict[str, Any]:
     """Publish the next release of a series; returns its outcome."""
-    policy = reading.required()
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
         raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
     if model.full_refresh:
         what = "a series cannot be begun anew: everybody would be published once more, in other classes"
         raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
-    figures = publish_release(session, reading, folder).figures
+    figures = publish_release(session, policy, folder).figures
     number = int(figures["release"])
     table = tables_of(Relation(tuple(model.target)), policy.algorithm.name, number).values
     return {
@@ -131,11 +128,6 @@ def _next_release(session: Any, model: Model, reading: Examined, folder: Path) -
 def _is_series(document: Mapping[str, Any]) -> bool:
     """True if rows are told again over time, so that every build publishes the next release."""
     return document.get("key") is not None
-
-
-def _examined(model: Model, document: Mapping[str, Any], target: Mapping[str, Any]) -> Examined:
-    """The policy with dbt's source and target."""
-    return examine({**document, "source": _text_of(model.source), "target": target})
 
 
 def _read(model: Model) -> tuple[Mapping[str, Any], Path]:

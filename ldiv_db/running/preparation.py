@@ -131,7 +131,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
     people = _people(engine, spec.resolved)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = ledger.earlier_runs(engine, spec.policy, spec.resolved, coding.snapshot)
+    earlier = ledger.earlier_runs(engine, spec.resolved, coding.snapshot)
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)
@@ -139,7 +139,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
     engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task
-    what_if = WhatIf(spec.policy, ready)
+    what_if = WhatIf(ready)
     with remedied(what_if):
         feasible = check_ready(ready)
     stages = expected(algorithm.stages(task, feasible), task.cell_count)

@@ -29,7 +29,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.reading import GivenPolicy, examine
+from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
 from ldiv_db.policy.resolve import Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS, REPEATED
 from ldiv_db.publishing.draft import audit_classes
@@ -205,10 +205,10 @@ def publish_release(
     AuditError (also where comparing releases would tell too much) or DatabaseError is raised. Inside a transaction of
     the caller's it joins that one, unless it goes to a file.
     """
-    begun, reading = time.perf_counter(), examine(policy)
-    with open_context(connection, listener, catalog, folder, show_values, databases=reading.databases) as context:
+    begun, asked = time.perf_counter(), load_policy(policy)
+    with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
         engine, on_stage = context.engine, context.listener.on_stage
-        resolved, target = resolve_release(context, reading)
+        resolved, target = resolve_release(context, asked)
         on_stage("reading earlier releases")
         migrate.pending(engine)  # raises if the ledger could not be written
         settle_crashed(engine, target.name)
@@ -220,7 +220,7 @@ def publish_release(
         return target.destination.publish(draft)
 
 
-def resolve_release(context: Context, written: GivenPolicy) -> tuple[Resolved, SeriesTarget]:
+def resolve_release(context: Context, policy: Policy) -> tuple[Resolved, SeriesTarget]:
     """The policy held against its source, for releases over time, and their target; raises PolicyError."""
     targets: list[SeriesTarget] = []
 
@@ -229,7 +229,7 @@ def resolve_release(context: Context, written: GivenPolicy) -> tuple[Resolved, S
             targets.append(_checked_target(context.engine, found))
 
     resolved = resolve(
-        context.engine, written, context.folder, {"algorithm": judge_series_algorithm, "target": judge_target}
+        context.engine, policy, context.folder, {"algorithm": judge_series_algorithm, "target": judge_target}
     )
     return resolved, targets[0]
 

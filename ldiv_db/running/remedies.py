@@ -30,7 +30,7 @@ from ldiv_db.database.errors import (
 from ldiv_db.policy.changes import Place, changed, replaced
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
-from ldiv_db.policy.reading import problems_of
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import collect_required
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.parameters import DIGITS, rounded
@@ -57,10 +57,13 @@ class Change:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A policy that may not be met, and its run as prepared."""
+    """A run as prepared, under a policy that may not be met."""
 
-    policy: Policy
     ready: PreparedRun
+
+    @property
+    def policy(self) -> Policy:
+        return self.ready.resolved.policy
 
     @property
     def task(self) -> Task:

@@ -24,7 +24,7 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
-from ldiv_db.policy.reading import GivenPolicy, examine, take_for_source
+from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
@@ -111,10 +111,10 @@ def run(
     workers: int | None = None,
 ) -> Result:
     """As `ldiv_db.run`, but for sessions of Spark's."""
-    start, reading = time.perf_counter(), examine(policy)
-    databases = (reading.databases, reading.written)
+    start, asked = time.perf_counter(), load_policy(policy)
+    databases = (asked.databases, asked.target.database)
     with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
-        spec = resolve_run(context, reading)
+        spec = resolve_run(context, asked)
         refuse_read_only(spec.destination)
         result = publish_run(context, spec, kl, start)
         return replace(result, place=spec.destination.place)
@@ -156,9 +156,9 @@ def plan(
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
     """
-    reading = examine(policy)
-    with open_context(connection, listener, catalog, folder, show_values, databases=reading.databases) as context:
-        ready = strictest(prepare(context, resolve_run(context, reading)))
+    asked = load_policy(policy)
+    with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
+        ready = strictest(prepare(context, resolve_run(context, asked)))
         if rehearse:
             made = rehearsed(ready).plan
             ready = replace(ready, tried=made.search.get("tried", ()))

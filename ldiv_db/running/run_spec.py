@@ -21,9 +21,9 @@ from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Policy, Target
-from ldiv_db.policy.reading import GivenPolicy, examine
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
 from ldiv_db.publishing.refusals import check_target
@@ -141,39 +141,36 @@ def _on_target(engine: Engine, target: Target, table: Relation, columns: Iterabl
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A policy as written and held against its source, its algorithm with its options, and where the release goes."""
+    """A policy held against its source, its algorithm with its options, and where the release goes."""
 
-    policy: Policy
     resolved: Resolved
     algorithm: Algorithm
     destination: Destination
 
 
-def resolve_run(context: Context, written: GivenPolicy) -> RunSpec:
+def resolve_run(context: Context, policy: Policy) -> RunSpec:
     """The policy held against its source, for one release; raises PolicyError with all that is wrong.
 
     Raises DatabaseError if a run may not write what it has to.
     """
-    engine, folder, reading = context.engine, context.folder, examine(written)
-    if reading.policy is not None and not (reading.problems or reading.is_series):
-        _require_rights(engine, reading.policy, folder)
+    engine, folder = context.engine, context.folder
+    if not (policy.is_series or problems_of(policy)):
+        _require_rights(engine, policy, folder)
     destinations: list[Destination] = []
 
     def judge_target(found: Findings) -> None:
         if not found.policy.is_series and found.policy.target.prefix is None:
             destinations.append(_checked_destination(engine, found))
 
-    resolved, algorithm = resolve_algorithm(engine, reading, folder, target=judge_target)
-    return RunSpec(reading.required(), resolved, algorithm, destinations[0])
+    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=judge_target)
+    return RunSpec(resolved, algorithm, destinations[0])
 
 
-def resolve_algorithm(
-    engine: Engine, written: GivenPolicy, folder: Path, **checks: Check
-) -> tuple[Resolved, Algorithm]:
+def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Check) -> tuple[Resolved, Algorithm]:
     """The policy held against its source, with further checks, and its algorithm; raises PolicyError."""
     algorithms: list[Algorithm] = []
     checks["algorithm"] = lambda found: algorithms.append(make_algorithm(found.policy))
-    return resolve(engine, written, folder, checks), algorithms[0]
+    return resolve(engine, policy, folder, checks), algorithms[0]
 
 
 def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:

@@ -133,13 +133,13 @@ def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
     """
     peel = Candidate(peeling, "it looks for the cheapest of many ways to generalise")
     topdown = Candidate(TopDown({}), "it specialises as far as requirements allow that larger classes keep")
-    if peeling.options.residue == "suppress" or all(requirement.of_rows for requirement in task.requirements):
+    if peeling.options.residue == "suppress" or all(requirement.rows_only for requirement in task.requirements):
         return [peel, bsgi, topdown]
     listed = [bsgi, topdown, peel] if shares_decide(task) else [topdown, bsgi, peel]
     if task.encoded.row_count >= LARGE:
         return listed
     stratified = Candidate(Stratified({}), "its classes keep the shares that they are compared with")
-    compared = any(requirement.of_whole for requirement in task.requirements)
+    compared = any(requirement.compares_with_table for requirement in task.requirements)
     return [stratified, *listed] if compared else [*listed[:-1], stratified, peel]
 
 

@@ -101,7 +101,7 @@ def why_whole(task: Task, algorithm: Algorithm) -> str:
         return "greedy selection chooses among all rows" if algorithm.options.select == "greedy" else ""
     if not algorithm.traits.divides:
         return f"{algorithm.name} plans on all rows together"
-    if getattr(options, "residue", "") == "suppress" and any(r.of_whole for r in task.requirements):
+    if getattr(options, "residue", "") == "suppress" and any(r.compares_with_table for r in task.requirements):
         return "classes are compared with all rows that are published"
     return ""
 

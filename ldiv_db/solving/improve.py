@@ -128,7 +128,7 @@ def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _can_judge(task: Task) -> bool:
     """True if counts of a class alone say that it is good without a row, and other classes stay as good as they are."""
-    return not any(r.of_whole or r.named_population or not r.monotone for r in task.requirements)
+    return not any(r.compares_with_table or r.named_population or not r.monotone for r in task.requirements)
 
 
 def _row_price(task: Task) -> Value:

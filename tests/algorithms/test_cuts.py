@@ -31,6 +31,7 @@ from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.result import print_result
 from ldiv_db.recoding.encode import encode
@@ -99,7 +100,7 @@ class Case:
     def task(self, con, folder):
         self.place(con, folder)
         engine = Engine(con)
-        resolved = resolve(engine, self.policy(), folder)
+        resolved = resolve(engine, parse_policy(self.policy()), folder)
         return Task(engine, encode(engine, resolved.source), resolved.required.resolved()["s"])
 
 

@@ -23,6 +23,7 @@ from ldiv_db.algorithms.cuts.enumeration import Search, find_start, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database.engine import Engine
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import encode
 
@@ -149,7 +150,7 @@ class Case:
     def evaluator(self, con, folder, metric, scheme):
         self.place(con, folder)
         engine = Engine(con)
-        resolved = resolve(engine, self.policy(), folder)
+        resolved = resolve(engine, parse_policy(self.policy()), folder)
         wanted = resolved.required.resolved()
         required = [requirement for of_attribute in wanted.values() for requirement in of_attribute]
         task = Task(engine, encode(engine, resolved.source), required, wanted=wanted)

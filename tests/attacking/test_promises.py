@@ -151,7 +151,7 @@ def test_bounds_of_known_tables(name, parameters, table, m, values):
 
 def test_every_requirement_promises_something():
     arguments = {name: parameters for name, parameters in REQUIRED if promised(name, parameters) != Guarantee()}
-    assert arguments.keys() == {name for name, kind in REQUIREMENTS.items() if not kind.of_people}
+    assert arguments.keys() == {name for name, kind in REQUIREMENTS.items() if not kind.counts_people}
 
 
 def test_promises_add_up():

@@ -101,7 +101,7 @@ def measure_utility(
 def _bounds(engine: Engine, folder: Path, document: dict[str, Any], peers: Sequence[Peer]) -> dict[Peer, float]:
     """What no local recoding can lose less than under each requirement."""
     with engine.scope():
-        encoded = encode(engine, resolve(engine, document, folder).source)
+        encoded = encode(engine, resolve(engine, parse_policy(document), folder).source)
         found = lower_bounds(engine, encoded, [(peer.name, peer.argument) for peer in peers])
     return dict(zip(peers, found, strict=True))
 

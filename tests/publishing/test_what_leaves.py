@@ -133,7 +133,7 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
         "identifiers": ["s2", "k1", "k2"], "output": {"class_id": True}, "nulls_sensitive": "value", **shape,
     }  # fmt: skip
     engine = Engine(con)
-    resolved = resolve(engine, policy, folder)
+    resolved = resolve(engine, parse_policy(policy), folder)
     encoded = encode(engine, resolved.source)
     recoding = plan_recoding(
         engine,
@@ -339,7 +339,7 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
             con.execute(f"CREATE TABLE source AS {rows} ORDER BY {order}")
             for name in ("release.parquet", "release.csv"):
                 engine = Engine(con)
-                resolved = resolve(engine, document | {"target": name}, tmp_path)
+                resolved = resolve(engine, parse_policy(document | {"target": name}), tmp_path)
                 encoded = encode(engine, resolved.source)
                 con.execute(
                     f"CREATE OR REPLACE TEMP TABLE c AS SELECT row_id, {encoded.axes[0].code.sql()} // 10 AS class_id"

@@ -116,7 +116,7 @@ def test_the_fewest_rows_mend_a_class(engine: Any, con: Any, name: str) -> None:
     for argument, harmless in draw.sample(cases(name), 6):
         requirement = required(name, argument, harmless)
         measures = requirement.measure(engine, classes)
-        mended = requirement.mend(engine, classes, measures)
+        mended = requirement.rows_to_suppress(engine, classes, measures)
         for number, suppress in con.execute(f"SELECT class_no, suppress FROM {mended.sql()}").fetchall():
 
             def is_good(values: Any) -> bool:

@@ -29,7 +29,7 @@ def crowd() -> Iterator[None]:
         name = "crowd"
         reaches = "values"
         fields = {"n": whole}  # noqa: RUF012
-        more_is_better = of_counts = of_eligible = True
+        more_is_better = counts_only = met_by_eligible = True
         n: int
 
         @property

@@ -148,7 +148,7 @@ def test_what_mends_a_class_is_what_brute_force_finds(engine: Any, con: Any, nam
     requirement = RequirementSpec(name, parameters).resolve(None, Attribute("s", is_number=True))
     classes = load(engine, "INTEGER", tables)
     measures = requirement.measure(engine, classes)
-    found = con.execute(f"SELECT * FROM {requirement.mend(engine, classes, measures).sql()}").fetchall()
+    found = con.execute(f"SELECT * FROM {requirement.rows_to_suppress(engine, classes, measures).sql()}").fetchall()
     good = functools.partial(is_good, name=name, parameters=parameters)
     assert {number for number, _ in found} == {i for i, values in enumerate(tables) if not good(values)}
     known = [(tables[number], rows) for number, rows in found if rows is not None]

@@ -219,7 +219,7 @@ def test_the_smallest_suppression_is_that_of_brute_force(engine: Any, con: Any, 
     for argument in (MENDED | PARTLY)[name]:
         requirement = RequirementSpec(name, argument).resolve(None, attribute)
         measures = requirement.measure(engine, classes)
-        mended = requirement.mend(engine, classes, measures)
+        mended = requirement.rows_to_suppress(engine, classes, measures)
         found = dict(con.execute(f"SELECT class_no, suppress FROM {mended.sql()}").fetchall())
         bad = con.execute(f"SELECT class_no FROM {measures.sql()} WHERE margin < 0").fetchall()
         assert set(found) == {class_no for (class_no,) in bad}
@@ -246,7 +246,7 @@ def test_the_core_of_large_classes_is_the_fixpoint(engine: Any, con: Any) -> Non
     classes = Classes(engine, engine.load("histogram", COLUMNS, rows))
     requirement = RequirementSpec("threshold", "0.999").resolve(None)
     measures = requirement.measure(engine, classes)
-    mended = requirement.mend(engine, classes, measures)
+    mended = requirement.rows_to_suppress(engine, classes, measures)
     found = dict(con.execute(f"SELECT class_no, suppress FROM {mended.sql()}").fetchall())
     for i, table in enumerate(tables):
         n = whole = sum(count for count, _ in table)

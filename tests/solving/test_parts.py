@@ -14,7 +14,7 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.frames import pack, unpack
 from ldiv_db.database.templates import Relation
-from ldiv_db.policy.reading import examine
+from ldiv_db.policy.reading import load_policy
 from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
 from ldiv_db.solving.parts import numbered, opened, part_task, released, row_columns, solved, work_of
@@ -25,7 +25,7 @@ REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0
 
 def prepared(con, folder, policy):
     context = Context(Engine(con), folder=Path(folder))
-    return prepare(context, resolve_run(context, examine(policy)))
+    return prepare(context, resolve_run(context, load_policy(policy)))
 
 
 def case_of(seed, algorithm, require):

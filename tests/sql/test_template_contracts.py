@@ -57,7 +57,7 @@ from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import examine, parse_policy
+from ldiv_db.policy.reading import load_policy, parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
@@ -372,8 +372,8 @@ def divide_rows(con, listener):
             fill(con, "source", people_in_parts.COLUMNS, table)
             ldiv_db.run(con, people_in_parts.policy_of(way, [require], 40), listener=listener)
     context = Context(Engine(con, on_statement=listener.on_statement))
-    engine, reading = context.engine, examine(people_in_parts.policy_of("mondrian", [{"k": 2}], 40))
-    ready = prepare(context, resolve_run(context, reading))
+    engine, policy = context.engine, load_policy(people_in_parts.policy_of("mondrian", [{"k": 2}], 40))
+    ready = prepare(context, resolve_run(context, policy))
     work = work_of(ready.task, ready.algorithm)
     columns = ", ".join(column.sql() for column in row_columns(work.encoded))
     con.execute(

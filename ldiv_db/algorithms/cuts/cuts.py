@@ -176,7 +176,7 @@ def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
     for requirement in dict.fromkeys(task.requirements):  # one for several attributes is one
         if not requirement.monotone:
             yield cannot_promise("cuts", requirement, "the union of good classes may be bad", "distinct or frequency")
-        if requirement.of_whole and scheme == "allRec":
+        if requirement.compares_with_table and scheme == "allRec":
             what = f"allRec leaves out rows, and {requirement.label} compares classes with all that are published"
             yield Problem("algorithm.scheme", what, "none")
 

@@ -73,7 +73,7 @@ class ViolatingCounts:
 
 def bounds_shares(task: Task) -> bool:
     """True if nothing but thresholds on the values of one attribute is required."""
-    return len(task.encoded.sensitive) == 1 and all(requirement.of_shares for requirement in task.requirements)
+    return len(task.encoded.sensitive) == 1 and all(requirement.shares_only for requirement in task.requirements)
 
 
 def judged_together(task: Task) -> tuple[JudgedAttributes, ...]:

@@ -103,8 +103,8 @@ class ClassChecker:
     ) -> Classes:
         """The candidates as the requirements see them, which counts alone may tell."""
         params = {"counts": counts, "key": axis.code, "summed": len(self._axes) > 1}
-        as_codes = axis.judged is None and all(r.of_counts and not r.harmless for r in requirements)
-        if as_codes and all(r.of_tallies for r in requirements):
+        as_codes = axis.judged is None and all(r.counts_only and not r.harmless for r in requirements)
+        if as_codes and all(r.tallies_only for r in requirements):
             return Classes.tallied(steps, steps.materialise("tallies", "local/tally_classes", **params))
         histogram = steps.materialise(
             "histogram", "local/list_histogram", dictionary=axis.reference, as_codes=as_codes, **params

@@ -278,7 +278,7 @@ class Peel(LocalAlgorithm):
                 raise nothing_found(task, self.name, "no rows alike do", "ask for less")
             if left_over:
                 self._absorb(state, vectors)
-            if state.unassigned_rows and any(requirement.of_whole for requirement in task.requirements):
+            if state.unassigned_rows and any(requirement.compares_with_table for requirement in task.requirements):
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
             assigned, trades = improve(TRADES, Improving(task, state.checker, measures), state.assigned)

@@ -40,7 +40,7 @@ def eligible_l(task: Task, name: str) -> int:
     problems = [
         cannot_promise(name, requirement, "it bounds how frequent a value is in a class")
         for requirement in task.requirements
-        if not requirement.of_eligible
+        if not requirement.met_by_eligible
     ]
     if len(task.encoded.sensitive) > 1:
         problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))

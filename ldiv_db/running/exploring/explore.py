@@ -12,19 +12,19 @@ from typing import Any
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.reading import GivenPolicy, examine, names_of
+from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
 from ldiv_db.policy.resolve import QuasiColumn
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
-from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, resolve_variant, side_by_side
-from ldiv_db.running.exploring.variants import ExploreRequest, Variant, list_variants
+from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, side_by_side
+from ldiv_db.running.exploring.variants import ExploreRequest, list_variants
+from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.solving.choose import WORK
 
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
@@ -61,18 +61,16 @@ def explore(
     """
     start = time.perf_counter()
     asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
-    reading = examine(policy)
-    base = reading.required()
+    base = load_policy(policy)
     _refuse(base, workers)
-    document = _document(policy, base)
-    databases = reading.databases
-    with open_context(connection, listener, catalog, folder, show_values, workers, databases) as context:
+    document = _document(policy if base.path is None else base.written)
+    with open_context(connection, listener, catalog, folder, show_values, workers, base.databases) as context:
         engine, where = context.engine, context.folder
         context.listener.on_stage("reading the source")
-        resolved, _ = resolve_variant(engine, Variant(1, base), where)
+        resolved, _ = resolve_algorithm(engine, base, where)
         codes = Codes(engine, show_values)
         coding = codes.of(resolved.source)
-        variants = list_variants(base, resolved, asked, _bounds(engine, coding))
+        variants = list_variants(resolved, asked, _bounds(engine, coding))
         jobs = [job_of(engine, variant, where, codes) for variant in variants]
         outcomes, interrupted = _rehearse_all(context, jobs)
     return Exploration(
@@ -89,8 +87,10 @@ def explore(
 
 
 def _refuse(policy: Policy, workers: int | None) -> None:
-    """Raise PolicyError for what has no variants, and for workers that are none."""
-    problems = []
+    """Raise PolicyError for a policy that is wrong or has no variants, and for workers that are none."""
+    problems = problems_of(policy)
+    if problems:
+        raise PolicyError(problems)
     if policy.is_series:
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         problems.append(Problem("algorithm.name", what, "explore one release, without a key"))
@@ -168,11 +168,7 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _document(given: GivenPolicy, policy: Policy) -> Mapping[str, Any] | None:
+def _document(written: Any) -> Mapping[str, Any] | None:
     """The policy as it is written, None if it was not given as a document."""
-    if policy.path is not None:
-        found = read_document(policy.path, "policy", VALUES)
-    else:
-        found = given if isinstance(given, Mapping) else None
-    plain = isinstance(found, Mapping) and isinstance(found.get("source"), str | Mapping)
-    return found if plain else None
+    plain = isinstance(written, Mapping) and isinstance(written.get("source"), str | Mapping)
+    return written if plain else None

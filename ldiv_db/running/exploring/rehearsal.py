@@ -26,7 +26,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
 from ldiv_db.database.templates import Relation, Statement
-from ldiv_db.policy.reading import Examined, problems_of
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Risk, Status, VariantOutcome
@@ -71,15 +70,10 @@ class Codes:
 def job_of(engine: Engine, variant: Variant, folder: Path, codes: Codes) -> Job:
     """The variant ready to be rehearsed, or refused with the reason."""
     try:
-        resolved, algorithm = resolve_variant(engine, variant, folder)
+        resolved, algorithm = resolve_algorithm(engine, variant.policy, folder)
         return Job(variant, resolved, algorithm, codes.of(resolved.source))
     except PolicyError as error:
         return Job(variant, refused=error.message)
-
-
-def resolve_variant(engine: Engine, variant: Variant, folder: Path) -> tuple[Resolved, Algorithm]:
-    """The variant's policy held against its source, but for its target, and its algorithm; raises PolicyError."""
-    return resolve_algorithm(engine, Examined(variant.policy, problems_of(variant.policy)), folder)
 
 
 #: What the errors of a rehearsal are called.
@@ -131,11 +125,11 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
     """The gains from the table of attackers who know the policy alone."""
-    policy, resolved = job.variant.policy, job.resolved
+    resolved = job.resolved
     assert resolved  # noqa: S101 - it was rehearsed
-    released = resolved.released
-    columns = Columns(released.identifying, released.class_ids, policy.sensitive, folder=resolved.folder)
-    return attack_table(engine, release, columns, policy.require, Attackers())
+    released, sensitive = resolved.released, resolved.policy.sensitive
+    columns = Columns(released.identifying, released.class_ids, sensitive, folder=resolved.folder)
+    return attack_table(engine, release, columns, resolved.required.specs, Attackers())
 
 
 def _risk(attacks: Attacks) -> Risk:

@@ -141,7 +141,7 @@ class Variant:
         return ", ".join(words[key].format(value) for key, value in self.varied.items()) or "as written"
 
 
-def list_variants(policy: Policy, resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> list[Variant]:
+def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> list[Variant]:
     """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary.
 
     Where algorithms are named, the first takes the place of the policy's. Each column is varied alone.
@@ -150,8 +150,8 @@ def list_variants(policy: Policy, resolved: Resolved, asked: ExploreRequest, bou
     if problems:
         raise PolicyError(problems)
     found: list[Variant] = []
-    for varied, keys in _changes(policy, resolved, asked, bounds):
-        variant = Variant(len(found) + 1, changed(policy, keys), varied, keys)
+    for varied, keys in _changes(resolved, asked, bounds):
+        variant = Variant(len(found) + 1, changed(resolved.policy, keys), varied, keys)
         same = [number for number, earlier in enumerate(found) if variant.policy == earlier.policy]
         if not same:
             found.append(variant)
@@ -166,7 +166,8 @@ def list_variants(policy: Policy, resolved: Resolved, asked: ExploreRequest, bou
 _Change = tuple[dict[str, Any], dict[str, Any]]
 
 
-def _changes(policy: Policy, resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> Iterator[_Change]:
+def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> Iterator[_Change]:
+    policy = resolved.policy
     algorithms = [_algorithm(policy, name) for name in asked.algorithms] or [({}, {})]
     ls = _parameters(policy, "l", asked.l or (() if asked != ExploreRequest() else _default_l(policy)))
     ks = _parameters(policy, "k", asked.k)
@@ -177,7 +178,7 @@ def _changes(policy: Policy, resolved: Resolved, asked: ExploreRequest, bounds: 
     if "columns" in asked.vary:
         yield from (_merged(change, algorithms[0]) for change in _left_out(policy))
     if "taxonomy" in asked.vary:
-        yield from (_merged(change, algorithms[0]) for change in _coarser(policy, resolved, bounds))
+        yield from (_merged(change, algorithms[0]) for change in _coarser(resolved, bounds))
 
 
 def _merged(first: _Change, second: _Change) -> _Change:
@@ -228,12 +229,13 @@ def _left_out(policy: Policy) -> Iterator[_Change]:
         yield {"without": name}, keys
 
 
-def _coarser(policy: Policy, resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
+def _coarser(resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
     """Each quasi-identifier with a level less, if it has one to spare."""
-    written = {name: qi.model_dump(exclude_unset=True) for name, qi in policy.quasi_identifiers.items()}
+    keys = resolved.policy.quasi_identifiers
+    written = {name: qi.model_dump(exclude_unset=True) for name, qi in keys.items()}
     inferred = {one.column: one.settings for one in resolved.inferred}
     for column in resolved.source.quasi_identifiers:
-        qi: QuasiIdentifier = policy.quasi_identifiers[column.name].settled(**inferred.get(column.name, {}))
+        qi: QuasiIdentifier = keys[column.name].settled(**inferred.get(column.name, {}))
         settings = coarser(qi, column, bounds)
         if settings is not None:
             yield {"coarser": column.name}, {"quasi_identifiers": {**written, column.name: settings}}

@@ -137,7 +137,7 @@ def _taken(source: Source, frame: Any, rows_in: int) -> _Taken:
 
 
 def _counts(engine: Engine, taken: _Taken, column: Renamed) -> Relation:
-    """How often each value of a column occurs."""
+    """The rows of each value of a column."""
     name = column.alias.name
     return collected(engine, name, taken.frame.groupBy(name).count().withColumnRenamed("count", WEIGHT.name))
 
@@ -190,7 +190,7 @@ def _coded(session: Any, engine: Engine, frame: Any, axis: Axis | SensitiveAxis,
 
 
 def _known(engine: Engine, sensitive: Sequence[SensitiveAxis], cells: Any) -> Relation:
-    """How often sensitive codes occur together, in the driver's database."""
+    """The rows of each combination of sensitive codes, in the driver's database."""
     from pyspark.sql import functions  # noqa: PLC0415 - an extra
 
     names = [axis.code.name for axis in sensitive]

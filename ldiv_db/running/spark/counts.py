@@ -51,7 +51,7 @@ class CellsThere:
         self._nodes = self._named()
 
     def count(self, name: str, template: str, **params: Any) -> Relation:
-        """What a template counts of the cells that are not settled, in the driver's database."""
+        """The counts that a template takes of the cells that are not settled, in the driver's database."""
         active = self._active()
         there, made = self._there(params)
         try:
@@ -146,7 +146,7 @@ _PLACES = ("class_id", "low", "high")
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published of each combination of codes (`running/spark/list_published`), and of the kept columns.
+    """The published labels of each combination of codes (`running/spark/list_published`), and the kept columns.
 
     `encoded` are the counts; of all `kept` columns it has those that rows were counted by.
     """

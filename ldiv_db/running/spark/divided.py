@@ -45,7 +45,7 @@ class Solved:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFrame:
     """The columns that a run reads (c0, c1, …), as a frame that executors keep, and all fields; how many `rows`."""
 
     frame: Any
@@ -55,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Dividing:
-    """What the division of a table takes: where it is planned, and where its cells lie."""
+    """The division of a table: the engine that plans it, and the place of its cells."""
 
     session: Any
     engine: Engine
@@ -67,7 +67,7 @@ class Dividing:
 
 
 @contextmanager
-def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
+def solve_divided(work: Dividing, source: SourceFrame) -> Iterator[Solved | str]:
     """The release of a source in parts; or why it cannot be divided, in words, where that is so."""
     if not work.choices.algorithm.traits.divides:
         yield f"{work.choices.algorithm.name} plans on all rows together"
@@ -99,7 +99,7 @@ def solve_divided(work: Dividing, source: Source) -> Iterator[Solved | str]:
         yield _release(work, task, feasible, rows, parts, kept_types, notes)
 
 
-def prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]]:
+def prepared(work: Dividing, source: SourceFrame) -> tuple[Task, Any, Sequence[Named]]:
     """The table encoded where it lies, as a task of which counts alone are known here, and its cells.
 
     Also the values with thresholds of their own that no row has.
@@ -116,7 +116,7 @@ def prepared(work: Dividing, source: Source) -> tuple[Task, Any, Sequence[Named]
 
 
 def said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
-    """What is to be said of the run, as a run elsewhere says it."""
+    """The notes on the run, as a run elsewhere has them."""
     resolved = work.choices.resolved
     rows = replace(task, encoded=replace(task.encoded, cells=None))
     planned = planned_parts(rows, work.choices.algorithm, resolved.part_rows)
@@ -124,7 +124,7 @@ def said(work: Dividing, task: Task, absent: Sequence[Named]) -> list[str]:
 
 
 def checked(work: Dividing, task: Task) -> Feasibility:
-    """What is known by counts; raises InfeasibleError if the requirements cannot be met."""
+    """The feasibility by counts; raises InfeasibleError if the requirements cannot be met."""
     algorithm = work.choices.algorithm
     says, takes_any = algorithm.traits.explains, algorithm.traits.any_class
     with explained(work.engine, task.encoded, task.wanted, says, takes_any, work.show_values):
@@ -163,7 +163,7 @@ def split_nodes(
     return HalvedNodes(task, movable, positions, part_rows, cuts=not keeps_equal).divide()
 
 
-def _solve(work: Dividing, task: Task, source: Source, divided: CellsThere) -> Any:
+def _solve(work: Dividing, task: Task, source: SourceFrame, divided: CellsThere) -> Any:
     """The frame of what parts tell, and of their published rows; nothing is worked out yet."""
     from pyspark.sql import types  # noqa: PLC0415 - an extra
 
@@ -221,7 +221,7 @@ def _release(
 
 
 def _result(work: Dividing, task: Task, feasible: Feasibility, sums: Sums, notes: list[str]) -> Result:
-    """What was done, but for audits and where it was published."""
+    """The result, but for audits and its place."""
     resolved = work.choices.resolved
     return Result(
         run_id=uuid.uuid4().hex,

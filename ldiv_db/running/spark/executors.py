@@ -1,10 +1,10 @@
-"""What an executor tells the driver of its work besides rows: a result, or an error that is raised there again.
+"""The message of an executor to the driver besides rows: a result, or an error that is raised there again.
 
 In an executor: the cells of a part become published rows, by the very code that solves parts elsewhere.
 
 In an executor: the rows of a part become published rows, by the very code of a run, on a database of its own.
 
-What a release in parts lost, as one release: sums over its parts, and the classes that a reader can tell apart.
+The loss of a release in parts, as one release: sums over its parts, and the classes that a reader can tell apart.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Told:
 
 
 def packed(told: Any) -> bytes:
-    """What is told, or an error of ours, as bytes."""
+    """The message, or an error of ours, as bytes."""
     return pickle.dumps(told)
 
 
 def unpacked(data: bytes) -> Any:
-    """What was told; raises the error if it was one."""
+    """The message; raises the error if it was one."""
     told = pickle.loads(data)  # noqa: S301 - our own executors wrote it
     if isinstance(told, LdivError):
         raise told
@@ -84,7 +84,7 @@ class PartWork:
 
 @dataclass(frozen=True)
 class PartTold:
-    """What is told of a part: what it lost, what its algorithm says, and the columns that no class generalises."""
+    """The message on a part: its loss, the notes of its algorithm, and the columns that no class generalises."""
 
     node: int
     rows: int
@@ -99,7 +99,7 @@ def part_solver(work: PartWork) -> Callable[[Any], Any]:
 
 
 def _solve(work: PartWork, cells: Any) -> Any:
-    """What is told of the part, and its published rows, as one table."""
+    """The message on the part, and its published rows, as one table."""
     import pyarrow  # noqa: PLC0415 - Spark's executors have it
 
     node = cells.column("node")[0].as_py()
@@ -123,7 +123,7 @@ def _solve(work: PartWork, cells: Any) -> Any:
 
 
 def _run(work: PartWork, engine: Engine, node: int, cells: Any) -> tuple[PartTold, Relation]:
-    """What is told of the part, and the table of its published rows; raises LdivError."""
+    """The message on the part, and the table of its published rows; raises LdivError."""
     if work.versions != versions():
         raise DatabaseError(f"executors have other versions than the driver: {versions()}, not {work.versions}")
     part = work.work
@@ -197,7 +197,7 @@ def solver(work: RunWork) -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 def _solve_solve(work: RunWork, batches: Iterable[Any]) -> Iterator[Any]:
-    """What is told of the run, then its published rows in their order, as record batches."""
+    """The message on the run, then its published rows in their order, as record batches."""
     import pyarrow  # noqa: PLC0415 - Spark's executors have it
 
     table = pyarrow.Table.from_batches([*batches])
@@ -223,7 +223,7 @@ def _solve_run(work: RunWork, engine: Engine, destination: _InExecutor, table: A
     rows = engine.register("source", table.rename_columns(list(choices.names)))
     source = replace(choices.resolved.source, relation=rows)
     resolved = replace(choices.resolved, source=source)
-    spec = RunSpec(choices.policy, resolved, choices.algorithm, destination)
+    spec = RunSpec(resolved, choices.algorithm, destination)
 
     result = publish_run(Context(engine, show_values=work.show_values), spec, work.kl)
     draft = destination.draft
@@ -282,7 +282,7 @@ def _batch(schema: Any, arrays: dict[str, Any], rows: int) -> Any:
 
 @dataclass(frozen=True)
 class Sums:
-    """What is lost, and what the parts say of their work together."""
+    """The loss and the notes of all parts together."""
 
     loss: Loss
     search: dict[str, Any]
@@ -317,12 +317,12 @@ def summed(rows: Any, identifying: Sequence[str], encoded: Encoded, parts: Seque
 
 
 def _lost(name: str, parts: Sequence[PartTold]) -> float:
-    """What the rows of the parts lose in one column."""
+    """The loss of the rows of all parts in one column."""
     return sum(part.loss.lm_by_column[name] * part.rows for part in parts)
 
 
 def _sizes(rows: Any, identifying: Sequence[str]) -> Any:
-    """How many classes can be told apart, their smallest and largest, and the sum of their squares: one row."""
+    """One row: the number of classes that can be told apart, their smallest and largest size, the sum of squares."""
     from pyspark.sql import functions  # noqa: PLC0415 - an extra
 
     names = [functions.col(f"`{name.replace('`', '``')}`") for name in identifying]

@@ -32,11 +32,11 @@ _REQUIREMENT = "run_id STRING, requirement STRING, parameters STRING, holds BOOL
 
 
 class Ledger(ABC):
-    """Where it is written what was published."""
+    """Base of the ledgers: the record of every run and its release."""
 
     @abstractmethod
     def earlier(self, source: str) -> Earlier:
-        """What is known of earlier releases of the source."""
+        """The earlier releases of the source."""
 
     @abstractmethod
     def enter(self, result: Result) -> None:

@@ -26,9 +26,9 @@ from ldiv_db.database.spark import plainly, sentence, shown, type_of
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
-from ldiv_db.policy.reading import Examined
 from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame, PolicySource, SourceQuery
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.run_spec import make_algorithm
@@ -139,22 +139,18 @@ class SparkChoices:
     It can be pickled: the policy names another source, as a frame is no use elsewhere.
     """
 
-    policy: Policy
     resolved: Resolved
     algorithm: Algorithm
     names: tuple[str, ...]
 
 
 def resolve_on_spark(
-    engine: Engine, reading: Examined, source: SparkSource, folder: Path, judge_target: Check
+    engine: Engine, written: Policy, source: SparkSource, folder: Path, judge_target: Check
 ) -> SparkChoices:
     """The policy held against its source; raises PolicyError with all that is wrong, and all that Spark is not for."""
-    written = reading.policy
-    if written is None:
-        raise PolicyError(reading.problems)
     unfit = [*unsupported(written), *source.problems(written)]
     if unfit and any(problem.key in ("source", "key", "algorithm.name") for problem in unfit):
-        raise PolicyError([*reading.problems, *unfit])
+        raise PolicyError([*problems_of(written), *unfit])
     empty = engine.load(_EMPTY, {column.name: column.type for column in source.columns}, [])
     part_rows = written.part_rows if "part_rows" in written.model_fields_set else PART_ROWS
     asked = written.model_copy(update={"source": empty.sql(), "part_rows": part_rows})
@@ -167,7 +163,7 @@ def resolve_on_spark(
     problems = Problems(unfit)
     resolved = None
     with problems.collected():
-        resolved = resolve(engine, replace(reading, policy=asked), folder, checks)
+        resolved = resolve(engine, asked, folder, checks)
     if resolved is not None:
         with problems.collected():
             _refuse_unjudged(resolved)
@@ -175,7 +171,7 @@ def resolve_on_spark(
     assert resolved is not None  # noqa: S101 - there would be problems
     resolved = replace(resolved, source=replace(resolved.source, name=str(written.source)))
     read = [*(qi.column for qi in resolved.source.quasi_identifiers), *resolved.source.sensitive, *resolved.source.keep]
-    return SparkChoices(asked, resolved, algorithms[0], tuple(column.name for column in read))
+    return SparkChoices(resolved, algorithms[0], tuple(column.name for column in read))
 
 
 def _refuse_unjudged(resolved: Resolved) -> None:
@@ -189,7 +185,7 @@ def _refuse_unjudged(resolved: Resolved) -> None:
 
 
 def unsupported(policy: Policy) -> Iterator[Problem]:
-    """What of a policy no run on Spark does, and what to do in its place."""
+    """The parts of a policy that no run on Spark carries out, and what to do in their place."""
     on_duckdb = "run it on DuckDB, which reads Parquet, Delta and Iceberg"
     if policy.key is not None:
         yield Problem("key", "releases over time are not published on Spark", on_duckdb)

@@ -33,7 +33,7 @@ from ldiv_db.running.run import measure_similarity, work_out
 from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.running.spark.columns import collected, in_order, with_numbers
 from ldiv_db.running.spark.counts import Publication, applied
-from ldiv_db.running.spark.divided import Dividing, Solved, Source, checked, prepared, said, solve_divided
+from ldiv_db.running.spark.divided import Dividing, Solved, SourceFrame, checked, prepared, said, solve_divided
 from ldiv_db.running.spark.executors import PartColumn, RunWork, Told, part_columns, solver, unpacked
 from ldiv_db.running.spark.resolve import SparkChoices, SparkSource, own_types
 from ldiv_db.solving.parts import row_columns
@@ -43,7 +43,7 @@ MOST_PARTS = 20
 
 
 def plans_from_counts(algorithm: Algorithm) -> bool:
-    """Whether counts of equal rows are all that an algorithm plans from."""
+    """True if an algorithm plans from the counts of equal rows alone."""
     return algorithm.traits.counts
 
 
@@ -61,7 +61,7 @@ def refuse_whole(name: str, rows: int, part_rows: int) -> None:
 
 @dataclass(frozen=True)
 class _Planned:
-    """What was planned on the counts: how they are published, and the plan."""
+    """The plan on the counts, and their publication."""
 
     task: Task
     feasible: Feasibility
@@ -70,7 +70,7 @@ class _Planned:
 
 
 @contextmanager
-def solve_counted(work: Dividing, source: Source) -> Iterator[Solved]:
+def solve_counted(work: Dividing, source: SourceFrame) -> Iterator[Solved]:
     """The release of a source whose equal rows are counted there, planned here by these counts, and recoded there."""
     task, cells, absent = prepared(work, source)
     try:
@@ -135,7 +135,7 @@ def _planned(work: Dividing, task: Task) -> _Planned:
 
 
 def _release(
-    work: Dividing, source: Source, found: _Planned, cells: Any, notes: list[str], columns: Sequence[Renamed]
+    work: Dividing, source: SourceFrame, found: _Planned, cells: Any, notes: list[str], columns: Sequence[Renamed]
 ) -> Solved:
     """The rows as the plan publishes them, and what is told of it."""
     resolved, engine = work.choices.resolved, work.engine
@@ -152,7 +152,7 @@ def _release(
 
 
 def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
-    """What is published of each combination of codes, of a table whose equal rows are counted (`encoded.cells`)."""
+    """The labels of each combination of codes, of a table whose equal rows are counted (`encoded.cells`)."""
     with engine.scope() as scope:
         params = {"cells": encoded.cells, "weight": WEIGHT}
         stretches = engine.materialise(
@@ -178,7 +178,7 @@ def published(engine: Engine, encoded: Encoded, recoding: Recoding) -> Relation:
 
 
 def _result(work: Dividing, found: _Planned, loss: Loss, notes: list[str]) -> Result:
-    """What was done, but for audits and where it was published."""
+    """The result, but for audits and its place."""
     resolved, plan, engine = work.choices.resolved, found.plan, work.engine
     encoded, ids = found.task.encoded, resolved.released.has_class_ids
     known = recoding_of(engine, resolved.source, found.recoding, plan.search, found.task.requirements)
@@ -226,7 +226,7 @@ def solve_there(
             stack.callback(spark.close_scratch)
             work = Dividing(session, engine, spark, choices, listener, _settings(session, 1), show_values)
             solve = solve_counted if plans_from_counts(choices.algorithm) else solve_divided
-            found = stack.enter_context(solve(work, Source(taken, source.frame.schema.fields, rows)))
+            found = stack.enter_context(solve(work, SourceFrame(taken, source.frame.schema.fields, rows)))
             if isinstance(found, Solved):
                 yield found
                 return
@@ -286,7 +286,7 @@ def _rows_release(frame: Any, told: Told, columns: tuple[PartColumn, ...]) -> An
 
 
 def _settings(session: Any, threads: int | None = None) -> Settings:
-    """How a database in an executor may use it: so many threads, by default as many as the session gives it cores.
+    """The limits of a database in an executor: so many threads, by default as many as the session gives it cores.
 
     Its memory is what Spark allows a worker of Python's, if the session says so.
     """

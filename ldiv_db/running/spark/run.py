@@ -22,7 +22,7 @@ from ldiv_db.database.errors import LdivError, PolicyError
 from ldiv_db.database.spark import SparkEngine, plainly, table_named
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import TARGET_FILES, Policy
-from ldiv_db.policy.reading import GivenPolicy, examine
+from ldiv_db.policy.reading import GivenPolicy, load_policy
 from ldiv_db.policy.resolve import Findings, Resolved
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.result import Result
@@ -73,7 +73,7 @@ _LEFT = "a run to this target did not end: what was left is removed, and the led
 
 @dataclass(frozen=True)
 class _Run:
-    """What the steps of a run share: the session, the driver's own engine, and the choices that were made."""
+    """The state that the steps of a run share: the session, the driver's own engine, and the choices that were made."""
 
     session: Any
     engine: Engine
@@ -102,17 +102,15 @@ def run_on_spark(
     and then nothing was published.
     """
     start, listener, folder = time.perf_counter(), listener or Listener(), Path(folder)
-    reading = examine(policy)
-    if reading.policy is None:
-        raise PolicyError(reading.problems)
+    asked = load_policy(policy)
     with _driver(session, catalog, listener) as (engine, ledger):
-        source = open_on_spark(session, reading.policy.source, folder)
+        source = open_on_spark(session, asked.source, folder)
         targets: list[SparkTarget] = []
 
         def judge_target(found: Findings) -> None:
             targets.append(_checked_target(session, found.policy, folder))
 
-        choices = resolve_on_spark(engine, reading, source, folder, judge_target)
+        choices = resolve_on_spark(engine, asked, source, folder, judge_target)
         prepared = _Run(session, engine, choices, source, targets[0], ledger, listener, kl, show_values)
         return replace(_published(prepared), seconds=time.perf_counter() - start)
 

@@ -1,4 +1,4 @@
-"""Where a release goes on Spark: how it is staged beside its place, and put there.
+"""Targets of releases on Spark: a release is staged beside its place, and put there.
 
 A table of Delta or Iceberg is replaced, made or appended to in one commit of its own. Any other table, and a folder, is
 renamed into place; what is there is renamed aside before, so that there is a moment without one. A driver that dies in
@@ -51,7 +51,7 @@ class SparkTarget(ABC):
 
     @abstractmethod
     def exists(self) -> bool:
-        """Whether something is there."""
+        """True if something is there."""
 
     @abstractmethod
     def settle(self) -> list[str]:
@@ -63,11 +63,11 @@ class SparkTarget(ABC):
 
     @abstractmethod
     def staged(self, run_id: str) -> Any:
-        """What was staged, as a frame."""
+        """The staged rows, as a frame."""
 
     @abstractmethod
     def current(self) -> Any:
-        """What is there, as a frame."""
+        """The rows that are there, as a frame."""
 
     @abstractmethod
     def commit(self, run_id: str) -> None:
