@@ -14,7 +14,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
-from ldiv_db.attacking.request import TRIES
+from ldiv_db.attacking.trials import TRIES
 from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.check import check_request

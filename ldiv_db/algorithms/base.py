@@ -182,7 +182,7 @@ class Algorithm(ABC):
     """A way to make classes; an instance has its options."""
 
     name: ClassVar[str]
-    options_type: ClassVar[type[Options]]
+    options_type: ClassVar[type[Options]] = Options
     traits: ClassVar[Traits] = Traits()
 
     def __init__(self, options: dict[str, Any]):

@@ -42,7 +42,6 @@ from ldiv_db.attacking.trials import (
     people_of,
     tried_on,
 )
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 
@@ -121,18 +120,15 @@ def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
     return found.with_untried("people", sum(one.attempts for one in pair), engine.count(drawn))
 
 
-def _distanced(engine: Engine, axis: KnownAxis) -> dict[str, Any]:
-    """A quasi-identifier with the `spans` of its labels, and the number of known values, of which they are shares."""
-    codes = Value(engine.count(axis.dictionary))
-    return {"code": axis.code, "table": axis.table, "spans": axis.spans, "codes": codes}
-
-
 @contextmanager
 def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
     """The nearest boxes of each person, as the holder of one part finds them."""
     engine = people.released.engine
     with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
-        distanced = [_distanced(engine, axis) for axis in numbered.axes]
+        distanced = [  # spans are shares of the known values
+            {"code": a.code, "table": a.table, "spans": a.spans, "codes": Value(engine.count(a.dictionary))}
+            for a in numbered.axes
+        ]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
         for part in numbered.drawn(people.released.budget // KEPT):
@@ -257,13 +253,9 @@ def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
     while len(found) < SETS:
         number += 1
         size = 2 + draw(seed, number, "size", count - 1)
-        order = _shuffled(seed, number, count)
-        found.add(tuple(sorted(order[:size])))
+        lots = [draw(seed, number, f"order {place}", 2**64) for place in range(count)]
+        found.add(tuple(sorted(sorted(range(count), key=lots.__getitem__)[:size])))
     return found
-
-
-def _shuffled(seed: int, number: int, count: int) -> list[int]:
-    return sorted(range(count), key=lambda place: draw(seed, number, f"order {place}", 2**64))
 
 
 def _columns_of(places: Sequence[int], axes: Sequence[KnownAxis]) -> tuple[Identifier, ...]:

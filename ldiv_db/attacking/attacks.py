@@ -19,7 +19,7 @@ from typing import Any
 from ldiv_db.attacking.article29 import try_attacks
 from ldiv_db.attacking.composition import OverlappingPeople, composition, people_in_all
 from ldiv_db.attacking.counting import Counting, count_places, counting
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes, within
 from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import (
     AttackedAttribute,
@@ -32,16 +32,16 @@ from ldiv_db.attacking.disclosure import (
     population_uniqueness,
     prosecutor,
 )
-from ldiv_db.attacking.downcoding import CANDIDATE, Coded, downcoding, why_not_least
+from ldiv_db.attacking.downcoding import CANDIDATE, downcoding
 from ldiv_db.attacking.gains import Attack, all_hold, gain_of
-from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of
-from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse, refuse_shared, within
+from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of, refuse_shared
+from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.audit import Counted, counted
 from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import catalog_of, columns_of, full_name, relations_in
-from ldiv_db.database.databases import free_bytes
+from ldiv_db.database.databases import free_bytes, metadata_entries
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.sources import resolve_source
@@ -93,7 +93,7 @@ def _surroundings(engine: Engine, table: Relation | FileRelation) -> dict[str, A
     if isinstance(table, FileRelation):
         if table.reader != "read_parquet":
             return {}
-        return {"metadata_entries": engine.scalar("attacking/form/count_metadata", path=Value(table.path))}
+        return {"metadata_entries": metadata_entries(engine, table.path)}
     database = catalog_of(engine, table)
     if database.lower() == TEMPORARY:  # a frame, or what its caller keeps: nobody is given what lies beside it
         return {}
@@ -172,11 +172,6 @@ def _with_population(
     return attackers
 
 
-def _promised_of(wanted: Mapping[str, Sequence[Requirement]], population: str) -> list[Requirement]:
-    """The requirements on that population."""
-    return [found for required in wanted.values() for found in required if found.named_population == population]
-
-
 def _attack_counted(
     engine: Engine,
     columns: Columns,
@@ -204,16 +199,15 @@ def _attack_counted(
             exposure = Exposure(engine, first.listed, attackers.threshold, min(bounds, default=None))
             if attackers.promised_population:
                 if known.everybody:
-                    refuse_shared(engine, known.everybody, _promised_of(wanted, attackers.promised_population))
+                    required = [found for required in wanted.values() for found in required]
+                    on_them = [r for r in required if r.named_population == attackers.promised_population]
+                    refuse_shared(engine, known.everybody, on_them)
                 exposure = exposure.promised_of(promise, attackers.promised_population)
             attacks += _on_rows(exposure, first, columns, attackers, known)
             attacks.append(look_at_form(engine, first, list(columns.sensitive)))
     if attackers.trial:
         histograms = {name: counts[name].classes.histogram for name in attributes}
-        axes = within(first, columns.quasi_identifiers)
-        attacks += try_attacks(
-            AttackedRelease(engine, first.listed, first.rows, axes, attackers.budget), attackers.trial, histograms
-        )
+        attacks += try_attacks(_attacked(engine, first, columns, attackers), attackers.trial, histograms)
     return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
 
 
@@ -334,6 +328,10 @@ def _on_rows(
     if attackers.population_size is not None:
         yield population_uniqueness(exposure, first.rows, attackers.population_size)
     if attackers.downcoding:
-        axes = within(first, columns.quasi_identifiers)
-        coded = Coded(exposure.engine, first.listed, first.rows, axes, why_not_least(columns.algorithm), budget)
-        yield downcoding(coded, known.everybody)
+        yield downcoding(_attacked(exposure.engine, first, columns, attackers), columns.algorithm, known.everybody)
+
+
+def _attacked(engine: Engine, counts: Counted, columns: Columns, attackers: Attackers) -> AttackedRelease:
+    """The release as its labels are held against people."""
+    axes = within(counts, columns.quasi_identifiers)
+    return AttackedRelease(engine, counts.listed, counts.rows, axes, attackers.budget)

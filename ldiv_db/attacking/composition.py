@@ -59,7 +59,7 @@ def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> J
     (release_no, class_no, value, rows). The caller's scope drops what is returned.
     """
     told = engine.materialise("told", "attacking/joint/number_values", shown=shown)
-    first = engine.materialise("options", "attacking/joint/list_options", fits=fits, told=told)
+    first = engine.join("options", fits, told, "release_no", "class_no", right_columns=["value_no"])
     intersected = _candidates(engine, first, cells)
     options, candidates, rounds, before = first, intersected, 0, -1
     while before != engine.count(options):
@@ -131,7 +131,7 @@ def people_in_all(
         for number, ((classes, _), axes) in enumerate(zip(releases, known, strict=True), 1):
             matches = match_cells(engine, classes, axes, cells, budget // (_PAIR * len(releases)))
             cells = matches.cells
-            engine.insert(fits, "attacking/composition/list_fits", pairs=matches.pairs, release=Value(number))
+            engine.extend(fits, matches.pairs, "cell_no", "class_no", constants={"release_no": number})
         cells, fits = scope.keep(cells), scope.keep(engine.select_among("kept", fits, cells, "cell_no"))
     yield OverlappingPeople(engine, cells, fits, len(releases), everybody)
     engine.drop(cells, fits)
@@ -152,9 +152,7 @@ def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: 
         shown = engine.load("shown", _SHOWN, [])
         for number, histogram in enumerate(histograms, 1):
             engine.insert(shown, "attacking/composition/list_cells", histogram=histogram, release=Value(number))
-        people = engine.materialise(
-            "people", "attacking/composition/count_releases", cells=seen.cells, releases=Value(seen.releases)
-        )
+        people = engine.select("people", seen.cells, "cell_no", "people", constants={"releases": seen.releases})
         joint = infer(engine, people, seen.fits, shown)
         measures = _measures(seen, joint)
         summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))

@@ -138,14 +138,13 @@ _CLASS, _BOX, _ROWS = Identifier("class_no"), Identifier("box_no"), Identifier("
 _CELL, _KIND, _PEOPLE = Identifier("cell_no"), Identifier("kind_no"), Identifier("people")
 
 
+@dataclass(frozen=True)
 class Counting:
     """The population in the classes that counting leaves: `pairs` is (class_no, cell_no), as of `everybody`."""
 
-    def __init__(self, engine: Engine, everybody: Matches, pairs: Relation, solved: SolvedTransport):
-        self.engine = engine
-        self.everybody = everybody
-        self.pairs = pairs
-        self.solved = solved
+    everybody: Matches
+    pairs: Relation
+    solved: SolvedTransport
 
 
 def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: int) -> Counting:
@@ -154,13 +153,13 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
     Numbers of kinds and classes come to Python, with their counts; nobody's, if not all can be counted.
     """
     if not everybody.finished:
-        return Counting(
-            engine, everybody, everybody.pairs, SolvedTransport(skipped=engine.total(everybody.cells, "people"))
-        )
-    matched = {"pairs": everybody.pairs}
-    boxes = engine.materialise("boxes", _MERGE, key=_CLASS, other=_CELL, merged=_BOX, **matched)
-    kinds = engine.materialise("kinds", _MERGE, key=_CELL, other=_CLASS, merged=_KIND, **matched)
-    routes = engine.materialise("routes", "attacking/counting/list_routes", kinds=kinds, boxes=boxes, **matched)
+        untried = SolvedTransport(skipped=engine.total(everybody.cells, "people"))
+        return Counting(everybody, everybody.pairs, untried)
+    boxes = engine.materialise("boxes", _MERGE, pairs=everybody.pairs, key=_CLASS, other=_CELL, merged=_BOX)
+    kinds = engine.materialise("kinds", _MERGE, pairs=everybody.pairs, key=_CELL, other=_CLASS, merged=_KIND)
+    by_kind = engine.join("placed", everybody.pairs, kinds, "cell_no", right_columns=["kind_no"])
+    placed = engine.join("placed", by_kind, boxes, "class_no", right_columns=["box_no"])
+    routes = engine.select("routes", placed, "kind_no", "box_no", distinct=True)
     most = budget // ROUTE
     listed = engine.count(routes) <= _LISTED * most
     of_kinds = {"rows": everybody.cells, "merged": kinds, "key": _CELL, "number": _KIND, "counted": _PEOPLE}
@@ -171,10 +170,10 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
     if not listed:
         solved.skipped = engine.total(everybody.cells, "people")
     impossible = engine.load("impossible", {"kind_no": "BIGINT", "box_no": "BIGINT"}, solved.impossible)
-    params = {"kinds": kinds, "boxes": boxes, "impossible": impossible}
-    pairs = engine.materialise("possible", "attacking/counting/keep_pairs", **matched, **params)
-    engine.drop(routes, *params.values())
-    return Counting(engine, everybody, pairs, solved)
+    columns = ("class_no", "cell_no")
+    pairs = engine.select_others("possible", placed, impossible, "kind_no", "box_no", columns=columns)
+    engine.drop(routes, kinds, boxes, by_kind, placed, impossible)
+    return Counting(everybody, pairs, solved)
 
 
 def counting(target: AttackedAttribute, places: Counting) -> Attack:

@@ -14,18 +14,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.auditing.audit import Counted
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
+from ldiv_db.policy.resolve import Described
 from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
 #: The kind of values that are compared as text, by a taxonomy.
 TEXT = "text"
+#: The key of a policy that names a population.
+KEY = "require.population"
 #: A relation that is not made yet.
 NONE = Relation(())
 
@@ -126,16 +131,31 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
         if kind is None:
             takes = "times" if axis.hierarchy.levels else "numbers or times"
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
-        named = {"known": Identifier(column.name), "value": Identifier(f"v{number}")}
-        known.append(known_axis(axis, kind=kind or TEXT, **named))
+        names = Identifier(column.name), Identifier(f"v{number}")
+        known.append(KnownAxis(**vars(axis), kind=kind or TEXT, known=names[0], value=names[1]))
     if problems:
         raise PolicyError(problems)
     return known
 
 
-def known_axis(axis: LabelAxis, **known: Any) -> KnownAxis:
-    """A quasi-identifier as published, with what is known of it."""
-    return KnownAxis(axis.name, axis.columns, axis.hierarchy, axis.sets_first, **known)
+def label_axes(described: Described) -> list[LabelAxis]:
+    """The quasi-identifiers of a release under a policy, each with the columns that it is published in."""
+    forms = described.released.forms
+    return [
+        LabelAxis(
+            qi.name,
+            tuple(map(Identifier, described.released.columns_of(qi.name))),
+            qi.hierarchy,
+            forms[qi.name] == "set",
+        )
+        for qi in described.source.quasi_identifiers
+    ]
+
+
+def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
+    """The axes with the names that their columns have among the classes."""
+    aliases = {renamed.column: renamed.alias for renamed in counts.columns}
+    return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 
 def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileRelation:
@@ -143,6 +163,19 @@ def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileR
     if isinstance(people, FileRelation) and Path(people.path).suffix.lower() == ".csv":
         return FileRelation(people.reader, people.path, tuple(column.name for column in columns_of(engine, people)))
     return people
+
+
+def open_population(
+    engine: Engine, name: str, folder: Path, axes: Sequence[LabelAxis]
+) -> tuple[Relation | FileRelation, list[KnownAxis]]:
+    """The table of a population, and the quasi-identifiers by which its people are known: all of them."""
+    people = resolve_source(engine, name, folder, KEY)
+    columns = columns_of(engine, people)
+    names = {column.name.lower() for column in columns}
+    lacking = [axis.name for axis in axes if axis.name.lower() not in names]
+    if lacking:
+        raise PolicyError([Problem(KEY, f"{name} has no column {', '.join(lacking)}", "make a view that has it")])
+    return as_text(engine, people), known_axes(axes, columns, KEY)
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:

@@ -141,23 +141,21 @@ def _slots(engine: Engine, guessed: GuessedPeople, shown: Relation) -> tuple[Rel
     """The slots of people in classes, and the values of these classes; of equal classes one stands for all."""
     if guessed.slots is not None:
         return guessed.slots, shown
+    person = {"unit": Value(PERSON)}
     merged = engine.materialise(
         "merged",
         "attacking/definetti/merge_classes",
         classes=guessed.classes,
         cells_of_values=shown,
         labels=guessed.labels,
+        **person,
     )
-    person = {"unit": Value(PERSON)}
     slots = engine.materialise(
         "slots", "attacking/definetti/list_slots", pairs=guessed.pairs, cells=guessed.cells, merged=merged, **person
     )
-    by_class, by_cell = (
-        engine.materialise("targets", "attacking/definetti/list_targets", rows=rows, key=key, **person)
-        for rows, key in ((merged, _CLASS), (guessed.cells, _CELL))
-    )
+    by_cell = engine.group("by_cell", slots, "cell_no", units=("max", "units"))
     for _ in range(2):
-        slots = _scaled(engine, slots, by_class, [_CLASS])
+        slots = _scaled(engine, slots, merged, [_CLASS])
         slots = _scaled(engine, slots, by_cell, [_CELL])
     return slots, shown
 
@@ -166,9 +164,12 @@ def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Rel
     """Beliefs in every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
     features = {"features": guessed.features}
     codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=guessed.cells, **features)
-    by_value = engine.materialise("value_targets", "attacking/definetti/list_value_targets", slots=slots, shown=shown)
-    beliefs = engine.materialise("beliefs", "attacking/definetti/list_beliefs", slots=slots, shown=shown)
-    chances = sums = engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=beliefs)
+    in_class = engine.group("in_class", slots, "class_no", units=("sum", "units"))
+    by_value, beliefs = (
+        engine.materialise("beliefs", "attacking/definetti/list_beliefs", slots=some, shown=shown, keys=keys)
+        for some, keys in ((in_class, [_CLASS]), (slots, [_CLASS, _CELL]))
+    )
+    chances = sums = _sum_beliefs(engine, beliefs)
     engine.drop(beliefs)
     for _ in range(ROUNDS):
         with engine.scope() as scope:
@@ -185,8 +186,13 @@ def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Rel
             weighed = engine.materialise("weighed", "attacking/definetti/weigh_beliefs", **params, **features)
             told = _scaled(engine, weighed, slots, [_CLASS, _CELL])
             told = _scaled(engine, told, by_value, [_CLASS, _VALUE])
-            sums = scope.keep(engine.materialise("sums", "attacking/definetti/sum_beliefs", beliefs=told))
+            sums = scope.keep(_sum_beliefs(engine, told))
     return chances, sums
+
+
+def _sum_beliefs(engine: Engine, beliefs: Relation) -> Relation:
+    """(cell_no, value_no, units): the people of each combination that have each value, over all classes."""
+    return engine.group("sums", beliefs, "cell_no", "value_no", units=("sum", "units"))
 
 
 def _scaled(engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier]) -> Relation:

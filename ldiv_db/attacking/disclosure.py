@@ -12,6 +12,7 @@ from ldiv_db.attacking.gains import UNIT, Attack, Bounds, Gain, Prior, gain_of, 
 from ldiv_db.attacking.matching import Prefixes, pairs_of
 from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.measuring.population_uniqueness import estimate_uniqueness, refuse_population
 from ldiv_db.requirements import Attribute, Categories, Classes
@@ -58,17 +59,19 @@ def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise:
     if attribute.categories:
         require_listed(engine, attribute.name, attribute.categories, classes.totals)
     priors = place_values(engine, classes.totals, promise, attribute.categories)
-    kinds = engine.records("attacking/count_priors", priors=priors)
-    bounds = Bounds(promise, [prior_of(kind) for kind in kinds])
+    bounds = Bounds(promise, list_priors(engine, priors))
     others = max([promise.share, *(share for v, share in promise.shares if v not in attribute.harmless)])
     told = (attribute.harmless, others)
     return AttackedAttribute(engine, attribute.name, classes, attribute.categories, priors, bounds, *told)
 
 
-def prior_of(kind: dict[str, Any]) -> Prior:
-    """The values that a row of counts is about."""
-    share = Fraction(int(kind["numerator"]), int(kind["denominator"]))
-    return Prior(kind["values"], kind["rows"], share, kind["category"])
+def list_priors(engine: Engine, priors: Relation) -> list[Prior]:
+    """The values of a table that are alike, in order; `priors` are those of `place_values`."""
+    kinds = sorted(engine.tally(priors, "rows", "numerator", "denominator", "category"))
+    return [
+        Prior(values, rows, Fraction(int(numerator), int(denominator)), category)
+        for rows, numerator, denominator, category, values in kinds
+    ]
 
 
 def place_values(engine: Engine, totals: Relation, promise: Guarantee, categories: Categories | None) -> Relation:
@@ -101,7 +104,8 @@ def disclosures(target: AttackedAttribute, excluded: int) -> list[Attack]:
 
 def _few_values(target: AttackedAttribute, classes: Classes, most: int) -> dict[str, Any]:
     """(classes, rows) of those with at most so many values."""
-    return target.engine.record("attacking/count_few_values", summary=classes.summary, most=Value(most))
+    engine, few = target.engine, Where("values", most, "<=")
+    return {"classes": engine.count(classes.summary, few), "rows": engine.total(classes.summary, "rows", few)}
 
 
 def _homogeneity(target: AttackedAttribute) -> Attack:
@@ -115,10 +119,15 @@ def _homogeneity(target: AttackedAttribute) -> Attack:
     return Attack("homogeneity", target.sensitive, tuple(gains), few)
 
 
+def _count_shares(engine: Engine, histogram: Relation) -> Relation:
+    """(held, class_rows, rows): how often each share `held / class_rows` of a value in a class occurs."""
+    return engine.count_groups("shares", histogram, ("rows", "held"), "class_rows")
+
+
 def _told_of_others(target: AttackedAttribute) -> tuple[int, Fraction | None]:
     """Of the values that are not harmless: the rows of those told for certain, and the largest posterior."""
     engine, others = target.engine, target.classes.exempting(target.harmless)
-    shares = engine.materialise("shares", "attacking/list_shares", histogram=others.histogram)
+    shares = _count_shares(engine, others.histogram)
     summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     engine.drop(shares)
     return (int(summary[0]["certain"]), share_in(summary[0])) if summary else (0, None)
@@ -165,7 +174,7 @@ def _background(target: AttackedAttribute, excluded: int) -> Attack:
 def _posterior(target: AttackedAttribute) -> Attack:
     """The posterior of every row's true value, given its class."""
     engine = target.engine
-    shares = engine.materialise("shares", "attacking/list_shares", histogram=target.histogram)
+    shares = _count_shares(engine, target.histogram)
     summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
     deciles = engine.load("deciles", {"decile": "INTEGER"}, [(i,) for i in range(1, 11)])
     posteriors = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
@@ -210,26 +219,33 @@ class Exposure:
         return min((bound for bound in (self.bound, self.people_bound) if bound is not None), default=None)
 
     @property
-    def limit(self) -> Value:
-        return Value(self.threshold)
+    def risky(self) -> Where:
+        """The classes in which the risk of a row is above the threshold, which has at most nine digits."""
+        units = int(self.threshold * UNIT)
+        return Where("class_rows", (UNIT - 1) // units if units else None, "<=" if units else "<>")
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """(classes, rows): the number of classes, and of the rows in them."""
+        return self.engine.count(self.classes), self.engine.total(self.classes, "class_rows")
 
 
 def prosecutor(exposure: Exposure) -> list[Attack]:
     """The attack of those who know that somebody is in the table: they guess a row of the class, risk `1 / |G|`."""
-    sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
-    rows = sizes["rows"]
+    engine, (classes, rows) = exposure.engine, exposure.sizes
     figures = {
-        "mean": sizes["classes"] / rows if rows else None,
+        "mean": classes / rows if rows else None,
         "threshold": float(exposure.threshold),
-        "rows_above_threshold": sizes["rows_above"],
+        "rows_above_threshold": engine.total(exposure.classes, "class_rows", exposure.risky),
     }
-    return [Attack("prosecutor", None, (_risk(sizes["least"], exposure.bound),), figures)]
+    least = engine.least(exposure.classes, "class_rows")
+    return [Attack("prosecutor", None, (_risk(least, exposure.bound),), figures)]
 
 
 def marketer(exposure: Exposure) -> Attack:
     """The attack of those who match all rows at once to people in the table: they are right about one row a class."""
-    sizes = exposure.engine.record("attacking/summarise_sizes", classes=exposure.classes, threshold=exposure.limit)
-    mean = Fraction(sizes["classes"], sizes["rows"]) if sizes["rows"] else None
+    classes, rows = exposure.sizes
+    mean = Fraction(classes, rows) if rows else None
     return Attack("marketer", None, (gain_of("share of rows recognised", mean, exposure.bound),))
 
 
@@ -242,7 +258,7 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
         engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
     tried = engine.count(populations), engine.count(exposure.classes)
     summary = engine.record(
-        "attacking/summarise_population", populations=populations, threshold=exposure.limit, unit=Value(UNIT)
+        "attacking/summarise_population", populations=populations, threshold=Value(exposure.threshold), unit=Value(UNIT)
     )
     engine.drop(populations)
     mean = Fraction(int(summary["mean_units"]), UNIT * summary["rows"]) if summary["rows"] else None

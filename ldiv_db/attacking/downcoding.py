@@ -35,11 +35,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axis
+from ldiv_db.algorithms import ALGORITHMS, algorithm_of
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis
 from ldiv_db.attacking.gains import Attack, Gain, gain_of
-from ldiv_db.attacking.matching import BUDGET, Matches
+from ldiv_db.attacking.matching import Matches
+from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.document import AlgorithmSpec
 from ldiv_db.recoding.rules import read_parts, read_ranges
@@ -55,29 +57,6 @@ _KINDS = ("real", "instant")
 AxisParameter = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Coded:
-    """A release to be downcoded: its classes (class_no, class_rows, the labels' columns), rows and axes.
-
-    `note` says why nothing follows from its labels; empty if something does.
-    """
-
-    engine: Engine
-    classes: Relation
-    rows: int
-    axes: Sequence[LabelAxis]
-    note: str = ""
-    budget: int = BUDGET
-
-    def share(self, rows: int) -> Fraction | None:
-        """The share of the rows that so many are."""
-        return Fraction(rows, self.rows) if self.rows else None
-
-    def share_of_cells(self, cells: int) -> Fraction | None:
-        """The share of the cells that so many are: every row has one a quasi-identifier."""
-        return Fraction(cells, self.rows * len(self.axes)) if self.rows else None
-
-
 def why_not_least(spec: AlgorithmSpec) -> str:
     """Why nothing follows from the labels of an algorithm; empty if they are the least that cover their rows."""
     if spec.name not in ALGORITHMS:
@@ -86,10 +65,10 @@ def why_not_least(spec: AlgorithmSpec) -> str:
     return f"{spec.name} publishes {published}, which do not follow from the rows of a class" if published else ""
 
 
-def downcoding(coded: Coded, population: Matches | None) -> Attack:
-    """The attack by minimality on a release, alone and, if there is a population, held against it."""
-    if coded.note:
-        return Attack("downcoding", None, _gains(coded, "release", 0, 0), {"note": coded.note})
+def downcoding(coded: AttackedRelease, spec: AlgorithmSpec, population: Matches | None) -> Attack:
+    """The attack by minimality on a release of an algorithm, alone and, if there is a population, held against it."""
+    if note := why_not_least(spec):
+        return Attack("downcoding", None, _gains(coded, "release", 0, 0), {"note": note})
     with coded.engine.scope():
         gains = _gains(coded, "release", *_count_halved(coded))
         more, figures = _hold_against(coded, population) if population else ((), {})
@@ -99,18 +78,18 @@ def downcoding(coded: Coded, population: Matches | None) -> Attack:
     return found.with_untried("classes", tried, coded.engine.count(coded.classes)) if population else found
 
 
-def _gains(coded: Coded, by: str, rows: int, cells: int) -> tuple[Gain, ...]:
+def _gains(coded: AttackedRelease, by: str, rows: int, cells: int) -> tuple[Gain, ...]:
     """The two shares that are narrowed, of which nothing is promised."""
     return (
         gain_of(f"share of rows narrowed by the {by}", coded.share(rows), None),
-        gain_of(f"share of cells narrowed by the {by}", coded.share_of_cells(cells), None),
+        gain_of(f"share of cells narrowed by the {by}", coded.share(cells, len(coded.axes)), None),
     )
 
 
 # -- by the release alone ----------------------------------------------------------------------------
 
 
-def _count_halved(coded: Coded) -> tuple[int, int]:
+def _count_halved(coded: AttackedRelease) -> tuple[int, int]:
     """The rows and the cells of classes of two rows that have one of two values."""
     axes = [_labelled(coded, axis) for axis in coded.axes if axis.hierarchy.is_plain]
     if not axes:
@@ -119,10 +98,10 @@ def _count_halved(coded: Coded) -> tuple[int, int]:
     return counts["rows"], counts["cells"]
 
 
-def _labelled(coded: Coded, axis: LabelAxis) -> AxisParameter:
+def _labelled(coded: AttackedRelease, axis: LabelAxis) -> AxisParameter:
     """The axis with its labels; `inner` are those that are ranges of numbers, or else of times, with values inside."""
-    engine, names = coded.engine, {"known": Identifier(axis.name), "value": Identifier("value")}
-    known = known_axis(axis, kind=_KINDS[0], **names)
+    engine = coded.engine
+    known = KnownAxis(**vars(axis), kind=_KINDS[0], known=Identifier(axis.name), value=Identifier("value"))
     labels = engine.materialise("labels", "attacking/covering/number_labels", classes=coded.classes, axis=known)
     parts = read_parts(engine, labels)
     found = [_ranges(engine, parts, kind, inner_of=labels) for kind in _KINDS]
@@ -150,7 +129,7 @@ class _Held:
     measures: Relation
 
 
-def _hold_against(coded: Coded, population: Matches) -> tuple[tuple[Gain, ...], dict[str, Any]]:
+def _hold_against(coded: AttackedRelease, population: Matches) -> tuple[tuple[Gain, ...], dict[str, Any]]:
     """The gains by a population, and what goes with them."""
     engine, prefixes = coded.engine, population.prefixes
     coded = replace(coded, classes=population.classes, rows=engine.total(population.classes, "class_rows"))
@@ -178,7 +157,7 @@ def _mean(total: Any, rows: int) -> float | None:
     return float(Fraction(int(total), rows)) if rows else None
 
 
-def _held(coded: Coded, population: Matches, axes: Sequence[AxisParameter]) -> _Held:
+def _held(coded: AttackedRelease, population: Matches, axes: Sequence[AxisParameter]) -> _Held:
     """The classes with the people whom they fit, who may be in them, and who are singled out."""
     engine, prefixes = coded.engine, population.prefixes
 
@@ -188,7 +167,8 @@ def _held(coded: Coded, population: Matches, axes: Sequence[AxisParameter]) -> _
     rules = make("rule_classes", classes=coded.classes, boxes=prefixes.boxes, axes=axes)
     people = {"matches": population.pairs, "cells": population.cells, "codes": prefixes.codes}
     candidates = make("list_candidates", boxes=prefixes.boxes, axes=axes, **people)
-    kinds = make("group_kinds", candidates=candidates, axes=axes)
+    sides = [axis["side"].name for axis in axes]
+    kinds = engine.group("kinds", candidates, "kind_no", "class_no", *sides, people=("sum", "people"))
     tried = make("choose_small", kinds=kinds, rules=rules, most=Value(coded.budget // _PAIR))
     kept = make("keep_kinds", kinds=kinds, rules=rules, tried=tried, axes=axes)
     explained = make("explain_classes", kept=kept, axes=axes)
@@ -206,12 +186,13 @@ def _sided(engine: Engine, axis: KnownAxis) -> AxisParameter | None:
         return _with_sides(axis, sides, _rules(engine, ranges=ranges))
     if axis.by_range:
         return None
-    whole = _side_whole(engine, axis)
+    sides = _side_whole(engine, axis)
     apart = engine.materialise(
         "apart", "attacking/downcoding/list_apart", chosen=axis.chosen, dictionary=axis.dictionary
     )
-    sides = engine.materialise("sides", "attacking/downcoding/join_sides", apart=apart, sides=whole)
-    return _with_sides(axis, sides, _rules(engine, apart=apart, sides=whole))
+    rules = _rules(engine, apart=apart, sides=sides)
+    engine.extend(sides, apart, "value_no", "code", "side", where=[Where("code", None, "<>")])
+    return _with_sides(axis, sides, rules)
 
 
 def _with_sides(axis: KnownAxis, sides: Relation, rules: Relation) -> AxisParameter:

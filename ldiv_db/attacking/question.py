@@ -1,31 +1,41 @@
-"""Requests for attacks: the columns that attackers see, what else they know, and the people of a population."""
+"""Requests for attacks as callers write them: the columns that attackers see, what they know and whom they look for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.attacking.counting import require_networkx
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
-from ldiv_db.attacking.matching import BUDGET, Matches, matched
-from ldiv_db.attacking.trials import PeopleTrial
-from ldiv_db.auditing.audit import Counted, CountPeople
+from ldiv_db.attacking.covering import LabelAxis
+from ldiv_db.attacking.matching import BUDGET, people_counter
+from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.trials import TRIES, PeopleTrial
 from ldiv_db.auditing.check import CheckRequest, missing_columns, request_problems
-from ldiv_db.auditing.subject import Pair
+from ldiv_db.auditing.subject import Pair, pair_of
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.frames import is_frame
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import AlgorithmSpec, Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.quasi_identifiers import infer, read_hierarchies
+from ldiv_db.policy.reading import (
+    GivenRequirement,
+    names_of,
+    parse_policy,
+    read_policy,
+    read_requirements,
+    read_sensitive,
+)
 from ldiv_db.policy.release_columns import published_columns
-from ldiv_db.policy.resolve import Described
-from ldiv_db.policy.sources import open_source
-from ldiv_db.requirements import Requirement, RequirementSpec
+from ldiv_db.policy.sources import open_given, open_source
+from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 
 Table = Relation | FileRelation
@@ -85,11 +95,6 @@ class Attackers:
     show_values: bool = False
     budget: int = BUDGET
 
-    def people(self) -> dict[str, Table]:
-        """The tables of people that are given, by the name of their option."""
-        given = {"known": self.known, "population": self.population, "definetti": self.definetti}
-        return {key: people for key, people in given.items() if people is not None}
-
     def reading(self, read: Callable[[Table], Table]) -> Attackers:
         """The same, with what `read` makes of the tables that have people's true values."""
         trial = self.trial and replace(
@@ -100,8 +105,8 @@ class Attackers:
     def problems(self) -> Iterator[Problem]:
         if not 0 <= self.excluded <= LARGEST:
             yield Problem("m", f"takes a whole number from 0 to {LARGEST:,}")
-        finite = self.threshold.is_finite()
-        if not finite or not 0 <= self.threshold <= 1 or self.threshold != round(self.threshold, 9):
+        within = self.threshold.is_finite() and 0 <= self.threshold <= 1
+        if not within or self.threshold != round(self.threshold, 9):
             yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")
         if not 1 <= self.budget <= LARGEST:
             yield Problem("budget", f"takes a whole number from 1 to {LARGEST:,}")
@@ -189,9 +194,11 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
     paired = columns.pair is not None
     if paired and attackers.population_size is not None:
         problems.append(Problem("population-size", "goes with one table: rows of a pair are published as they were"))
-    problems += _without_sensitive(columns, attackers)
-    knowing = {**attackers.people(), "targets": attackers.trial, "downcoding": attackers.downcoding}
-    for key in (key for key, given in knowing.items() if given):
+    people = {"known": attackers.known, "population": attackers.population, "definetti": attackers.definetti}
+    looking = [key for key, given in {**people, "targets": attackers.trial}.items() if given]
+    what = "looks for sensitive values, and there are none"
+    problems += [Problem(key, what) for key in looking if key != "population" and not columns.sensitive]
+    for key in [*looking, *(["downcoding"] if attackers.downcoding else [])]:
         if not columns.quasi_identifiers and not (paired and key == "definetti"):
             problems.append(Problem(key, "needs a policy, which says what labels stand for", "give --policy"))
     if attackers.definetti is not None:
@@ -204,13 +211,6 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
         raise PolicyError(problems)
 
 
-def _without_sensitive(columns: Columns, attackers: Attackers) -> list[Problem]:
-    """Problems of looking for sensitive values of people, where none is named."""
-    looking = {"known": attackers.known, "definetti": attackers.definetti, "targets": attackers.trial}
-    what = "looks for sensitive values, and there are none"
-    return [Problem(key, what) for key, given in looking.items() if given and not columns.sensitive]
-
-
 def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[Problem]:
     """Problems of other releases, and of counting."""
     if attackers.also and attackers.known is None:
@@ -221,44 +221,6 @@ def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[
         if attackers.population is None:
             yield Problem("counting", "needs everybody's quasi-identifiers", "give --population")
         require_networkx()
-
-
-KEY = "require.population"
-
-
-def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
-    """The axes with the names that their columns have among the classes."""
-    aliases = {renamed.column: renamed.alias for renamed in counts.columns}
-    return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
-
-
-def people_counter(axes: Sequence[LabelAxis], folder: Path) -> CountPeople:
-    """Counts the people of a population, a table or a file in `folder`, that each class covers.
-
-    It raises PolicyError for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be
-    read, and for classes that share people where a requirement takes none that do.
-    """
-
-    def count(engine: Engine, counts: Counted, name: str, requirements: Sequence[Requirement]) -> Relation:
-        people, known = open_population(engine, name, folder, within(counts, axes))
-        with matched(engine, counts.listed, known, people) as found:
-            refuse_shared(engine, found, requirements)
-            return engine.materialise("people", "attacking/count_people", cells=found.cells, matches=found.pairs)
-
-    return count
-
-
-def refuse_shared(engine: Engine, matches: Matches, requirements: Iterable[Requirement]) -> None:
-    """Raise PolicyError if several classes cover a person and one of the requirements takes none that do."""
-    labels = sorted({requirement.label for requirement in requirements if requirement.parts_people})
-    if not labels:
-        return
-
-    def shared(found: str) -> Problem:
-        what = f"only where classes part the people of the population, and {found} of these are in several classes"
-        return Problem("require", f"{', '.join(labels)}: known {what}")
-
-    engine.refuse_any(shared, "attacking/count_shared", cells=matches.cells, matches=matches.pairs)
 
 
 def with_people(
@@ -279,28 +241,117 @@ def with_people(
     return replace(question, quasi_identifiers=columns.labels, people=people)
 
 
-def open_population(
-    engine: Engine, name: str, folder: Path, axes: Sequence[LabelAxis]
-) -> tuple[Relation | FileRelation, list[KnownAxis]]:
-    """The table of a population, and the quasi-identifiers by which its people are known: all of them."""
-    people = resolve_source(engine, name, folder, KEY)
-    columns = columns_of(engine, people)
-    names = {column.name.lower() for column in columns}
-    lacking = [axis.name for axis in axes if axis.name.lower() not in names]
-    if lacking:
-        raise PolicyError([Problem(KEY, f"{name} has no column {', '.join(lacking)}", "make a view that has it")])
-    return as_text(engine, people), known_axes(axes, columns, KEY)
+@dataclass(frozen=True)
+class AttackRequest:
+    """The knowledge of attackers of a published table, the attacks that they try, and the promises of the table."""
 
+    table: Any = None
+    qi: str | Sequence[str] = ()
+    sensitive: str | Sequence[str] | Mapping[str, Any] = ()
+    require: GivenRequirement | Iterable[GivenRequirement] | None = None
+    _: KW_ONLY
+    policy: Policy | Mapping[str, Any] | None = None
+    folder: str | Path = "."
+    class_column: str | None = None
+    m: int = 1
+    threshold: float | str | Decimal = "0.2"
+    known: Any = None
+    population: Any = None
+    population_size: int | None = None
+    counting: bool = False
+    also: Any = ()
+    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = ()
+    definetti: Any = None
+    sensitive_table: Any = None
+    group: str | None = None
+    count: str | None = None
+    downcoding: bool = False
+    targets: Any = None
+    control: Any = None
+    link_columns: tuple[Sequence[str], Sequence[str]] | None = None
+    tries: int = TRIES
+    seed: int = 0
+    replay: Replay | None = None
+    show_values: bool = False
+    budget: int = BUDGET
+    listener: Listener | None = None
+    catalog: str | None = None
 
-def label_axes(described: Described) -> list[LabelAxis]:
-    """The quasi-identifiers of a release under a policy, each with the columns that it is published in."""
-    forms = described.released.forms
-    return [
-        LabelAxis(
-            qi.name,
-            tuple(map(Identifier, described.released.columns_of(qi.name))),
-            qi.hierarchy,
-            forms[qi.name] == "set",
+    def promised(self, policy: Policy | None) -> list[RequirementSpec]:
+        """The requirements that the table is held to: those asked for, or else those of the policy."""
+        if self.require is not None:
+            return read_requirements(self.require)
+        return list(policy.require) if policy else []
+
+    def columns(self, engine: Engine, published: Relation | FileRelation, policy: Policy | None) -> Columns:
+        """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
+        pair = pair_of(self.sensitive_table, self.group, self.count, partial(open_given, engine))
+        folder = Path(self.folder)
+        if policy is None:
+            named = read_sensitive(self.sensitive)
+            return columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
+        if self.qi or self.sensitive or self.class_column or pair:
+            raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+        return columns_by_policy(engine, published, policy, folder)
+
+    def attackers(self, engine: Engine, policy: Policy | None) -> Attackers:
+        """The attackers with their knowledge, the tables of people opened."""
+        named = {key: getattr(self, key) for key in ("known", "population", "definetti")}
+        people: dict[str, Any] = {k: open_given(engine, given, k) for k, given in named.items() if given is not None}
+        return Attackers(
+            self.m,
+            read_threshold(self.threshold),
+            **people,
+            also=self._others(engine, policy),
+            counting=self.counting,
+            population_size=self.population_size,
+            downcoding=self.downcoding,
+            trial=self._trial(engine),
+            show_values=self.show_values,
+            budget=self.budget,
         )
-        for qi in described.source.quasi_identifiers
-    ]
+
+    def _others(self, engine: Engine, policy: Policy | None) -> list[OtherRelease]:
+        """The other releases, each by its policy or all by one; raises PolicyError if they do not go together."""
+        tables = [self.also] if isinstance(self.also, str) or is_frame(self.also) else self.also
+        policies = self.also_policies or ([] if policy is None else [policy])
+        if tables and not policies:
+            raise PolicyError([Problem("also", "needs a policy, which says what labels stand for", "give --policy")])
+        if len(policies) > 1 and len(policies) != len(tables):
+            raise PolicyError([Problem("also-policy", f"{len(policies)} policies for {len(tables)} other releases")])
+        found = []
+        for number, name in enumerate(tables):
+            given = policies[number if len(policies) > 1 else 0]
+            folder = given.parent if isinstance(given, Path) else Path(self.folder)
+            read = read_policy(given) if isinstance(given, Path) else parse_policy(given)
+            table = open_given(engine, name, "also")
+            found.append(OtherRelease(table, columns_by_policy(engine, table, read, folder)))
+        return found
+
+    def _trial(self, engine: Engine) -> PeopleTrial | None:
+        """The trial on people that are named; raises PolicyError for a control or parts without targets."""
+        link = self.link_columns
+        if self.targets is None:
+            what = "needs targets, people who are in the release"
+            without = {"control": self.control, "link_columns": link}
+            if problems := [Problem(key, what) for key, given in without.items() if given is not None]:
+                raise PolicyError(problems)
+            return None
+        parts = None if link is None else (tuple(names_of(link[0])), tuple(names_of(link[1])))
+        targets = open_given(engine, self.targets, "targets")
+        control = None if self.control is None else open_given(engine, self.control, "control")
+        return PeopleTrial(targets, control, parts, self.tries, self.seed)
+
+    def refuse_replay(self, policy: Policy | None) -> None:
+        """Raise PolicyError for a replay that is none, or lacks a policy."""
+        if self.replay is None:
+            return
+        problems = list(self.replay.problems())
+        if policy is None:
+            problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
+        elif any(setting.same for setting in policy.sensitive.values()):
+            problems.append(Problem("replay", "compares releases as they are written, without `same`"))
+        if policy is not None and not policy.sensitive:
+            problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
+        if problems:
+            raise PolicyError(problems)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from ldiv_db.attacking.disclosure import place_values, prior_of
+from ldiv_db.attacking.disclosure import list_priors, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
@@ -249,8 +249,7 @@ def replay_attack(
     engine = found.engine
     totals = engine.count_groups("totals", found.people, (column.name, "value"))
     priors = place_values(engine, totals, promise, None)
-    kinds = engine.records("attacking/count_priors", priors=priors)
-    bounds = Bounds(promise, [prior_of(kind) for kind in kinds])
+    bounds = Bounds(promise, list_priors(engine, priors))
     judged = _judged(found, column, priors)
     summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=Value(UNIT))
     engine.drop(totals, priors, judged)

@@ -18,6 +18,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
 from ldiv_db.attacking.gains import Attack, Tried, tried_attack
@@ -30,13 +31,15 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.parts import LARGEST_SEED
 
 Table = Relation | FileRelation
+#: So many targets, people of a control, and predicates are tried unless it is said.
+TRIES = 2_000
 #: More tries than this say nothing more of a rate.
 MOST_TRIES = 100_000
 
 
 @dataclass(frozen=True)
 class PeopleTrial:
-    """Whom attacks are tried on: so many `tries` of each kind, drawn by `seed`, on `targets` and on a `control`.
+    """People that attacks are tried on: so many `tries` of each kind, drawn by `seed`, on `targets` and on a `control`.
 
     `link_columns` are the two parts of a person that are linked; None: the known quasi-identifiers in two halves.
     """
@@ -44,7 +47,7 @@ class PeopleTrial:
     targets: Table
     control: Table | None = None
     link_columns: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-    tries: int = 2_000
+    tries: int = TRIES
     seed: int = 0
 
     def problems(self) -> Iterator[Problem]:
@@ -73,6 +76,10 @@ class AttackedRelease:
     rows: int
     axes: Sequence[LabelAxis]
     budget: int
+
+    def share(self, found: int, of_row: int = 1) -> Fraction | None:
+        """The share of the rows that so many are, or of their cells, `of_row` in each."""
+        return Fraction(found, self.rows * of_row) if self.rows else None
 
 
 @dataclass(frozen=True)

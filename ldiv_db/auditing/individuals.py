@@ -98,17 +98,17 @@ _PARTS = frozenset(unicodedata.normalize("NFC", _ANYWHERE).split())
 
 
 def tells_one(name: str) -> bool:
-    """Whether a column of that name says whose a row is: rows of one value are one person's."""
+    """True if a column of that name says whose a row is: rows of one value are one person's."""
     return _is_of(name, _PEOPLE) or any(part in unicodedata.normalize("NFC", name) for part in _PARTS)
 
 
 def tells_somebody(name: str) -> bool:
-    """Whether it says who somebody is, by a name or an address that several people may share as well."""
+    """True if it says who somebody is, by a name or an address that several people may share as well."""
     return tells_one(name) or _is_of(name, _NAMES)
 
 
 def _is_of(name: str, known: frozenset[str]) -> bool:
-    """Whether all words of a name are known, and one is of `known`."""
+    """True if all words of a name are known, and one is of `known`."""
     words = re.findall(r"[^\W_\d]+", _plain(re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)))
     return "".join(words) in known or (
         any(_stem(word, known) for word in words)
@@ -117,7 +117,7 @@ def _is_of(name: str, known: frozenset[str]) -> bool:
 
 
 def _stem(word: str, known: frozenset[str]) -> bool:
-    """Whether a word is known, as it is or without what numbers it."""
+    """True if a word is known, as it is or without what numbers it."""
     while word not in known:
         end = next((end for end in _ENDS if len(word) > len(end) and word.endswith(end)), None)
         if end is None:

@@ -16,8 +16,7 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.replay import Replay
-from ldiv_db.attacking.request import TRIES
-from ldiv_db.attacking.trials import MOST_TRIES
+from ldiv_db.attacking.trials import MOST_TRIES, TRIES
 from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_columns
 from ldiv_db.commands.options import (
     Attributes,

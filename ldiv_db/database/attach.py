@@ -13,8 +13,8 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from ldiv_db.database import databases
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.databases import attached, compare_here
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import refuses_options, sentence_of
@@ -29,7 +29,6 @@ CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
 #: The function that runs on Spark.
 _TAKES_SESSIONS = "ldiv_db.run"
-_ATTACHED = "SELECT database_name FROM duckdb_databases()"
 Function = TypeVar("Function", bound=Callable[..., Any])
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -62,7 +61,8 @@ def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable
                 raise PolicyError([Problem(first, what, "open the files of what it published with DuckDB")])
             elif are_frames or not hasattr(given, "execute"):
                 frame = "" if of_frame is None else ", a frame"
-                raise PolicyError([Problem(first, f"takes a connection{frame} or an address, not {_kind(given)}")])
+                what = f"takes a connection{frame} or an address, not {type(given).__name__}"
+                raise PolicyError([Problem(first, what)])
             else:
                 return function(*args, **kwargs)
             with opening as opened:
@@ -96,10 +96,6 @@ def asks(
         return call
 
     return decorate
-
-
-def _kind(given: Any) -> str:
-    return type(given).__name__
 
 
 @contextmanager
@@ -193,7 +189,7 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)
         raise DatabaseError(f"cannot open {address}: {why}")
-    databases.compare_here(Engine(connection))
+    compare_here(Engine(connection))
 
 
 @contextmanager
@@ -208,7 +204,7 @@ def named_databases(
     with ExitStack() as stack:
         for name, text in databases.items():
             key = f"databases.{name}"
-            if name.lower() in (*_TAKEN, *(row[0].lower() for row in engine.execute(_ATTACHED))):
+            if name.lower() in (*_TAKEN, *attached(engine)):
                 raise PolicyError([Problem(key, "is the name of another database", "choose another")])
             address = address_of(text, key).in_folder(folder)
             attach_address(engine.connection, address, name, read_only=name != written or not address.kind.takes_back)
@@ -228,8 +224,7 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
     engine = Engine(connection)
     attach_address(connection, address, _SOURCE, read_only)
     name, schemas = _own_names(engine, address)
-    taken = [row[0].lower() for row in engine.execute(_ATTACHED)]
-    if name is not None and name.lower() not in (*taken, *_TAKEN):
+    if name is not None and name.lower() not in (*attached(engine), *_TAKEN):
         engine.execute(f"DETACH {_SOURCE}")
         attach_address(connection, address, name, read_only)
     else:

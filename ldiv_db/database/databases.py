@@ -46,6 +46,11 @@ def free_bytes(engine: Engine, database: str) -> int:
     return int(rows[0][0] or 0) if rows else 0
 
 
+def metadata_entries(engine: Engine, path: str) -> int:
+    """The entries of a Parquet file beside its data, such as who wrote what else into it."""
+    return int(engine.execute("SELECT count(*) FROM parquet_kv_metadata($path)", {"path": path})[0][0])
+
+
 def open_files(engine: Engine) -> list[str]:
     """The files of all databases that are attached."""
     rows = engine.execute(

@@ -135,6 +135,14 @@ def settle() -> None:
     work.pending = False
 
 
+def settle_twice() -> None:
+    """As `settle`, also where the database was stopped first, and Python's own exception comes only now."""
+    try:
+        settle()
+    except KeyboardInterrupt:
+        settle()
+
+
 def _hear(number: int, frame: FrameType | None) -> None:
     work.pending = True
     raise KeyboardInterrupt

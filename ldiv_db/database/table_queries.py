@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from ldiv_db.database.queries import Queries, Where
@@ -11,28 +10,8 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
 #: A column, or a column and the name that it gets.
 ColumnName = str | tuple[str, str]
-#: Aggregates of the values of a group.
-Function = Literal["min", "max", "sum"]
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: Identifier
-    alias: Identifier
-
-
-@dataclass(frozen=True)
-class _Condition:
-    column: Identifier
-    sign: str
-    value: Value | None
-
-
-@dataclass(frozen=True)
-class _Aggregate:
-    function: str
-    column: Identifier
-    alias: Identifier
+#: An aggregate of the values of a group, and the column of these.
+Aggregate = tuple[Literal["min", "max", "sum"], str]
 
 
 class TableQueries(Queries):
@@ -60,10 +39,17 @@ class TableQueries(Queries):
         """A TEMP table of the same rows, with the columns named, or all of them."""
         return self.materialise(name, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
 
-    def extend(self, target: Relation, rows: Relation, *columns: ColumnName, where: Sequence[Where] = ()) -> None:
+    def extend(
+        self,
+        target: Relation,
+        rows: Relation,
+        *columns: ColumnName,
+        where: Sequence[Where] = (),
+        constants: Mapping[str, int] | None = None,
+    ) -> None:
         """Append the rows of another table to `target`, or those that meet all conditions, as `select` has them."""
-        if where or not all(isinstance(column, str) for column in columns):
-            self.insert(target, "database/select_rows", **_selection(rows, columns, where))
+        if where or constants or not all(isinstance(column, str) for column in columns):
+            self.insert(target, "database/select_rows", **_selection(rows, columns, where, constants=constants))
         else:
             self.insert(target, "database/list_rows", rows=rows, columns=[Identifier(str(one)) for one in columns])
 
@@ -72,15 +58,25 @@ class TableQueries(Queries):
         params = _selection(rows, columns) | {"listed": listed, "keys": _columns([key]), "lacking": True}
         self.insert(target, "database/select_rows", **params)
 
-    def reassign(self, assigned: Relation, moved: Relation) -> Relation:
-        """(row_id, class_id): the rows assigned to classes, with the class that `moved` has of some."""
-        return self.materialise("assigned", "database/overlay_rows", assigned=assigned, moved=moved)
+    def reassign(self, assigned: Relation, moved: Relation, shown: str = "row_id") -> Relation:
+        """(row_id, class_id): rows with their class, that of `moved` if it has one; `shown` is their number then."""
+        params = {"assigned": assigned, "moved": moved, "shown": Identifier(shown)}
+        return self.materialise("assigned", "database/overlay_rows", **params)
 
     def select(
-        self, name: str, rows: Relation, *columns: ColumnName, where: Sequence[Where] = (), distinct: bool = False
+        self,
+        name: str,
+        rows: Relation,
+        *columns: ColumnName,
+        where: Sequence[Where] = (),
+        distinct: bool = False,
+        constants: Mapping[str, int] | None = None,
     ) -> Relation:
-        """A TEMP table of the rows that meet all conditions, with the columns named, or all of them."""
-        return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct))
+        """A TEMP table of the rows that meet all conditions, with the columns named, or all of them.
+
+        `constants` are further columns, each of one number.
+        """
+        return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct, constants))
 
     def select_among(
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
@@ -96,9 +92,12 @@ class TableQueries(Queries):
         params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys), "lacking": True}
         return self.materialise(name, "database/select_rows", **params)
 
-    def number_groups(self, name: str, rows: Relation, column: str) -> Relation:
-        """(row_id, class_id): the rows by the number of their group, from 1 in the order of `column`, without gaps."""
-        return self.materialise(name, "database/number_groups", rows=rows, column=Identifier(column))
+    def number_groups(
+        self, name: str, rows: Relation, *by: str, number: str = "class_id", columns: Sequence[str] = ("row_id",)
+    ) -> Relation:
+        """(the columns, or all, `number`): the rows with the number of their group, from 1 in the order of `by`."""
+        params = {"by": [*map(Identifier, by)], "columns": [*map(Identifier, columns)], "number": Identifier(number)}
+        return self.materialise(name, "database/number_groups", rows=rows, **params)
 
     def find(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
         """The columns named of the rows that meet all conditions, in no order: for plans and ledgers, never data."""
@@ -145,28 +144,43 @@ class TableQueries(Queries):
         params = {"keys": _columns(keys), "columns": _columns(left_columns), "more": _columns(right_columns)}
         return self.materialise(name, "database/join_rows", rows=left, others=right, **params)
 
-    def group(self, name: str, rows: Relation, *columns: ColumnName, **aggregates: tuple[Function, str]) -> Relation:
+    def group(self, name: str, rows: Relation, /, *columns: ColumnName, **aggregates: Aggregate) -> Relation:
         """(the columns, the aggregates): for each combination of values the least, most or sum of other columns."""
-        found = [
-            _Aggregate(function, Identifier(of), Identifier(alias)) for alias, (function, of) in aggregates.items()
-        ]
-        params = {"columns": _columns(columns), "aggregates": found}
-        return self.materialise(name, "database/group_rows", rows=rows, **params)
+        return self.materialise(name, "database/group_rows", **_grouping(rows, columns, aggregates))
+
+    def grouped(self, rows: Relation, /, *columns: str, **aggregates: Aggregate) -> list[tuple[Any, ...]]:
+        """As `group`, read, in no order: for counts, bounds and plans, never for data."""
+        return self.rows("database/group_rows", **_grouping(rows, columns, aggregates))
 
 
-def _columns(columns: Sequence[ColumnName]) -> list[_Column]:
+def _columns(columns: Sequence[ColumnName]) -> list[dict[str, Any]]:
     pairs = [(column, column) if isinstance(column, str) else column for column in columns]
-    return [_Column(Identifier(name), Identifier(alias)) for name, alias in pairs]
+    return [{"name": Identifier(name), "alias": Identifier(alias)} for name, alias in pairs]
 
 
-def _conditions(where: Sequence[Where]) -> list[_Condition]:
+def _conditions(where: Sequence[Where]) -> list[dict[str, Any]]:
+    values = [None if one.value is None else Value(one.value) for one in where]
     return [
-        _Condition(Identifier(one.column), one.sign, None if one.value is None else Value(one.value)) for one in where
+        {"column": Identifier(one.column), "sign": one.sign, "value": value}
+        for one, value in zip(where, values, strict=True)
     ]
 
 
+def _grouping(rows: Relation, columns: Sequence[ColumnName], aggregates: Mapping[str, Aggregate]) -> dict[str, Any]:
+    """The parameters of the template that groups rows."""
+    found = [
+        {"function": function, "column": Identifier(of), "alias": Identifier(alias)}
+        for alias, (function, of) in aggregates.items()
+    ]
+    return {"rows": rows, "columns": _columns(columns), "aggregates": found}
+
+
 def _selection(
-    rows: Relation, columns: Sequence[ColumnName], where: Sequence[Where] = (), distinct: bool = False
+    rows: Relation,
+    columns: Sequence[ColumnName],
+    where: Sequence[Where] = (),
+    distinct: bool = False,
+    constants: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """The parameters of the template that selects rows."""
     return {
@@ -175,6 +189,7 @@ def _selection(
         "columns": _columns(columns),
         "conditions": _conditions(where),
         "keys": [],
+        "constants": [{"value": Value(n), "alias": Identifier(name)} for name, n in (constants or {}).items()],
         "distinct": distinct,
         "lacking": False,
     }

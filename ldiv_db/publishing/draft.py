@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from ldiv_db.attacking.question import label_axes, people_counter
+from ldiv_db.attacking.covering import label_axes
+from ldiv_db.attacking.matching import people_counter
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.individuals import audit_individuals
 from ldiv_db.auditing.subject import Subject, Suppressed

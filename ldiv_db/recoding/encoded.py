@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Looseness, Step
+from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.requirements import Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -160,6 +162,22 @@ class Encoded:
     def weight(self) -> Identifier | None:
         """The column of `counted` that says how many rows each stands for; None if it is one."""
         return WEIGHT if self.cells else None
+
+    @property
+    def codes(self) -> list[str]:
+        """The columns of the codes of all quasi-identifiers."""
+        return [axis.code.name for axis in self.axes]
+
+    def count_cells(self, engine: Engine, *columns: ColumnName) -> Relation:
+        """(the codes of all quasi-identifiers, the columns, rows): how many rows have each combination."""
+        if self.weight is None:
+            return engine.count_groups("cells", self.rows, *self.codes, *columns)
+        return engine.group("cells", self.counted, *self.codes, *columns, rows=("sum", self.weight.name))
+
+    def bound_classes(self, engine: Engine, assigned: Relation, name: str = "bounds") -> Relation:
+        """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes."""
+        params = {"rows": self.rows, "assigned": assigned, "axes": self.axes}
+        return engine.materialise(name, "recoding/publish/bound_classes", **params)
 
     @property
     def told(self) -> tuple[SensitiveAxis, ...]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.table_queries import Function
+from ldiv_db.database.table_queries import Aggregate
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.release_columns import Form, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
@@ -57,7 +57,7 @@ def find_sets(
         axis=axis,
     )
     sets = engine.materialise(f"sets_{code}", "recoding/publish/list_sets", members=members, spans=spans)
-    first: dict[str, tuple[Function, str]] = {name: ("min", name) for name in ("class_id", "low", "high", "leaves")}
+    first: dict[str, Aggregate] = {name: ("min", name) for name in ("class_id", "low", "high", "leaves")}
     numbered = engine.group(f"numbered_{code}", sets, "set_no", **first)
     placed = engine.select(f"placed_{code}", sets, "class_id", "set_no")
     engine.drop(sets)
@@ -74,13 +74,6 @@ def find_sets(
     )
     engine.drop(members, numbered)
     return Sets(axis, labelled, placed)
-
-
-def place_sets(engine: Engine, classes: Relation, sets: Sequence[Sets]) -> Relation:
-    """The classes with the number of the set of each quasi-identifier that may have one; `classes` is dropped."""
-    placed = engine.materialise("classes_with_sets", "recoding/publish/place_sets", classes=classes, sets=sets)
-    engine.drop(classes, *(found.assigned for found in sets))
-    return placed
 
 
 #: The template of the release.
@@ -160,9 +153,7 @@ def plan_recoding(
     that are the whole domain are published as a star.
     """
     forms = forms or {}
-    classes = classes or engine.materialise(
-        "classes", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
-    )
+    classes = classes or encoded.bound_classes(engine, assigned, "classes")
     spans = [label_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
     if stars:
         spans = [_starred(engine, span) for span in spans]
@@ -213,8 +204,11 @@ def _with_sets(
         for span in spans
         if span.form == "set"
     }
-    engine.drop(*(span.relation for span in spans if span.axis.name in found))
-    return place_sets(engine, classes, list(found.values())), [
+    sets = list(found.values())
+    placed = engine.materialise("classes_with_sets", "recoding/publish/place_sets", classes=classes, sets=sets)
+    dropped = [span.relation for span in spans if span.axis.name in found]
+    engine.drop(*dropped, classes, *(one.assigned for one in sets))
+    return placed, [
         Spans(span.axis, found[span.axis.name].spans, "set", found[span.axis.name].column)
         if span.axis.name in found
         else span

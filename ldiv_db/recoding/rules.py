@@ -220,23 +220,9 @@ WEIGHT = "weight"
 #: The ledger's tables of a recoding.
 TABLES = ("run_recoding", "run_column", "run_rule")
 _RECODING = {"run_id": "VARCHAR", "scheme": "VARCHAR"}
-_COLUMN = {
-    "run_id": "VARCHAR",
-    "place": "INTEGER",
-    "name": "VARCHAR",
-    "role": "VARCHAR",
-    "type": "VARCHAR",
-    "nulls": "BOOLEAN",
-}
-_RULE = {
-    "run_id": "VARCHAR",
-    "place": "INTEGER",
-    "number": "INTEGER",
-    "kind": "VARCHAR",
-    "low": "VARCHAR",
-    "high": "VARCHAR",
-    "label": "VARCHAR",
-}
+_PLACE = {"run_id": "VARCHAR", "place": "INTEGER"}
+_COLUMN = _PLACE | dict.fromkeys(("name", "role", "type"), "VARCHAR") | {"nulls": "BOOLEAN"}
+_RULE = _PLACE | {"number": "INTEGER"} | dict.fromkeys(("kind", "low", "high", "label"), "VARCHAR")
 #: The type of a column that the source of a run lacks.
 _UNKNOWN = "UNKNOWN"
 

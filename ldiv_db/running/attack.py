@@ -15,8 +15,8 @@ from typing import Any
 from ldiv_db.algorithms.base import Progress
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.gains import Attack
+from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack
-from ldiv_db.attacking.request import AttackRequest
 from ldiv_db.database.attach import asks, takes_database
 from ldiv_db.database.context import open_context
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem

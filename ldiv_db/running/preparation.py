@@ -12,9 +12,8 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells, Task
 from ldiv_db.algorithms.infeasible import explained, met_by_table
-from ldiv_db.attacking.covering import KnownAxis, list_cells
+from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
-from ldiv_db.attacking.question import label_axes, open_population
 from ldiv_db.auditing.audit import refuse_unknown
 from ldiv_db.auditing.individuals import LikelyPeople, likely_people
 from ldiv_db.database.context import Context

@@ -22,7 +22,8 @@ from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.queries import Where
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
@@ -53,7 +54,7 @@ def measure_similarity(
     ]
     if not asked:
         return ()
-    before = engine.materialise("cells", "local/number_cells", rows=encoded.rows, axes=encoded.axes)
+    before = engine.number_groups("cells", encoded.rows, *encoded.codes, number="class_no")
     after = published_members(engine, recoding, class_id)
     similarities = tuple(
         Similarity(
@@ -93,10 +94,10 @@ def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: Sensit
     )
     classes = Classes(engine, histogram)
     summary = classes.by_category(categories).summary
-    rows = engine.record("attacking/count_few_values", summary=summary, most=Value(1))["rows"]
+    rows = engine.total(summary, "rows", Where("values", 1, "<="))
     classes.drop()
     engine.drop(counts, histogram)
-    return int(rows or 0)
+    return rows
 
 
 @takes_database(read_only=False, of_frame=take_for_source)

@@ -11,8 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
 from ldiv_db.auditing.audit import require_listed
 from ldiv_db.database import catalog, databases, migrate
 from ldiv_db.database.context import Context

@@ -16,7 +16,7 @@ from typing import Any
 from tables import fill
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.transparent.construction import Bucket, build_from, lay_out, seats_of
+from ldiv_db.algorithms.transparent import Bucket, build_from, lay_out, seats_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy

@@ -258,7 +258,7 @@ def test_bounds_on_all_partitions_hold_on_every_grid(con, tmp_path, seed):
     while (grid := coarser(grid)) is not None:
         problems = bounding(problem, grid)
         assert len(problems) == 2
-        bound = sum(finding._Finder(1, True, None)._least(one) for one in problems)
+        bound = sum(finding.Finder(1, True, None)._least(one) for one in problems)
         assert not least or Fraction(bound, problem.scale) <= least[0]
 
 
@@ -270,7 +270,7 @@ def test_bounds_hold_for_all_that_may_be_required(con, tmp_path, number):
         problem = case.evaluator(con, tmp_path, "LM", scheme).problem
         least, grid = case.costs("LM", scheme)[:1], coarser(problem)
         if grid is not None:
-            bound = sum(finding._Finder(1, True, None)._least(one) for one in bounding(problem, grid))
+            bound = sum(finding.Finder(1, True, None)._least(one) for one in bounding(problem, grid))
             assert not least or Fraction(bound, problem.scale) <= least[0]
 
 

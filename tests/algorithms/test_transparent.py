@@ -14,8 +14,8 @@ from tables import fill
 from times import TIMES, seeds
 
 import ldiv_db
-from ldiv_db.algorithms.transparent import construction as splitting
-from ldiv_db.algorithms.transparent.construction import lay_out
+from ldiv_db.algorithms import transparent as splitting
+from ldiv_db.algorithms.transparent import lay_out
 from ldiv_db.database.engine import Engine
 
 AGES = [(22,), (31,), (40,), (53,), (61,), (70,), (90,)]

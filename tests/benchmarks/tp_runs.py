@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ldiv_db.algorithms.registry import ALGORITHMS
+from ldiv_db.algorithms import ALGORITHMS
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.templates import Relation, resource_folder
 from ldiv_db.measuring.measure import MeasureRequest, measure_table

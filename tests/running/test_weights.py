@@ -9,7 +9,7 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
+from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.snapshot import MOST_COUNTED

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import tables
 
-from ldiv_db.algorithms.registry import algorithm_of
+from ldiv_db.algorithms import algorithm_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.frames import pack, unpack

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ldiv_db.algorithms.registry import ALGORITHMS, algorithm_of
+from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -15,7 +15,7 @@ def test_a_name_finds_its_algorithm(name):
 
 def test_one_algorithm_is_imported_at_a_time():
     code = (
-        "import sys; from ldiv_db.algorithms.registry import algorithm_of; algorithm_of('mondrian');"
+        "import sys; from ldiv_db.algorithms import algorithm_of; algorithm_of('mondrian');"
         "print(*(m for m in sys.modules if m.startswith('ldiv_db.algorithms.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

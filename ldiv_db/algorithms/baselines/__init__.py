@@ -7,9 +7,9 @@ Guarantee of each: one cut, or one level, of a taxonomy for all rows, and every 
 `incognito` (LeFevre, DeWitt and Ramakrishnan, Incognito: Efficient Full-Domain K-Anonymity, SIGMOD 2005), the vector of
 levels of least cost, exactly:
 
-1. Count cells, combinations of leaves with their sensitive values (`count_cells`).
+1. Count cells, combinations of leaves with their sensitive values (`Encoded.count_cells`).
 2. For each subset of the quasi-identifiers, the small ones first, take the vectors that hold on all smaller subsets.
-3. Judge those of the middle height (`narrow_cells`, `place_codes`, `count_classes`); each answer settles all vectors
+3. Judge those of the middle height (`place_codes`, `count_classes`); each answer settles all vectors
    above it or below it, until all are settled.
 4. Cost the lowest vectors that hold (`sum_costs`), and publish the cheapest.
 

@@ -9,7 +9,6 @@ ahead and their costs worked out together; up to the first one taken they are th
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import exp, prod
@@ -19,7 +18,7 @@ from pydantic import Field
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
-from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, generalised
+from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, generalised, is_late
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.search import SearchResult, labels_of
@@ -53,7 +52,7 @@ class Annealing(Cuts):
         try:
             while walk.done < self.options.steps and walk.go():
                 problem.task.progress(walk.done, self.options.steps)
-                if deadline is not None and time.monotonic() >= deadline:
+                if is_late(deadline):
                     break
         except KeyboardInterrupt:
             interrupts.check()  # it has been heard: what follows is not to be stopped by it again

@@ -19,18 +19,18 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
+from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.baselines.monotone_recoding import (
     BATCH,
     Codings,
+    MonotoneRecoding,
     Span,
-    check_codings,
     class_label_of,
     make_codings,
 )
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Relation, Value
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000
@@ -48,17 +48,12 @@ class IncognitoOptions(Options):
     label: str | None = Field(default=None, alias="class")
 
 
-class Incognito(Algorithm):
+class Incognito(MonotoneRecoding):
     """The vector of levels of least cost that meets all requirements."""
 
     name = "incognito"
     options_type = IncognitoOptions
     options: IncognitoOptions
-    traits = Traits(recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True)
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError for what full domains cannot do, InfeasibleError if the top of the lattice fails."""
-        return check_codings(self, task, list(self._option_problems(task)))
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
         if self.options.metric == "CM" and class_label_of(task, self.options.label) is None:
@@ -180,9 +175,9 @@ class Lattice:
     def _settle(self, unknown: set[Vector], places: Sequence[int]) -> set[Vector]:
         """The vectors that hold; each round judges those of the middle height."""
         codings, holds = self.codings, set()
-        axes = [codings.axes[place] for place in places]
-        cells = self._narrow(codings.cells, axes)
-        people = {name: self._narrow(of_people, axes) for name, of_people in codings.people().items()}
+        codes = [codings.axes[place].code.name for place in places]
+        cells = self._narrow(codings.cells, codes)
+        people = {name: self._narrow(of_people, codes) for name, of_people in codings.people().items()}
         count = codings.engine.count(cells)
         while unknown:
             heights = sorted(map(sum, unknown))
@@ -194,10 +189,9 @@ class Lattice:
         codings.engine.drop(cells, *people.values())
         return holds
 
-    def _narrow(self, cells: Relation, axes: Sequence[Any]) -> Relation:
-        return self.codings.engine.materialise(
-            "narrow", "baselines/incognito/narrow_cells", cells=cells, axes=axes, column=Identifier("sensitive")
-        )
+    def _narrow(self, cells: Relation, codes: Sequence[str]) -> Relation:
+        """The frequency set of a subset of the quasi-identifiers, by sensitive value."""
+        return self.codings.engine.group("narrow", cells, *codes, "sensitive", rows=("sum", "rows"))
 
     def _closed(self, start: Sequence[Vector], among: set[Vector], step: Any) -> set[Vector]:
         """The vectors of `among` that are reached from `start` by steps, and these."""

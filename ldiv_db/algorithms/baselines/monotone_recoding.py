@@ -7,6 +7,7 @@ told apart by the recoding's number times the number of keys, so that one statem
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +16,7 @@ from math import prod
 from operator import mul
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, Traits
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
@@ -52,11 +53,12 @@ class CodedAxis:
 
 @dataclass(frozen=True)
 class Codings:
-    """The table of cells of a task, and the keys of its classes; `label` is the class column, if one matters."""
+    """The cells of a task (the codes, sensitive, label if `labelled`, rows), and the keys of its classes."""
 
     task: Task
     trees: tuple[CutTree, ...]
     cells: Relation
+    labelled: bool = False
 
     @property
     def engine(self) -> Engine:
@@ -98,13 +100,13 @@ class Codings:
 
     @cached_property
     def counts(self) -> list[dict[int, dict[int, int]]]:
-        """By quasi-identifier, code and label: the rows."""
+        """By quasi-identifier, code and label (0 without labels): the rows."""
         by_axis: list[dict[int, dict[int, int]]] = []
         for axis in self.axes:
             by_code: dict[int, dict[int, int]] = {}
-            params = {"cells": self.cells, "axes": [axis], "column": Identifier("label")}
-            for code, label, rows in self.engine.rows("baselines/incognito/narrow_cells", **params):
-                by_code.setdefault(code, {})[label] = rows
+            columns = [axis.code.name, *(["label"] if self.labelled else [])]
+            for code, *label, rows in self.engine.grouped(self.cells, *columns, rows=("sum", "rows")):
+                by_code.setdefault(code, {})[label[0] if label else 0] = rows
             by_axis.append(by_code)
         return by_axis
 
@@ -165,21 +167,12 @@ def make_codings(task: Task, label: Renamed | None = None) -> Codings:
     """The codings of a task that `check_codings` has let through; `label` is the class column."""
     engine, encoded = task.engine, task.encoded
     trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
-    codes = None
     with engine.scope() as scope:
-        if label is not None:
-            codes = engine.materialise("label_codes", "cuts/list_labels", rows=encoded.counted, column=label.alias)
-        cells = engine.materialise(
-            "cells",
-            "baselines/incognito/count_cells",
-            rows=encoded.counted,
-            weight=encoded.weight,
-            labels=codes,
-            axes=encoded.axes,
-            sensitive=encoded.sensitive[0].code,
-            label=label.alias if label else None,
-        )
-        return Codings(task, trees, scope.keep(cells))
+        named = [label.alias.name] if label else []
+        cells = encoded.count_cells(engine, (encoded.sensitive[0].code.name, "sensitive"), *named)
+        if label:
+            cells = engine.number_groups("cells", cells, *named, number="label", columns=())
+        return Codings(task, trees, scope.keep(cells), label is not None)
 
 
 def class_label_of(task: Task, name: str | None) -> Renamed | None:
@@ -199,6 +192,20 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
         raise InfeasibleError("\n".join(failed))
     sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]
     return Feasibility(max(sizes), 1, task.encoded.left_out)
+
+
+class MonotoneRecoding(Algorithm):
+    """A global recoding under any monotone requirement, by the nodes of taxonomies."""
+
+    traits = Traits(recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True)
+
+    def check(self, task: Task) -> Feasibility:
+        """Raises PolicyError for what the recoding cannot do, InfeasibleError if its most general one fails."""
+        return check_codings(self, task, list(self._option_problems(task)))
+
+    @abstractmethod
+    def _option_problems(self, task: Task) -> Iterator[Problem]:
+        """The problems of the options."""
 
 
 def _all_people(task: Task) -> dict[str, Relation]:

@@ -18,8 +18,14 @@ from typing import Any
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
-from ldiv_db.algorithms.baselines.monotone_recoding import Codings, Span, check_codings, class_label_of, make_codings
+from ldiv_db.algorithms.base import Options, Plan, Task
+from ldiv_db.algorithms.baselines.monotone_recoding import (
+    Codings,
+    MonotoneRecoding,
+    Span,
+    class_label_of,
+    make_codings,
+)
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Relation, Value
@@ -35,17 +41,12 @@ class TdsOptions(Options):
     label: str | None = Field(default=None, alias="class")
 
 
-class Tds(Algorithm):
+class Tds(MonotoneRecoding):
     """A cut that meets all requirements and cannot be specialised on any one value."""
 
     name = "tds"
     options_type = TdsOptions
     options: TdsOptions
-    traits = Traits(recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True)
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError for what cuts cannot do, InfeasibleError if the most general cut fails."""
-        return check_codings(self, task, list(self._option_problems(task)))
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
         if self.options.label is not None and class_label_of(task, self.options.label) is None:

@@ -41,7 +41,7 @@ from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.algorithms.costs import lm_measures
 from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
-from ldiv_db.algorithms.transparent.construction import build
+from ldiv_db.algorithms.transparent import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value

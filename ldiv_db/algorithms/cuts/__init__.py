@@ -17,7 +17,7 @@ publishes the best cut so far, with the gap to the bound, only if the policy say
 Steps, as `cuts` takes them:
 
 1. `problem`: thresholds by code, or whose counts are judged (`judged`: `list_combinations`), and the table of cells,
-   combinations of leaves with their counts (`count_cells`).
+   combinations of leaves with their counts (`Encoded.count_cells`, `spread_cells`).
 2. `branch_and_bound`, where the cuts of each taxonomy but the last are few enough: what every partition costs that any
    cut may have (`partition_costs`; whether these would be too many is said by a sample: `sample_keys`,
    `count_sample`; counts packed as `problem` says: `key_cells`, `generalise_boxes`,

@@ -15,11 +15,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod, sqrt
+from typing import Any
 
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.judged import Pack, find_bad
 from ldiv_db.algorithms.cuts.problem import CutProblem, Label, SensitiveValue, intervals_of, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: More boxes than this are not made: the search then goes from cut to cut.
@@ -98,20 +100,9 @@ def _make_judged(problem: CutProblem, digits: Sequence[Digit]) -> Relation | Non
         boxes = _count_boxes(problem, digits, every)
         if boxes is None:
             return None
-        costs = engine.materialise(
-            "boxes",
-            "cuts/cost_judged",
-            boxes=boxes,
-            bad=find_bad(problem.task, problem.judged, packs[: len(problem.judged)], boxes),
-            packs=every,
-            labels=problem.labels,
-            values=problem.values,
-            unit=problem.unit,
-            refused=Value(refused_cost(problem)),
-            metric=problem.cost.metric,
-            scheme=problem.cost.scheme,
-        )
-        return scope.keep(costs)
+        bad = find_bad(problem.task, problem.judged, packs[: len(problem.judged)], boxes)
+        params = _costed_by(problem)
+        return scope.keep(engine.materialise("boxes", "cuts/cost_judged", boxes=boxes, bad=bad, packs=every, **params))
 
 
 def _make_shared(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
@@ -130,7 +121,11 @@ def _make_shared(problem: CutProblem, digits: Sequence[Digit]) -> Relation | Non
                 break
             costs.append(_cost(problem, boxes, packs, again=True))
         engine.drop(*boxes)  # as above, before as many costs are merged
-        return scope.keep(engine.materialise("boxes", "cuts/merge_costs", costs=costs))
+        exact = [Where("loose", 0)]  # each box is exact in one of the tables
+        merged = engine.select("boxes", costs[0], "key", "cost", where=exact)
+        for more in costs[1:]:
+            engine.extend(merged, more, "key", "cost", where=exact)
+        return scope.keep(merged)
 
 
 def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
@@ -202,7 +197,7 @@ def _spans(
 
 def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
     """The cost of each box as a partition."""
-    cost, shares = problem.cost, shares_of(problem)
+    shares = shares_of(problem)
     return problem.task.engine.materialise(
         "costs",
         "cuts/cost_boxes",
@@ -211,15 +206,17 @@ def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack],
         derived=sums_of(problem),
         caps=caps_of(shares),
         shares=shares,
-        steps=steps_of(shares, again) if cost.scheme == "vioRec" else [],
-        labels=problem.labels,
-        values=problem.values,
-        unit=problem.unit,
-        refused=Value(refused_cost(problem)),
-        metric=cost.metric,
-        scheme=cost.scheme,
+        steps=steps_of(shares, again) if problem.cost.scheme == "vioRec" else [],
         again=again,
+        **_costed_by(problem),
     )
+
+
+def _costed_by(problem: CutProblem) -> dict[str, Any]:
+    """The parameters that say what a box costs."""
+    costs = {"labels": problem.labels, "values": problem.values, "unit": problem.unit}
+    refused, cost = Value(refused_cost(problem)), problem.cost
+    return {**costs, "refused": refused, "metric": cost.metric, "scheme": cost.scheme}
 
 
 def refused_cost(problem: CutProblem) -> int:

@@ -15,13 +15,12 @@ The cheapest prefix is followed to its end first, for a cut to compare with; the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, lay_out, make_boxes, refused_cost
-from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, SearchProgress
+from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, SearchProgress, is_late
 from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.database import interrupts
@@ -79,10 +78,7 @@ class Sweep:
         except _Late:
             pass
         except KeyboardInterrupt:
-            try:
-                interrupts.settle()
-            except KeyboardInterrupt:  # the database was stopped first, and Python's own exception comes only now
-                interrupts.settle()
+            interrupts.settle_twice()
         left = [bound for _, bound in self._left()]
         return SearchOutcome(self.visited, not left, min([self._best.limit, *left]))
 
@@ -92,7 +88,7 @@ class Sweep:
         return min(self._best.limit, int(self._refused.value))
 
     def _check_time(self) -> None:
-        if self._deadline is not None and time.monotonic() >= self._deadline:
+        if is_late(self._deadline):
             raise _Late
 
     def _left(self) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from ldiv_db.algorithms.cuts.enumeration import SearchOutcome
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.judged import bounds_shares
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
-from ldiv_db.algorithms.cuts.search import Published, SearchResult, find_best, labels_of, number_problems, publish_cut
+from ldiv_db.algorithms.cuts.search import Finder, Published, SearchResult, labels_of, number_problems, publish_cut
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
@@ -101,7 +101,7 @@ class Cuts(Algorithm):
     def _search(self, problem: CutProblem, began: float) -> SearchResult:
         """The best cuts and how they were found; raises UnprovedError without the proof that the policy wants."""
         deadline = None if self.options.time_limit is None else began + self.options.time_limit
-        found = find_best(problem, self.options.top, self.options.unproved == "publish", deadline)
+        found = Finder(self.options.top, self.options.unproved == "publish", deadline).find(problem)
         if not found.outcome.proved and self.options.unproved == "refuse":
             raise UnprovedError(_unproved(problem, found.best, found.outcome, deadline is not None))
         return found

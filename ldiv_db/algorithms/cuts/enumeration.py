@@ -81,16 +81,13 @@ class Search:
         batch: list[CutNode] = []
         try:
             start()
-            while self._stack and not self._late():
+            while self._stack and not is_late(self._deadline):
                 batch = [node for node in self._take() if self._alive(node.bound)]
                 self._expand(batch)
                 batch = []
                 self._progress(self._standing())
         except KeyboardInterrupt:
-            try:
-                interrupts.settle()
-            except KeyboardInterrupt:  # the database was stopped first, and Python's own exception comes only now
-                interrupts.settle()
+            interrupts.settle_twice()
         left = [node for node in [*self._stack, *batch] if self._alive(node.bound)]
         return SearchOutcome(self.visited, not left, self._bound(left))
 
@@ -103,9 +100,6 @@ class Search:
     def _cuts(self, node: CutNode) -> int:
         """The number of cuts in a node's subtree."""
         return prod(self._trees[axis].cuts_below[value] for axis, value in node.open)
-
-    def _late(self) -> bool:
-        return self._deadline is not None and time.monotonic() >= self._deadline
 
     def _bound(self, left: Iterable[CutNode]) -> int:
         return min([self._best.limit, *(node.bound for node in left)])
@@ -192,7 +186,7 @@ _PATIENCE = 6
 
 def find_start(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, deadline: float | None = None) -> None:
     """Offer `best` the cuts on the way; no step begins after the deadline."""
-    late = partial(_is_late, deadline)
+    late = partial(is_late, deadline)
     _descend(evaluator, trees, best, late)
     _improve(evaluator, trees, best, late)
 
@@ -203,7 +197,8 @@ def offer_root(evaluator: Evaluator, best: Best) -> None:
     evaluator.offer(best, {cut: evaluator.costs([cut])[0]})
 
 
-def _is_late(deadline: float | None) -> bool:
+def is_late(deadline: float | None) -> bool:
+    """True if the time is up."""
     return deadline is not None and time.monotonic() >= deadline
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -126,7 +127,7 @@ def _find_bad(task: Task, judged: JudgedAttributes, packs: Sequence[Pack], table
         ]
         columns = {"pack": "INTEGER", "place": "INTEGER"} | {axis.code.name: "INTEGER" for axis in judged.axes}
         places = engine.load("places", columns, listed)
-        margins = []
+        failing = engine.load("failing", {"class_no": "BIGINT"}, [])
         for first in range(1, max(1, engine.count(alike)) + 1, MOST_AT_ONCE):  # none where nothing is evaluated
             counts = engine.materialise(
                 "counts",
@@ -138,6 +139,7 @@ def _find_bad(task: Task, judged: JudgedAttributes, packs: Sequence[Pack], table
                 first=Value(first),
                 last=Value(first + MOST_AT_ONCE - 1),
             )
-            margins.append(judged.checker.margins(counts))
+            engine.extend(failing, judged.checker.margins(counts), "class_no", where=[Where("margin", 0, "<")])
             engine.drop(counts)
-        return scope.keep(engine.materialise("bad", "cuts/list_bad", alike=alike, margins=margins, packs=packs))
+        counted = [pack.column.name for pack in packs]
+        return scope.keep(engine.select_among("bad", alike, failing, "class_no", columns=counted))

@@ -209,7 +209,8 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     """The problem of a task that `check_task` has let through; its tables are TEMP."""
     engine, encoded = task.engine, task.encoded
     trees = trees_of(task)
-    label_codes, labels = _labels(task, cost)
+    counted = _count_cells(task, cost)
+    label_codes, labels = _labels(task, cost, counted)
     by_shares = bounds_shares(task)
     values = _values(task, labels if cost.both else ()) if by_shares else ()
     judged = () if by_shares else judged_together(task)
@@ -217,16 +218,8 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     if len(tallies) > MOST_COLUMNS:
         what = f"would count {len(tallies):,} columns a cell, more than {MOST_COLUMNS}: too many sensitive values"
         raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
-    cells = engine.materialise(
-        "cells",
-        "cuts/count_cells",
-        rows=encoded.counted,
-        weight=encoded.weight,
-        labels=label_codes,
-        axes=encoded.axes,
-        label=cost.label.alias if cost.label else None,
-        tallies=tallies,
-    )
+    cells = engine.materialise("cells", "cuts/spread_cells", cells=counted, axes=encoded.axes, tallies=tallies)
+    engine.drop(counted)
     layout = lay_out_keys(engine, trees)
     return CutProblem(task, cost, trees, values, judged, labels, label_codes, cells, engine.count(cells), layout)
 
@@ -243,13 +236,24 @@ def _pair_column(value: int, label: int) -> Identifier:
     return Identifier(f"x{value}_{label}")
 
 
-def _labels(task: Task, cost: Cost) -> tuple[Relation | None, tuple[Label, ...]]:
-    """The table of the class column's labels, and their columns."""
+def _count_cells(task: Task, cost: Cost) -> Relation:
+    """The cells by sensitive values and, in order from 1, by the labels of the class column, NULL first."""
+    engine, encoded = task.engine, task.encoded
+    named = [cost.label.alias.name] if cost.label else []
+    cells = encoded.count_cells(engine, *(axis.code.name for axis in encoded.sensitive), *named)
+    if not named:
+        return cells
+    numbered = engine.number_groups("cells", cells, *named, number="label", columns=())
+    engine.drop(cells)
+    return numbered
+
+
+def _labels(task: Task, cost: Cost, cells: Relation) -> tuple[Relation | None, tuple[Label, ...]]:
+    """The table of the class column's labels (value, code), and their columns."""
     if cost.label is None:
         return None, ()
-    codes = task.engine.materialise(
-        "label_codes", "cuts/list_labels", rows=task.encoded.counted, column=cost.label.alias
-    )
+    columns = ((cost.label.alias.name, "value"), ("label", "code"))
+    codes = task.engine.select("label_codes", cells, *columns, distinct=True)
     count = task.engine.count(codes)
     values = range(1, task.encoded.sensitive[0].distribution.distinct + 1) if cost.both else ()
     return codes, tuple(

@@ -40,15 +40,19 @@ class SearchResult:
 
 
 @dataclass(frozen=True)
-class _Finder:
-    """A search's settings: the number of cuts wanted, whether one without a proof would be published, the deadline."""
+class Finder:
+    """A search for the `most` best cuts: whether one without a proof would be published (`publishes`), the deadline."""
 
     most: int
     publishes: bool
     deadline: float | None
 
     def find(self, problem: CutProblem) -> SearchResult:
-        """By boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid."""
+        """The best cuts: by boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid.
+
+        Raises UnprovedError where a grid is needed and no cut without a proof would be published, and PolicyError where
+        no grid is coarse enough.
+        """
         evaluator, best = Evaluator(problem), Best(self.most)
         descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
         sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
@@ -93,15 +97,6 @@ class _Finder:
 
     def _descend(self, evaluator: Evaluator, best: Best) -> None:
         find_start(evaluator, evaluator.problem.trees, best, self.deadline)
-
-
-def find_best(problem: CutProblem, most: int, publishes: bool, deadline: float | None) -> SearchResult:
-    """The `most` best cuts of the problem.
-
-    Numbers that have too many intervals are put on a grid if a cut without a proof would be published; UnprovedError
-    is raised otherwise, and PolicyError where no grid is coarse enough.
-    """
-    return _Finder(most, publishes, deadline).find(problem)
 
 
 def _offered(found: SearchResult) -> SearchResult:
@@ -192,19 +187,15 @@ def _lossless_tree(tree: CutTree) -> IntervalTree:
 
 
 def _progress_of(problem: CutProblem) -> Callable[[SearchProgress], None]:
-    """Reports how a search stands."""
+    """Reports how a search stands, in a line."""
 
     def progress(state: SearchProgress) -> None:
-        problem.task.report(_progress_line(state, problem.scale))
+        best = "none yet" if state.best is None else f"{state.best / problem.scale:,.6g}"
+        bound = "none" if state.bound >= FORBIDDEN else f"{state.bound / problem.scale:,.6g}"
+        line = f"{state.visited:,} cuts visited, {state.pruned:.2%} pruned, best {best}, bound {bound}"
+        problem.task.report(line)
 
     return progress
-
-
-def _progress_line(state: SearchProgress, scale: int) -> str:
-    """The line that a user sees of a search under way."""
-    best = "none yet" if state.best is None else f"{state.best / scale:,.6g}"
-    bound = "none" if state.bound >= FORBIDDEN else f"{state.bound / scale:,.6g}"
-    return f"{state.visited:,} cuts visited, {state.pruned:.2%} pruned, best {best}, bound {bound}"
 
 
 @dataclass(frozen=True)

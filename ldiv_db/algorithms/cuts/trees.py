@@ -168,20 +168,9 @@ class CutTree:
         return min(whole, below, key=lambda choice: choice[0])
 
 
-PATH_COLUMNS = {
-    "axis": "INTEGER",
-    "value": "INTEGER",
-    "code": "INTEGER",
-    "low": "INTEGER",
-    "high": "INTEGER",
-    "child_low": "INTEGER",
-    "part": "BIGINT",
-    "child_part": "BIGINT",
-    "leaf_part": "BIGINT",
-    "loss": "BIGINT",
-    "child_loss": "BIGINT",
-    "bit": "BIGINT",
-}
+PATH_COLUMNS = dict.fromkeys(("axis", "value", "code", "low", "high", "child_low"), "INTEGER") | dict.fromkeys(
+    ("part", "child_part", "leaf_part", "loss", "child_loss", "bit"), "BIGINT"
+)
 
 
 def loss_unit(trees: Sequence[CutTree]) -> int:

@@ -73,8 +73,7 @@ class ValueHierarchy:
 
 def hierarchies_of(task: Task, measures: Sequence[Measure]) -> tuple[ValueHierarchy, ...]:
     """The hierarchies of all quasi-identifiers, their finest levels taken off where keys would not fit."""
-    params = {"rows": task.encoded.rows, "measures": measures}
-    gains = task.engine.record("local/sum_gains", **params)
+    gains = task.engine.record("local/sum_gains", rows=task.encoded.rows, measures=measures)
     return _fitting([_hierarchy(measure, gains) for measure in measures])
 
 

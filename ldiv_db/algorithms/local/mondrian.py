@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good
+from ldiv_db.database.table_queries import Aggregate
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT, Axis
 
@@ -69,7 +70,7 @@ class Mondrian(LocalAlgorithm):
                 rounds += 1
                 task.progress(engine.count(assigned), task.encoded.row_count)
             require_good(task, self.name, assigned)
-        return Plan(assigned, feasible.l, feasible.notes, self._search(rounds))
+        return Plan(assigned, feasible.l, feasible.notes, {"split": self.options.split, "rounds": rounds})
 
     def _start(self, task: Task) -> Relation:
         """All rows in one node; where equal values stay together, so do equal rows, in one with their `weight`."""
@@ -81,7 +82,10 @@ class Mondrian(LocalAlgorithm):
         """The quasi-identifier that each node is to be split along."""
         engine = task.engine
         with engine.scope() as scope:
-            bounds = engine.materialise("bounds", "local/mondrian/bound_nodes", active=active, axes=task.encoded.axes)
+            found: dict[str, Aggregate] = {"attempt": ("max", "attempt"), "rows": ("sum", "weight")}
+            for axis in task.encoded.axes:
+                found |= {axis.low.name: ("min", axis.code.name), axis.high.name: ("max", axis.code.name)}
+            bounds = engine.group("bounds", active, "node", **found)
             params = {"bounds": bounds, "widths": widths, "least": Value(2 * checker.least)}
             return scope.keep(engine.materialise("choices", "local/mondrian/choose_axes", **params))
 
@@ -108,9 +112,6 @@ class Mondrian(LocalAlgorithm):
             placed = engine.materialise("placed", "local/mondrian/count_places", **params)
             medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
         return engine.materialise("sides", "local/mondrian/side_rows", medians=medians, **params)
-
-    def _search(self, rounds: int) -> dict[str, Any]:
-        return {"split": self.options.split, "rounds": rounds}
 
 
 def _codes(task: Task) -> list[Identifier]:

@@ -36,7 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ldiv_db.algorithms.base import Options, Plan, Task
+from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
 from ldiv_db.algorithms.local.mondrian import Width, widths_of
@@ -64,8 +64,10 @@ class StratifiedSplits:
 
     def __post_init__(self) -> None:
         engine, encoded = self.task.engine, self.task.encoded
-        params = {"rows": encoded.rows, "sensitive": encoded.sensitive}
-        self.strata = engine.materialise("strata", "local/stratified/list_strata", **params)
+        codes = [axis.code.name for axis in encoded.sensitive]
+        with engine.scope() as scope:
+            counted = engine.count_groups("counted", encoded.rows, *codes)
+            self.strata = scope.keep(engine.number_groups("strata", counted, *codes, number="stratum", columns=()))
         self.mixes = engine.load("mixes", {"mix": "BIGINT"}, [(mix,) for mix in range(MIXES + 1)])
         self.widths: Sequence[Width] = widths_of(encoded.axes)
         self.rounds = 0
@@ -157,9 +159,7 @@ class StratifiedSplits:
     def traced(self, classes: Relation) -> tuple[Relation, Relation]:
         """The bounds of classes, given as (row_id, class_id), and what they cost."""
         engine, encoded = self.task.engine, self.task.encoded
-        bounds = engine.materialise(
-            "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=classes, axes=encoded.axes
-        )
+        bounds = encoded.bound_classes(engine, classes)
         traced = engine.materialise("traced", "bsgi/residue/trace_classes", bounds=bounds, measures=self.measures)
         return bounds, traced
 
@@ -207,23 +207,17 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
 STRATIFIED_ROUNDS = 2
 
 
-class StratifiedOptions(Options):
-    """None."""
-
-
 class Stratified(LocalAlgorithm):
     """Cuts that keep the shares of sensitive values, for any list of monotone requirements."""
 
     name = "stratified"
-    options_type = StratifiedOptions
-    options: StratifiedOptions
 
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine
         with engine.scope() as scope:
             state = Improving.of(task)
             splits = StratifiedSplits(task, state.checker, state.measures)
-            whole = engine.materialise("whole", "local/stratified/list_whole", rows=task.encoded.rows)
+            whole = engine.select("whole", task.encoded.rows, "row_id", constants={"class_id": 1})
             assigned, again = improve(SPLITS, state, splits.split(whole, last=1), STRATIFIED_ROUNDS)
             scope.keep(assigned)
             require_good(task, self.name, assigned)

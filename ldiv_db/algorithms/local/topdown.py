@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.algorithms.base import Options, Plan, Task
+from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import CostLevel, Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
 from ldiv_db.database.steps import OneStatement
@@ -125,10 +125,6 @@ def add_splits(
 #: The most rows that may be given back to one node, and the numbers that are tried.
 TOPDOWN_MOST = 2**14
 SIZES = tuple(sorted({*range(1, 9), *(round(8 * 1.25**power) for power in range(35))} - {0}))
-
-
-class TopDownOptions(Options):
-    """None."""
 
 
 @dataclass
@@ -238,8 +234,6 @@ class TopDown(LocalAlgorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
-    options_type = TopDownOptions
-    options: TopDownOptions
 
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine

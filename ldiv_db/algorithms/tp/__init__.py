@@ -10,7 +10,7 @@ quasi-identifiers. `tp_plus` never has more stars, and those of `matching` are t
 Steps, as `tp` takes them; `coarsen: auto` tries several levels, each by all of them (`coarsening.try_levels`):
 
 1. `eligibility`: whether no value is too frequent in the whole table; `coarsening`: codes raised to their levels.
-2. `count_cells`: rows that agree on all quasi-identifiers are a QI-group, counted by sensitive value.
+2. `Encoded.count_cells`: rows that agree on all quasi-identifiers are a QI-group, counted by sensitive value.
 3. `three_phases`: rows are removed from the groups until these and the removed rows are l-eligible (`keep_cores`; then
    `list_alive`, `offer_rows`, `take_pillars`; then `list_pillars`, `choose_group`, `take_cover`).
 4. `assign_rows`: what is left of a group is a class, the removed rows are class 0; `tp_plus` cuts these into classes.

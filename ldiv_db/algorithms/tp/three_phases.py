@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Relation, Value
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
 _PARTS = 2
@@ -119,7 +119,7 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
                 l=Value(histogram.l),
                 height=Value(histogram.removed.height),
             )
-            values = [_Value(*row) for row in engine.rows("tp/list_levels", cells=alive, offered=Identifier("slack"))]
+            values = _values(engine, alive, "slack")
             if not values:
                 break
             taken = scope.keep(_take(histogram, alive, values))
@@ -135,6 +135,12 @@ class _Value:
     code: int
     level: int
     offered: int
+
+
+def _values(engine: Engine, cells: Relation, offered: str) -> list[_Value]:
+    """The values of alive cells, the least frequent in the residue first; `offered` is the column that is summed."""
+    found = [_Value(*row) for row in engine.grouped(cells, "code", "level", offered=("sum", offered))]
+    return sorted(found, key=lambda value: (value.level, value.code))
 
 
 def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Relation:
@@ -157,8 +163,7 @@ def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Rel
     engine = histogram.engine
     with engine.scope() as scope:
         offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
-        rows = engine.rows("tp/list_levels", cells=offers, offered=Identifier("offered"))
-        quotas = share_out([_Value(*row) for row in rows], level, histogram.gap)
+        quotas = share_out(_values(engine, offers, "offered"), level, histogram.gap)
         loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
         taken = scope.keep(engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded))
     return taken, sum(count for _, count in quotas)

@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapV
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
-from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, publish_bounds, try_levels
+from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, try_levels
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
@@ -111,16 +111,11 @@ class Tp(Algorithm):
         engine = task.engine
         task, coarse = coarsen(task, levels)
         assigned, search = self._classes(task, l)
-        bounds = engine.materialise(
-            "bounds",
-            "recoding/publish/bound_classes",
-            rows=task.encoded.rows,
-            assigned=assigned,
-            axes=task.encoded.axes,
-        )
+        bounds = task.encoded.bound_classes(engine, assigned)
         stars = int(engine.scalar("tp/count_stars", bounds=bounds, axes=task.encoded.axes))
         search = {"form": self.options.form, "coarsened": dict(levels), "stars": stars, **search}
-        classes = publish_bounds(engine, bounds, coarse, stars=self.options.form == "stars")
+        shown = {"axes": coarse, "stars": self.options.form == "stars"}
+        classes = engine.materialise("widened", "tp/widen_bounds", bounds=bounds, **shown)
         engine.drop(bounds, *(axis.cut for axis in coarse if axis.cut))
         return Plan(assigned, l, (), search, classes, stars=self.options.form == "stars")
 
@@ -163,20 +158,21 @@ class Hilbert(Tp):
 
 def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the field's name for it
     """(row_id, class_id), class 0 being the removed rows, and what the phases did."""
-    engine, encoded = task.engine, task.encoded
+    engine = task.engine
     with engine.scope() as scope:
-        cells = engine.materialise(
-            "cells",
-            "tp/count_cells",
-            rows=encoded.counted,
-            weight=encoded.weight,
-            axes=encoded.axes,
-            sensitive=encoded.sensitive[0],
-        )
+        cells = _count_cells(task)
         histogram = Histogram.of_cores(engine, cells, l)
         first = max(1, histogram.gap)
         phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
         return scope.keep(assign_groups(task, cells, histogram.state)), phases
+
+
+def _count_cells(task: Task) -> Relation:
+    """(group_no, the codes of all quasi-identifiers, code, rows): QI-groups, from 1, by sensitive value."""
+    engine, encoded = task.engine, task.encoded
+    with engine.scope() as scope:
+        cells = encoded.count_cells(engine, (encoded.sensitive[0].code.name, "code"))
+        return scope.keep(engine.number_groups("cells", cells, *encoded.codes, number="group_no", columns=()))
 
 
 def _kept_rows(engine: Engine, assigned: Relation) -> Relation:
@@ -255,7 +251,7 @@ class Matching(Tp):
         engine, encoded = task.engine, task.encoded
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         with engine.scope() as scope:
-            cells = engine.materialise("cells", "tp/count_cells", weight=None, **keys)
+            cells = _count_cells(task)
             state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
             listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
             surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]

@@ -29,38 +29,21 @@ from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 
-@dataclass(frozen=True)
-class Coarse:
+@dataclass(frozen=True, kw_only=True)
+class Coarse(Axis):
     """A quasi-identifier with its cut: `cut` is (code, low, high), the span of codes that each is published as."""
 
-    axis: Axis
     cut: Relation | None
-
-    @property
-    def code(self) -> Identifier:
-        return self.axis.code
-
-    @property
-    def low(self) -> Identifier:
-        return self.axis.low
-
-    @property
-    def high(self) -> Identifier:
-        return self.axis.high
-
-    @property
-    def table(self) -> Identifier:
-        return self.axis.table
 
     @property
     def upper(self) -> Identifier:
         """The cut once more, for the other end of a span."""
-        return Identifier(f"{self.axis.table.name}_upper")
+        return Identifier(f"{self.table.name}_upper")
 
     @property
     def last(self) -> Value:
         """The last code, NULL's included."""
-        return Value(max(self.axis.scale, self.axis.null_code or 0))
+        return Value(max(self.scale, self.null_code or 0))
 
 
 def check_levels(axes: Sequence[Axis], levels: Mapping[str, int]) -> None:
@@ -91,7 +74,7 @@ def spans_at(taxonomy: Taxonomy, level: int) -> list[tuple[int, int]]:
 def coarsen(task: Task, levels: Mapping[str, int]) -> tuple[Task, list[Coarse]]:
     """The task on coarse codes, the first of what each stands for, and the quasi-identifiers with their cuts."""
     engine, encoded = task.engine, task.encoded
-    coarse = [Coarse(axis, _cut(engine, axis, levels.get(axis.name, 0))) for axis in encoded.axes]
+    coarse = [Coarse(**vars(axis), cut=_cut(engine, axis, levels.get(axis.name, 0))) for axis in encoded.axes]
     if all(axis.cut is None for axis in coarse):
         return task, coarse
     rows = engine.materialise(
@@ -105,11 +88,6 @@ def _cut(engine: Engine, axis: Axis, level: int) -> Relation | None:
         return None
     rows = [(code, low, high) for low, high in spans_at(axis.taxonomy, level) for code in range(low, high + 1)]
     return engine.load(f"cut_{axis.code.name}", {"code": "BIGINT", "low": "BIGINT", "high": "BIGINT"}, rows)
-
-
-def publish_bounds(engine: Engine, bounds: Relation, coarse: Sequence[Coarse], stars: bool) -> Relation:
-    """The bounds of classes as they are published: as wide as the domain where there is a star, else as their cuts."""
-    return engine.materialise("widened", "tp/widen_bounds", bounds=bounds, axes=coarse, stars=stars)
 
 
 # -- which level -------------------------------------------------------------------------------------
@@ -204,14 +182,9 @@ def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:  # noqa: E7
     dimensions, bits = dimensions_of(encoded.axes)
     ordered = order(engine, rows, dimensions, bits)
     axis = _curve(ordered, engine.count(ordered))
-    placed = engine.materialise(
-        "placed",
-        "tp/place_rows",
-        rows=rows,
-        ordered=ordered,
-        dimensions=dimensions,
-        sensitive=encoded.sensitive[0],
-        position=axis.code,
+    columns = {"left_columns": ["row_id", encoded.sensitive[0].code.name]}
+    placed = engine.join(
+        "placed", rows, ordered, *encoded.codes, **columns, right_columns=[("position", axis.code.name)]
     )
     subtask = subtask_of(replace(task, encoded=replace(encoded, axes=(axis,), kept=())), placed, l)
     counts = subtask.task.encoded.sensitive[0].distribution.counts

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, get_args
 
-from ldiv_db.algorithms.registry import ALGORITHMS
+from ldiv_db.algorithms import ALGORITHMS
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.changes import changed, requiring
 from ldiv_db.policy.document import Policy, QuasiIdentifier
