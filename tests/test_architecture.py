@@ -196,7 +196,7 @@ def test_the_second_reading_shares_no_text_with_the_first():
 #: those that are given one by dbt, the demonstration, a report that is verified, or with another release.
 READERS = {"load_file", "load_policy", "parse_policy", "read_policy"}
 READING = {
-    "attacking/request.py": ["_others"],
+    "attacking/question.py": ["_others"],
     "reporting/request.py": ["read_again"],
     "running/attack.py": ["attack"],
     "running/dbt_model.py": ["_published"],
@@ -227,7 +227,7 @@ def test_a_policy_is_read_once():
 #: The modules beside `policy/` that know a policy: until it is resolved, where another is tried in its place, and what
 #: has no source to hold it against, as an audit, an attack or a statement for another database.
 KNOWING = {
-    *("attacking/question.py", "attacking/request.py", "auditing/check.py", "measuring/measure.py"),
+    *("attacking/question.py", "attacking/question.py", "auditing/check.py", "measuring/measure.py"),
     *("publishing/refusals.py", "recoding/branches.py", "recoding/statement.py"),
     *("reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
     *("running/dbt_model.py", "running/demo.py", "running/exploring/explore.py", "running/exploring/variants.py"),
