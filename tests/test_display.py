@@ -7,7 +7,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db.auditing.audit import Audits
-from ldiv_db.display import FORMS
+from ldiv_db.display import FORMS, Shown
 
 NASTY = "<b>\"&'"
 COLUMNS = {NASTY: "INTEGER", "sex": "VARCHAR", "disease": "VARCHAR"}
@@ -65,12 +65,21 @@ def returned(con, table):
 
 
 def test_every_class_that_is_returned_has_a_form(returned):
-    assert set(returned) == set(FORMS)
+    assert set(returned) == {kind for kind in FORMS if issubclass(kind, Shown)}
 
 
 def test_a_line_is_one_short_line(returned):
     for shown in returned.values():
         assert "\n" not in repr(shown) and len(repr(shown)) < 200
+
+
+def test_print_shows_the_tables_of_the_commands(con, returned):
+    texts = {kind: str(shown) for kind, shown in returned.items()}
+    assert all("│" in text for text in texts.values()) and "123456789123" not in "".join(texts.values())
+    assert "a plan: nothing was written" in texts[type(ldiv_db.plan(con, {**POLICY, "target": "another"}))]
+    assert texts[ldiv_db.Audit] in texts[Audits] and "audit of disease: " in texts[ldiv_db.Result]
+    report = ldiv_db.report(con, returned[ldiv_db.Result].target, POLICY, queries=0, tries=1)
+    assert "meets what was asked of it" in str(report)
 
 
 def test_a_page_is_whole_and_escapes_what_is_in_it(returned):

@@ -62,6 +62,8 @@ class Audit(Shown):
     unmatched_groups: int = 0
     #: What a reader takes for one value where requirements count several.
     warnings: tuple[str, ...] = ()
+    #: How suppressed rows were taken.
+    suppressed: Suppressed = "judge"
 
     @property
     def about(self) -> str:
@@ -192,8 +194,9 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
     """The audit of a table as it was counted, without verdicts."""
     classes, rows = engine.count(counts.listed), engine.total(counts.listed, "class_rows")
-    ignored = counts.suppressed_rows if counts.subject.suppressed == "ignore" else 0
-    return Audit(sensitive, classes, rows, (), counts.suppressed_rows, ignored, counts.unmatched_groups)
+    left_out, taken = counts.suppressed_rows, counts.subject.suppressed
+    ignored = left_out if taken == "ignore" else 0
+    return Audit(sensitive, classes, rows, (), left_out, ignored, counts.unmatched_groups, suppressed=taken)
 
 
 def _judge_all(

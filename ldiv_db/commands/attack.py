@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ldiv_db.api import attack
-from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import MOST_TRIES, TRIES
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_columns
+from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
     Attributes,
     ClassColumn,
@@ -35,15 +32,10 @@ from ldiv_db.commands.options import (
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy
-from ldiv_db.publishing.result import DISTINCT_CLASSES, print_rows
 from ldiv_db.requirements.parameters import LARGEST
 
-#: What the table says of a promise; there is none where it says nothing.
-_VERDICTS = {True: "yes", False: "NO", None: "-"}
 #: More digits than any seed has are as wrong as one more.
 _DIGITS = 60
-
-attack_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @dataclass(frozen=True)
@@ -51,22 +43,18 @@ class TableOptions:
     """The published table: its columns and what is promised of it."""
 
     qi: QuasiIdentifiers = None
-    sensitive: Annotated[
-        list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
-    ] = None
+    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.")] = None
     class_column: ClassColumn = None
     policy: Annotated[
         Path | None,
         typer.Option(
             help="The policy of the release: it says which columns there are, what labels stand for, and what is"
-            " promised.",
-            show_default=False,
+            " promised."
         ),
     ] = None
-    require: Annotated[
-        list[str] | None,
-        typer.Option(help="What is promised, e.g. distinct:3; may be repeated.", show_default=False),
-    ] = None
+    require: Annotated[list[str] | None, typer.Option(help="What is promised, e.g. distinct:3; may be repeated.")] = (
+        None
+    )
 
 
 @dataclass(frozen=True)
@@ -77,37 +65,29 @@ class Knowledge:
         int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can exclude.")
     ] = 1
     threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2"
-    known: Annotated[
-        str | None,
-        typer.Option(help="A table or file of people whose quasi-identifiers are known.", show_default=False),
-    ] = None
+    known: Annotated[str | None, typer.Option(help="A table or file of people whose quasi-identifiers are known.")] = (
+        None
+    )
     population: Annotated[
-        str | None,
-        typer.Option(
-            help="A table or file of everybody who could be in the release, e.g. the source.", show_default=False
-        ),
+        str | None, typer.Option(help="A table or file of everybody who could be in the release, e.g. the source.")
     ] = None
     population_size: PopulationSize = None
     counting: Annotated[
         bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
     ] = False
     also: Annotated[
-        list[str] | None,
-        typer.Option(help="Another release that holds the known people too; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(help="Another release that holds the known people too; may be repeated.")
     ] = None
     also_policies: Annotated[
         list[Path] | None,
         typer.Option(
             "--also-policy",
             help="The policy of the other releases, or one for each, in their order; --policy if not given.",
-            show_default=False,
         ),
     ] = None
     definetti: Annotated[
         str | None,
-        typer.Option(
-            help="A table or file of people to be guessed, with their true values, e.g. the source.", show_default=False
-        ),
+        typer.Option(help="A table or file of people to be guessed, with their true values, e.g. the source."),
     ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None
@@ -116,16 +96,11 @@ class Knowledge:
         bool, typer.Option("--downcoding", help="Read labels backwards: a class has rows at both ends of a range.")
     ] = False
     targets: Annotated[
-        str | None,
-        typer.Option(help="A table or file of people in the release, with sensitive values.", show_default=False),
+        str | None, typer.Option(help="A table or file of people in the release, with sensitive values.")
     ] = None
-    control: Annotated[
-        str | None,
-        typer.Option(help="A table or file of people who are not in the release.", show_default=False),
-    ] = None
+    control: Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")] = None
     link_columns: Annotated[
-        str | None,
-        typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.", show_default=False),
+        str | None, typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.")
     ] = None
     tries: Annotated[
         int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control, predicates are tried.")
@@ -150,17 +125,11 @@ class ReplayOptions:
         False
     )
     replay_seed: Annotated[
-        str | None,
-        typer.Option(help="The seed of the release; that of the policy or ledger if not given.", show_default=False),
+        str | None, typer.Option(help="The seed of the release; that of the policy or ledger if not given.")
     ] = None
     replay_tries: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=LARGEST,
-            help="Replay without the seed: so many others are drawn for each world.",
-            show_default=False,
-        ),
+        typer.Option(min=1, max=LARGEST, help="Replay without the seed: so many others are drawn for each world."),
     ] = None
     replay_limit: Annotated[int, typer.Option(min=2, max=LARGEST, help="The most worlds that are tried, about.")] = (
         Replay().limit
@@ -180,7 +149,6 @@ class ReplayOptions:
         return Replay(None if seed is None else int(seed[:_DIGITS]), tries or 0, self.replay_limit)
 
 
-@attack_app.command("attack")
 @grouped
 def attack_command(
     *,
@@ -241,10 +209,7 @@ def attack_command(
             listener=listener,
             catalog=resources.catalog_name,
         )
-    if json:
-        print_json({"table": published, **found.as_dict()})
-    else:
-        print_attacks(printer(), published, found)
+    show({"table": published, **found.as_dict()}, found.text(table=published), json)
     raise typer.Exit(1 if found.holds is False or found.undecided else 0)
 
 
@@ -266,58 +231,3 @@ def _two_parts(written: str | None) -> tuple[list[str], list[str]] | None:
     if len(parts) != 2:
         raise PolicyError([Problem("link_columns", f"takes two lists of columns, not {len(parts)}", "a,b|c,d")])
     return parts[0], parts[1]
-
-
-def print_attacks(console: Console, published: str, found: Attacks) -> None:
-    """The attacks as a table, a line a gain, and the counts that go with them."""
-    rows = [
-        (
-            item.name,
-            item.sensitive or "-",
-            gain.measure,
-            _number(gain.gain),
-            "nothing promised" if gain.bound is None else _number(gain.bound),
-            _verdict(item, gain),
-        )
-        for item in found.attacks
-        for gain in item.gains
-    ]
-    headings = ("attack", "sensitive", "the attacker's best gain", "", "bound promised", "holds")
-    print_rows(console, f"{published}: {found.rows:,} rows, {found.classes:,} {DISTINCT_CLASSES}", headings, rows)
-    for item in found.attacks:
-        _print_figures(console, item)
-    for warning in found.warnings:
-        console.print(f"note: {warning}", markup=False)
-    for item in found.attacks:
-        if item.untried:
-            more = "--budget, or --replay-limit," if item.name == "replay" else "--budget"
-            console.print(f"not finished: {item.name} was {item.untried}; a larger {more} tries more")
-    if found.holds is None and not found.undecided:
-        console.print("nothing is promised of this table: --require or --policy say what should hold")
-
-
-def _verdict(found: Attack, gain: Gain) -> str:
-    """Say if the promise is kept; an unfinished attack can only show that it is broken."""
-    return "not finished" if found.untried and gain.holds is not False else _VERDICTS[gain.holds]
-
-
-def _print_figures(console: Console, found: Attack) -> None:
-    if found.figures:
-        figures = ", ".join(f"{name.replace('_', ' ')} {_figure(v)}" for name, v in found.figures.items())
-        console.print(f"{found.name}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}")
-    if found.shown:
-        columns = list(found.shown[0])
-        listed = [[_figure(row[name]) for name in columns] for row in found.shown]
-        print_rows(console, f"most certain: {found.sensitive}", columns, listed)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
-
-
-def _figure(value: Any) -> str:
-    if isinstance(value, list):
-        return " ".join(_number(item) for item in value)
-    if isinstance(value, float):
-        return _number(value)
-    return f"{value:,}" if isinstance(value, int) else "NULL" if value is None else str(value)

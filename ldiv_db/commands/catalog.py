@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.console import show
 from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_engine
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import address_of
+from ldiv_db.display import Part, table_of
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.result import DISTINCT_CLASSES, print_rows
+from ldiv_db.publishing.result import DISTINCT_CLASSES
 
-runs_app = typer.Typer(add_completion=False, rich_markup_mode=None)
-migrate_app = typer.Typer(add_completion=False, rich_markup_mode=None)
+#: The columns of runs; the status of one that is published is empty.
+_HEADINGS = (
+    *("run", "finished", "algorithm", "source", "target", "rows published"),
+    *(DISTINCT_CLASSES, "LM", ""),
+)
 
 
-@runs_app.command("runs")
 def runs_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
     """List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.
 
@@ -30,42 +34,28 @@ def runs_command(database: Database, json: Json = False, catalog: Catalog = None
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
         found = ledger.runs(engine, show_seed)
-    if json:
-        print_json({"runs": found})
-    elif not found:
-        typer.echo("the ledger has no runs")
-    else:
-        headings: tuple[str, ...] = (
-            "run",
-            "finished",
-            "algorithm",
-            "source",
-            "target",
-            "rows published",
-            DISTINCT_CLASSES,
-            "LM",
-            "",
+    show({"runs": found}, _runs_text(f"{address_of(database)}: {len(found):,} runs", found, show_seed), json)
+
+
+def _runs_text(title: str, found: list[dict[str, Any]], show_seed: bool) -> Iterator[Part]:
+    if not found:
+        yield "the ledger has no runs"
+        return
+    rows = [
+        (
+            run["run_id"],
+            run["finished_at"][:19],
+            *(run[key] for key in ("algorithm", "source", "target")),
+            *(f"{run[key]:,}" for key in ("rows_published", "classes")),
+            f"{run['lm_mean']:.4f}",
+            "" if run["status"] == ledger.PUBLISHED else run["status"],
+            *([run["seed"]] if show_seed else []),
         )
-        headings += ("seed",) if show_seed else ()
-        rows = [
-            (
-                run["run_id"],
-                run["finished_at"][:19],
-                run["algorithm"],
-                run["source"],
-                run["target"],
-                f"{run['rows_published']:,}",
-                f"{run['classes']:,}",
-                f"{run['lm_mean']:.4f}",
-                "" if run["status"] == ledger.PUBLISHED else run["status"],
-                *([run["seed"]] if show_seed else []),
-            )
-            for run in found
-        ]
-        print_rows(printer(), f"{address_of(database)}: {len(found):,} runs", headings, rows)
+        for run in found
+    ]
+    yield table_of(title, (*_HEADINGS, *(["seed"] if show_seed else [])), rows)
 
 
-@migrate_app.command("migrate")
 def migrate_command(
     database: Database,
     pending: Annotated[bool, typer.Option("--pending", help="Only list what is to be applied.")] = False,
@@ -83,14 +73,8 @@ def migrate_command(
     with catalog_engine(database, catalog, read_only=pending) as engine:
         applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
         waiting = [_name(migration) for migration in migrate.pending(engine)]
-    if json:
-        print_json({"applied": applied, "pending": waiting})
-        return
-    for verb, names in (("applied", applied), ("pending", waiting)):
-        for name in names:
-            typer.echo(f"{verb} {name}")
-    if not applied and not waiting:
-        typer.echo("the catalog is up to date")
+    told = [f"applied {name}" for name in applied] + [f"pending {name}" for name in waiting]
+    show({"applied": applied, "pending": waiting}, told or ["the catalog is up to date"], json)
 
 
 def _name(migration: migrate.Migration) -> str:

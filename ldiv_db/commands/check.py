@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
+from ldiv_db.api import Audits
 from ldiv_db.attacking.question import with_people
-from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check import Violations, check, check_request
-from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.commands.console import print_json, printer, split_columns
+from ldiv_db.commands.console import show, split_columns
 from ldiv_db.commands.options import (
     ClassColumn,
     Database,
@@ -28,43 +27,29 @@ from ldiv_db.commands.options import (
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.display import Part, table_of
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.publishing import result as report
-
-check_app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-#: How suppressed rows are taken.
-_TAKEN: dict[Suppressed, str] = {
-    "judge": "judged like any others",
-    "ignore": "left out",
-    "unknown": "counted in their classes, a NULL sensitive value as no value",
-}
 
 
-@check_app.command("check")
 @grouped
 def check_command(
     *,
     database: Database,
     table: Published,
-    require: Annotated[
-        list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
-    ] = None,
+    require: Annotated[list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.")] = None,
     sensitive: SensitiveColumns = None,
     qi: QuasiIdentifiers = None,
     class_column: ClassColumn = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            help="The policy of the release: it says what is not given, and what labels stand for.", show_default=False
-        ),
+        typer.Option(help="The policy of the release: it says what is not given, and what labels stand for."),
     ] = None,
     judged: Judged,
     twice: Annotated[
         bool, typer.Option("--twice", help="Hold the verdicts against the tests of the dbt package.")
     ] = False,
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
-    into: Annotated[str | None, typer.Option(help="Write all of them to this new table.", show_default=False)] = None,
+    into: Annotated[str | None, typer.Option(help="Write all of them to this new table.")] = None,
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
     show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
     most: Annotated[int, typer.Option(min=1, max=1_000_000, help="List so many for each requirement.")] = 20,
@@ -121,38 +106,26 @@ def check_command(
         found.refuse_target()
         with engine.transaction():
             asked = with_people(engine, relation, question, parsed)
-            audits = check(engine, relation, asked, found.see if violations or into else None)
-    holds = all(audit.holds for audit in audits)
-    if json:
-        document = {"table": table, "holds": holds, "audits": [audit.as_dict() for audit in audits]}
-        print_json(document | ({"violations": found.rows} if violations or into else {}))
-    else:
-        _print(printer(), audits, found, violations, question.suppressed)
-    raise typer.Exit(0 if holds else 1)
+            audits = Audits(check(engine, relation, asked, found.see if violations or into else None))
+    listed = {"violations": found.rows} if violations or into else {}
+    document = {"table": table, "holds": audits.holds, "audits": [audit.as_dict() for audit in audits], **listed}
+    show(document, chain(audits.text(), _violations_text(audits, found, violations)), json)
+    raise typer.Exit(0 if audits.holds else 1)
 
 
-def _print(console: Console, audits: Sequence[Audit], found: Violations, listed: bool, suppressed: Suppressed) -> None:
-    """The verdicts, then the violations if they are asked for."""
-    report.print_audits(console, audits)
-    for audit in audits:
-        if audit.suppressed_rows:
-            about = audit.sensitive or "rows alone"
-            console.print(f"{about}: {audit.suppressed_rows:,} suppressed rows, {_TAKEN[suppressed]}")
-        if audit.unmatched_groups:
-            console.print(f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables")
-        for warning in audit.warnings:
-            console.print(f"note: {warning}", markup=False)
-    if listed and found.rows:
-        figures = {name: v.requirement.reaches for a in audits for v in a.verdicts for name in v.requirement.names}
-        for sensitive, requirement in dict.fromkeys((row["sensitive"], row["requirement"]) for row in found.rows):
-            rows = [r for r in found.rows if (r["sensitive"], r["requirement"]) == (sensitive, requirement)]
-            columns = list(rows[0])[2:]
-            shown = [[_cell_text(row[name]) for name in columns] for row in rows]
-            heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
-            about = f" on {sensitive}" if sensitive else ""
-            report.print_rows(console, f"worst classes: {requirement}{about}", heads, shown)
+def _violations_text(audits: Audits, found: Violations, listed: bool) -> Iterator[Part]:
+    """The classes that fail, a table a requirement, if they are `listed`, and the table that has all of them."""
+    figures = {name: v.requirement.reaches for a in audits for v in a.verdicts for name in v.requirement.names}
+    grouped: dict[tuple[str | None, str], list[dict[str, Any]]] = {}
+    for row in found.rows if listed else ():
+        grouped.setdefault((row["sensitive"], row["requirement"]), []).append(row)
+    for (sensitive, requirement), rows in grouped.items():
+        columns = list(rows[0])[2:]
+        shown = [[_cell_text(row[name]) for name in columns] for row in rows]
+        heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
+        yield table_of(f"worst classes: {requirement}{f' on {sensitive}' if sensitive else ''}", heads, shown)
     if found.into is not None:
-        console.print(f"violations written to {found.into}")
+        yield f"violations written to {found.into}"
 
 
 def _cell_text(value: Any) -> Any:

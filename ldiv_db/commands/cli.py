@@ -172,7 +172,11 @@ _AS_JSON = "ldiv.json"
 def command_of(name: str) -> Any:
     """The command of that name, whose module is imported."""
     module = import_module(f"ldiv_db.commands.{_MODULES.get(name, name)}")
-    return typer.main.get_command(getattr(module, f"{name}_app"))
+    group = getattr(module, f"{name}_app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        group.command(name)(getattr(module, f"{name}_command"))
+    return typer.main.get_command(group)
 
 
 class Commands(TyperGroup):

@@ -1,18 +1,15 @@
 """Output, databases and progress of all commands.
 
-Data goes to stdout, everything else to stderr. A table that is too wide for the screen loses columns before words are
-cut, and the screen says which.
+Data goes to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,10 +17,7 @@ from types import TracebackType
 from typing import Any
 
 import typer
-from rich.cells import cell_len
-from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
 
 from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
@@ -34,112 +28,24 @@ from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
+from ldiv_db.display import Part, printer
 from ldiv_db.policy.reading import Policy
 from ldiv_db.running.estimate import Pace, about
 
-#: The heading of what a table is looked at for; the first column and this one are dropped last.
-_VERDICT = "holds"
-#: Characters beside the text of each column, and of a table.
-_FRAME, _EDGE = 3, 1
-
-
-def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
-    """The table with the columns that have room on a screen of `width` characters, and the headings of the others.
-
-    In a table without headings no column is dropped: it has names and what belongs to them. Words are cut where one
-    alone is longer than there is room for.
-    """
-    columns = list(table.columns)
-    dropped: list[str] = []
-    while table.show_header and _needed(columns) > width and len(columns) > 1:
-        last = _first_to_go(columns)
-        dropped.insert(0, str(last.header))
-        columns.remove(last)
-    return _of_columns(table, columns, width), [heading for heading in dropped if heading]
-
-
-def _first_to_go(columns: Sequence[Column]) -> Column:
-    """The column farthest to the right, the verdict's if there is no other but the first."""
-    others = [column for column in columns[1:] if column.header != _VERDICT]
-    return others[-1] if others else columns[-1]
-
-
-def _needed(columns: Sequence[Column]) -> int:
-    """The characters that a table of these columns takes if no word is cut."""
-    return sum(_longest_word(column) + _FRAME for column in columns) + _EDGE
-
-
-def _longest_word(column: Column) -> int:
-    return _longest([str(column.header), *map(str, column.cells)])
-
-
-def _longest(texts: Sequence[str]) -> int:
-    return max((cell_len(word) for text in texts for word in text.split()), default=0)
-
-
-def _of_columns(table: Table, columns: Sequence[Column], width: int) -> Table:
-    """A table of these columns, none of which is narrower than its words if there is room for them."""
-    found = Table(title=table.title, show_header=table.show_header, min_width=min(_longest([str(table.title)]), width))
-    for column, own in zip(columns, _widths(columns, width - len(columns) * _FRAME - _EDGE), strict=True):
-        found.add_column(column.header, overflow="fold", min_width=own, max_width=own)
-    for cells in zip(*(column.cells for column in columns), strict=True):
-        found.add_row(*cells)
-    return found
-
-
-def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """The width of each column: of its lines, or less, the widest first, down to that of its words; at last of any."""
-    widths = [min(_longest_line(column), max(room, 1)) for column in columns]
-    for least in (list(map(_longest_word, columns)), [1] * len(columns)):
-        while sum(widths) > room and any(width > few for width, few in zip(widths, least, strict=True)):
-            wide = max(range(len(widths)), key=lambda n: (widths[n] > least[n], widths[n]))
-            widths[wide] -= 1
-    return widths
-
-
-def _longest_line(column: Column) -> int:
-    texts = [str(column.header), *map(str, column.cells)]
-    return max((cell_len(line) for text in texts for line in text.splitlines()), default=1)
-
-
-#: Columns of output that is no terminal, unless COLUMNS says otherwise.
-_WIDTH = 140
 #: Seconds between two lines of progress where there is no terminal.
 _PAUSE = 5.0
 #: Seconds between two estimates on a terminal.
 _SOON = 0.5
 
 
-class _Output(Console):
-    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied.
-
-    It leaves it to the command what becomes of a reader that went away.
-    """
-
-    def print(self, *objects: Any, **how: Any) -> None:
-        """As any console; of a table that is too wide the columns that have room, and which have none."""
-        if len(objects) != 1 or not isinstance(objects[0], Table):
-            super().print(*objects, **({"soft_wrap": True} if all(isinstance(o, str) for o in objects) else {}) | how)
-            return
-        table, dropped = fitted(objects[0], self.width)
-        super().print(table, **how)
-        if dropped:
-            super().print(f"no room for: {', '.join(dropped)} (--json has all)", soft_wrap=True)
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def printer(stderr: bool = False) -> Console:
-    """A console that prints text as it is: no name or value of the user's is read as markup."""
-    stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() or "COLUMNS" in os.environ else _WIDTH
-    return _Output(stderr=stderr, markup=False, highlight=False, emoji=False, width=width)
-
-
-def print_json(document: dict[str, Any]) -> None:
-    """The document on stdout as one JSON object."""
-    typer.echo(json.dumps(document, indent=2, default=float))  # exact decimals become numbers
+def show(document: Mapping[str, Any], text: Iterable[Part], as_json: bool) -> None:
+    """Print a result on stdout: as one JSON object, or its `text` for people."""
+    if as_json:
+        typer.echo(json.dumps(document, indent=2, default=float))  # exact decimals become numbers
+        return
+    screen = printer()
+    for part in text:
+        screen.print(part)
 
 
 def split_names(texts: Sequence[str], names: set[str]) -> list[str]:

@@ -7,16 +7,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer
+from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import Json, Quiet
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.running.demo import demonstrate, print_demo
+from ldiv_db.reporting.text import demo_text
+from ldiv_db.running.demo import demonstrate
 
-demo_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 dbt_app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
-@demo_app.command("demo")
 def demo_command(
     json: Json = False,
     l: Annotated[  # noqa: E741 - the field's name for it
@@ -29,9 +28,7 @@ def demo_command(
     transparent: Annotated[
         bool, typer.Option("--transparent", help="Withstand an attacker who knows how the release was made.")
     ] = False,
-    directory: Annotated[
-        Path | None, typer.Option(help="Keep the database and the policy in this folder.", show_default=False)
-    ] = None,
+    directory: Annotated[Path | None, typer.Option(help="Keep the database and the policy in this folder.")] = None,
     quiet: Quiet = False,
 ) -> None:
     """Anonymize a real data set and audit the release.
@@ -45,10 +42,7 @@ def demo_command(
     """
     with ProgressDisplay(quiet) as listener:
         shown = demonstrate(l, select, directory, listener, transparent)
-    if json:
-        print_json(shown.result.as_dict())
-    else:
-        print_demo(printer(), shown)
+    show(shown.result.as_dict(), demo_text(shown), json)
 
 
 @dbt_app.callback()
@@ -65,7 +59,4 @@ def path_command(json: Json = False) -> None:
       ldiv dbt path
     """
     folder = str(resource_folder("sql") / "dbt")
-    if json:
-        print_json({"path": folder})
-    else:
-        typer.echo(folder)
+    show({"path": folder}, [folder], json)

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer
+from ldiv_db.api import Exploration, explore
+from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import (
     Database,
     DatabaseOptions,
@@ -25,19 +24,14 @@ from ldiv_db.commands.options import (
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.interrupts import INTERRUPTED
 from ldiv_db.policy.reading import load_file
-from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.reporting.exploration_page import write_page
-from ldiv_db.running.exploring.explore import explore, processors
-from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
+from ldiv_db.running.exploring.explore import processors
 from ldiv_db.running.exploring.variants import MOST_VARIANTS
-
-explore_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 #: More workers than this no machine of ours has processors for.
 _MOST_WORKERS = 256
 
 
-@explore_app.command("explore")
 @grouped
 def explore_command(
     *,
@@ -49,31 +43,23 @@ def explore_command(
             "--l",
             help="The l of every requirement that has one (the p of p_sensitive): 2..7, or 2,4,8; repeated. 2..7 if"
             " nothing is asked for.",
-            show_default=False,
         ),
     ] = None,
     k: Annotated[
-        list[str] | None,
-        typer.Option("--k", help="The k of every requirement that has one, written as l.", show_default=False),
+        list[str] | None, typer.Option("--k", help="The k of every requirement that has one, written as l.")
     ] = None,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Algorithms, comma-separated or repeated; the first takes the place of the policy's.",
-            show_default=False,
-        ),
+        typer.Option(help="Algorithms, comma-separated or repeated; the first takes the place of the policy's."),
     ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
             help="columns: each quasi-identifier not published in turn. taxonomy: each with a level less, numbers in"
-            " ranges of one width. Comma-separated or repeated.",
-            show_default=False,
+            " ranges of one width. Comma-separated or repeated."
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.")] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; as many as processors if not given."),
@@ -118,10 +104,7 @@ def explore_command(
         )
     if out is not None:
         write_page(found, out)
-    if json:
-        print_json(found.as_dict())
-    else:
-        print_exploration(printer(), found)
+    show(found.as_dict(), found.text(), json)
     _exit_unless_done(found)
 
 
@@ -166,39 +149,3 @@ def _range(option: str, text: str) -> Iterator[int]:
     if last - first >= MOST_VARIANTS:
         raise PolicyError([Problem(option, f"{text} are more than {MOST_VARIANTS:,} variants", "ask for fewer")])
     yield from range(first, last + 1)
-
-
-# -- for people --------------------------------------------------------------------------------------
-
-
-def print_exploration(console: Console, found: Exploration) -> None:
-    """The variants as tables: those that were rehearsed by risk and loss, then the others with their reasons."""
-    best = {outcome.variant.number for outcome in found.frontier}
-    if found.done:
-        table = Table(title=f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows")
-        risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
-        for heading in ("variant", "*", "loss", *risks, DISTINCT_CLASSES, "algorithm", "rows left out"):
-            table.add_column(heading)
-        for outcome in found.ranked:
-            table.add_row(*_cells(found, outcome, outcome.variant.number in best))
-        console.print(table)
-    for outcome in found.outcomes:
-        if outcome.loss is None:
-            console.print(f"{outcome.variant.label}: {outcome.status}: {outcome.reason}")
-    for line in findings(found):
-        console.print(line)
-
-
-def _cells(found: Exploration, outcome: VariantOutcome, is_best: bool) -> list[str]:
-    loss, risk = outcome.loss, outcome.risk
-    assert loss is not None and risk is not None  # noqa: S101 - it was rehearsed
-    risks = [risk.posterior, risk.prosecutor] if found.sensitive else [risk.prosecutor]
-    return [
-        outcome.variant.label,
-        "*" if is_best else "",
-        f"{found.loss_of(outcome):.4f}",
-        *("-" if number is None else f"{number:.4g}" for number in risks),
-        f"{loss.classes:,}",
-        outcome.algorithm,
-        f"{loss.rows_suppressed:,}",
-    ]

@@ -68,12 +68,11 @@ Database = Annotated[
     typer.Argument(
         help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
         " read from the environment, so that no password is written there. :memory: is only for files; for `ldiv run`,"
-        " spark is the session of the environment.",
-        show_default=False,
+        " spark is the session of the environment."
     ),
 ]
-Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.", show_default=False)]
-PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.", show_default=False)]
+Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
+PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]
 Memory = Annotated[
@@ -85,22 +84,19 @@ PopulationSize = Annotated[
         min=1,
         max=MOST_PEOPLE,
         help="Of how many people the rows are a random sample: how many of them are unique is estimated.",
-        show_default=False,
     ),
 ]
 Catalog = Annotated[
     Path | None,
     typer.Option(
         help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to. On"
-        " Spark such a file, or the schema of the ledger's tables.",
-        show_default=False,
+        " Spark such a file, or the schema of the ledger's tables."
     ),
 ]
 ShowValues = Annotated[
     bool,
     typer.Option(
-        "--show-values",
-        help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy.",
+        "--show-values", help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy."
     ),
 ]
 ShowSeed = Annotated[
@@ -111,22 +107,12 @@ ClassColumn = Annotated[
     str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
 ]
 SensitiveColumns = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="A sensitive attribute; may be repeated, and left out if only k is required.", show_default=False
-    ),
+    list[str] | None, typer.Option(help="A sensitive attribute; may be repeated, and left out if only k is required.")
 ]
-QuasiIdentifiers = Annotated[
-    list[str] | None,
-    typer.Option(help="Quasi-identifiers, comma-separated or repeated.", show_default=False),
-]
-SensitiveTable = Annotated[
-    str | None, typer.Option(help="The sensitive table of an anatomised pair.", show_default=False)
-]
-Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.", show_default=False)]
-CountColumn = Annotated[
-    str | None, typer.Option(help="The sensitive table's column of counts, if it has one.", show_default=False)
-]
+QuasiIdentifiers = Annotated[list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.")]
+SensitiveTable = Annotated[str | None, typer.Option(help="The sensitive table of an anatomised pair.")]
+Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.")]
+CountColumn = Annotated[str | None, typer.Option(help="The sensitive table's column of counts, if it has one.")]
 
 
 # -- the database ------------------------------------------------------------------------------------
@@ -144,8 +130,7 @@ class Limits:
         Path | None,
         typer.Option(
             help="Where the database puts what does not fit into memory; beside it, or where that may not be written in"
-            " the system's folder, if not given.",
-            show_default=False,
+            " the system's folder, if not given."
         ),
     ] = None
 
@@ -197,29 +182,24 @@ class Attributes:
         list[str] | None,
         typer.Option(
             help="Sensitive values by category, most sensitive first: a YAML list of lists, or a file of one."
-            " With several sensitive attributes COLUMN=….",
-            show_default=False,
+            " With several sensitive attributes COLUMN=…."
         ),
     ] = None
     weights: Annotated[
-        list[str] | None,
-        typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].", show_default=False),
+        list[str] | None, typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].")
     ] = None
     taxonomy: Annotated[
-        list[str] | None,
-        typer.Option(help="Of the sensitive values: a name in the catalog, or a file.", show_default=False),
+        list[str] | None, typer.Option(help="Of the sensitive values: a name in the catalog, or a file.")
     ] = None
     harmless: Annotated[
         list[str] | None,
         typer.Option(
             help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated."
-            ' NULL is null, the text null is "null".',
-            show_default=False,
+            ' NULL is null, the text null is "null".'
         ),
     ] = None
     same: Annotated[
-        list[str] | None,
-        typer.Option(help="Texts are one value after these steps: trim, casefold, or both.", show_default=False),
+        list[str] | None, typer.Option(help="Texts are one value after these steps: trim, casefold, or both.")
     ] = None
 
     def of(self, sensitive: Sequence[str]) -> dict[str, Sensitive]:
@@ -243,8 +223,7 @@ class Judged(Attributes):
         Suppressed | None,
         typer.Option(
             help="How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL. The policy's, or"
-            " judge, if not given.",
-            show_default=False,
+            " judge, if not given."
         ),
     ] = None
     sensitive_table: SensitiveTable = None

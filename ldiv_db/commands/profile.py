@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_names
+from ldiv_db.commands.console import ProgressDisplay, show, split_names
 from ldiv_db.commands.options import (
     Database,
     DatabaseOptions,
@@ -23,7 +23,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import (
     StarterPolicy,
     make_starter_policy,
@@ -31,36 +31,22 @@ from ldiv_db.measuring.starter_policy import (
     refuse_folder,
     write_starter_policy,
 )
-from ldiv_db.measuring.uniqueness import RARE
-from ldiv_db.publishing.result import print_rows
-
-profile_app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-#: Values of a sensitive column whose rows are shown.
-_SHOWN = 20
-#: Of the unique rows, the share that some column alone must make unique for the columns to be left out in turn.
-_TELLING = 0.01
 
 
-@profile_app.command("profile")
 @grouped
 def profile_command(
     *,
     database: Database,
     table: Published,
-    sensitive: Annotated[
-        list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.", show_default=False)
-    ] = None,
+    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.")] = None,
     qi: Annotated[
-        list[str] | None,
-        typer.Option(help="Quasi-identifiers, comma-separated or repeated; guessed if not given.", show_default=False),
+        list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated; guessed if not given.")
     ] = None,
     policy: Annotated[
         Path | None,
         typer.Option(
             help="Write the policy here and, beside it, level files for quasi-identifiers of text: they list the"
-            " column's values, into which groups can be written. Nothing is overwritten.",
-            show_default=False,
+            " column's values, into which groups can be written. Nothing is overwritten."
         ),
     ] = None,
     population_size: PopulationSize = None,
@@ -98,12 +84,9 @@ def profile_command(
         source = policy_source(table, relation, policy.parent if policy else Path())
         skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)
-    if json:
-        document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
-        print_json({**document, "note": reason, "written": [str(path) for path in written]})
-        return
-    print_profile(printer(), found)
-    _print_skeleton(skeleton, reason, written, show_values)
+    document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
+    document |= {"note": reason, "written": [str(path) for path in written]}
+    show(document, chain(found.text(), _policy_text(skeleton, reason, written, show_values)), json)
 
 
 def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:
@@ -115,85 +98,13 @@ def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> 
     return write_starter_policy(skeleton, policy)
 
 
-def print_profile(console: Console, found: Profile) -> None:
-    """The profile as tables."""
-    document = found.as_dict()
-    rows = [
-        (
-            *(c[key] for key in ("column", "type", "role", "reason")),
-            *(f"{c['distinct']:,}", f"{c['nulls']:,}", f"{c['largest_share']:.1%}"),
-        )
-        for c in document["columns"]
-    ]
-    headings = ("column", "type", "role", "reason", "different values", "NULLs", "most frequent value")
-    print_rows(console, f"{found.table}: {found.rows:,} rows", headings, rows)
-    if document["uniqueness"]:
-        _print_uniqueness(console, document["uniqueness"])
-    for column in document["sensitive"]:
-        _print_sensitive(console, column)
-
-
-def _print_uniqueness(console: Console, found: dict[str, Any]) -> None:
-    table = Table(title="how far the quasi-identifiers together distinguish rows", show_header=False)
-    table.add_row("different combinations", f"{found['combinations']:,}")
-    table.add_row("unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})")
-    rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
-    table.add_row(f"rows that share it with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})")
-    if found["population"]:
-        _add_population(table, found["population"])
-    console.print(table)
-    _print_few_columns(console, found["few_columns"])
-    parts = sorted(found["contributions"], key=lambda part: -part["explains"])
-    if not parts or parts[0]["explains"] < _TELLING * found["unique_rows"]:
-        return  # where many columns tell who somebody is, none is missed
-    rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
-    print_rows(console, "each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
-
-
-def _add_population(table: Table, found: dict[str, Any]) -> None:
-    """Add the number of people unique in the population by each model; mark the one that Dankar et al. choose."""
-    for name, estimate in found["estimates"].items():
-        uniques = estimate["unique_people"]
-        share = "no estimate" if uniques is None else f"{uniques:,.0f} ({uniques / found['size']:.2%})"
-        reason = f": {estimate['reason']}" if estimate["reason"] else ""
-        chosen = ", the one to go by" if name == found["model"] else ""
-        table.add_row(f"unique among {found['size']:,} people, by {name}{chosen}", f"{share}{reason}")
-
-
-def _print_few_columns(console: Console, found: list[dict[str, Any]]) -> None:
-    """Print how far one, two or three columns identify people: an attacker rarely knows them all."""
-    rows = [(", ".join(few["columns"]), f"{few['combinations']:,}", f"{few['unique_rows']:,}") for few in found]
-    if rows:
-        title = "which few of them distinguish most rows"
-        print_rows(console, title, ("columns", "different combinations", "unique rows"), rows)
-
-
-def _print_sensitive(console: Console, found: dict[str, Any]) -> None:
-    table = Table(title=f"sensitive: {found['column']}", show_header=False)
-    table.add_row("different values", f"{found['distinct']:,}")
-    if found["distinct_folded"] < found["distinct"]:
-        table.add_row("different but for case and blanks", f"{found['distinct_folded']:,}")
-    table.add_row("most frequent value", f"{found['largest_share']:.1%} of the rows")
-    table.add_row("rows by value", _histogram(found))
-    table.add_row("largest feasible l", f"{found['largest_l']}")
-    table.add_row("entropy", f"{found['entropy']:.2f} bits")
-    console.print(table)
-
-
-def _histogram(found: dict[str, Any]) -> str:
-    """The rows of the most frequent values, without the values."""
-    counts = found["histogram"][:_SHOWN]
-    more = found["distinct"] + (found["nulls"] > 0) - len(counts)
-    return ", ".join(f"{count:,}" for count in counts) + (f" and of {more:,} more" if more else "")
-
-
-def _print_skeleton(skeleton: StarterPolicy | None, reason: str, written: list[Path], show_values: bool) -> None:
+def _policy_text(skeleton: StarterPolicy | None, reason: str, written: list[Path], show_values: bool) -> Iterator[str]:
+    """The policy, or where it was written, or why there is none."""
     if skeleton is None:
-        typer.echo(f"note: {reason}")
+        yield f"note: {reason}"
     elif written:
-        for path in written:
-            typer.echo(f"written: {path}")
+        yield from (f"written: {path}" for path in written)
     else:
-        typer.echo(f"\n{skeleton.text if show_values else skeleton.shown_text}", nl=False)
+        yield f"\n{skeleton.text if show_values else skeleton.shown_text}".removesuffix("\n")
         if skeleton.shown_text != skeleton.text and not show_values:
-            typer.echo("# `…` stands for a sensitive value: --policy FILE writes it, --show-values shows it here.")
+            yield "# `…` stands for a sensitive value: --policy FILE writes it, --show-values shows it here."

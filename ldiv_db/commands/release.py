@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer, refuse_memory
+from ldiv_db.api import Released, publish_release
+from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -25,36 +26,19 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.display import table_of
 from ldiv_db.policy.reading import Policy, load_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.publishing.result import Released, print_inferred, print_rows
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
-from ldiv_db.running.release import publish_release
 
 release_app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."
 )
 
 Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
-#: The figures of a release that are shown to people, and what they are called.
-_SHOWN = {
-    "rows_in": "rows of the source",
-    "rows_published": "rows published",
-    "rows_first_published": "  for the first time",
-    "rows_placed": "  left over, that joined a group",
-    "rows_waiting": "rows kept back",
-    "longest_wait": "  for releases, at most",
-    "rows_changed": "published rows with other values now",
-    "counterfeits": "places of rows that are gone",
-    "groups": "groups",
-    "groups_new": "  new",
-    "seconds": "seconds",
-}
-#: What they are called where rows wait before they join a group.
-_SHOWN_OF_PLUS = _SHOWN | {"rows_placed": "  that had waited too long"}
 #: What is said beside a verdict on tables that no series made.
 _IN_TURN = "note: all keys of a group were examined together, group after group; several groups at once may reveal more"
 
@@ -100,7 +84,7 @@ def publish(
     refuse_memory(database, wanted)
     with resources.open(database) as connection, ProgressDisplay(quiet) as listener:
         result = publish_release(connection, wanted, folder, listener, resources.catalog_name, show_values)
-    print_released(result, json, show_seed)
+    show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 
 @contextmanager
@@ -118,48 +102,10 @@ def _settled_engine(database: str, catalog: Path | None) -> Iterator[Engine]:
             engine.close_scratch()
 
 
-def print_released(result: Released, json: bool, show_seed: bool = False) -> None:
-    """Print the result of a release, for machines or for people."""
-    if json:
-        print_json(result.as_dict(show_seed))
-        return
-    out, figures = printer(), result.figures
-    shown = _SHOWN_OF_PLUS if figures["algorithm"] == "decomposition_plus" else _SHOWN
-    place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
-    table = Table(title=f"{figures['source']} → {place}", show_header=False)
-    for name, words in shown.items():
-        if name in figures:
-            value = figures[name]
-            table.add_row(words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}")
-    if figures.get("loss_new"):
-        table.add_row("information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)")
-    if show_seed:
-        table.add_row("seed", str(result.seed))
-    out.print(table)
-    if figures.get("noise"):
-        headings = ["attribute", "values", "changed to noise", "mean distance", "of random noise"]
-        rows = [
-            (
-                n["attribute"],
-                f"{n['values']:,}",
-                f"{n['changed']:,}",
-                f"{n['distance']:.3f}",
-                f"{n['random_distance']:.3f}",
-            )
-            for n in figures["noise"]
-        ]
-        print_rows(out, "what was lost to noise", headings, rows)
-    print_inferred(out, figures.get("inferred", ()))
-    if result.inference:
-        _print_inference(result.inference)
-    for note in result.notes:
-        out.print(f"note: {note}")
-
-
 @release_app.command("list")
 def list_command(
     database: Database,
-    series: Annotated[str | None, typer.Argument(help="Only this series.", show_default=False)] = None,
+    series: Annotated[str | None, typer.Argument(help="Only this series.")] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -171,29 +117,21 @@ def list_command(
     """
     with _settled_engine(database, catalog) as engine:
         found = ledger.releases(engine, series and name_of(engine, series))
-    if json:
-        print_json({"releases": [entry.as_dict() for entry in found]})
-        return
     names = ["rows_published", "rows_waiting", "groups", "counterfeits"]
     rows = [
         (e.series, e.release, e.status, e.released_at[:19], *(f"{e.report.get(name, 0):,}" for name in names))
         for e in found
     ]
     headings = ["series", "release", "status", "at", "rows", "kept back", "groups", "places of rows gone"]
-    out = printer()
-    print_rows(out, "releases", headings, rows)
-    for entry in found:
-        if entry.warning:
-            out.print(f"note: {entry.warning}")
+    warnings = [f"note: {entry.warning}" for entry in found if entry.warning]
+    show({"releases": [e.as_dict() for e in found]}, [table_of("releases", headings, rows), *warnings], json)
 
 
 @release_app.command("show")
 def show_command(
     database: Database,
     series: Series,
-    release: Annotated[
-        int | None, typer.Argument(help="Its number; the last if not given.", show_default=False)
-    ] = None,
+    release: Annotated[int | None, typer.Argument(help="Its number; the last if not given.")] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -205,19 +143,16 @@ def show_command(
     """
     with _settled_engine(database, catalog) as engine:
         entry = require_release(engine, series, release)
-    if json:
-        print_json(entry.as_dict())
-        return
     notes = [*entry.report["notes"], *([entry.warning] if entry.warning else [])]
-    print_released(Released(entry.report, notes=notes), json=False)
+    show(entry.as_dict(), Released(entry.report, notes=notes).text(), json)
 
 
 @release_app.command("diff")
 def diff_command(
     database: Database,
     series: Series,
-    first: Annotated[int, typer.Argument(help="The earlier release.", show_default=False)],
-    last: Annotated[int, typer.Argument(help="The later release.", show_default=False)],
+    first: Annotated[int, typer.Argument(help="The earlier release.")],
+    last: Annotated[int, typer.Argument(help="The later release.")],
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -229,19 +164,16 @@ def diff_command(
     """
     with _settled_engine(database, catalog) as engine:
         found = releases.difference(engine, series, first, last)
-    if json:
-        print_json(found)
-        return
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
-    print_rows(printer(), found["series"], ["", f"release {first}", f"release {last}"], rows)
-    for name in ("rows_first_published", "rows_first_kept_back", "groups_new"):
-        typer.echo(f"{name.replace('_', ' ')}: {found[name]:,}")
+    beside = ("rows_first_published", "rows_first_kept_back", "groups_new")
+    counts = [f"{name.replace('_', ' ')}: {found[name]:,}" for name in beside]
+    show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts], json)
 
 
 @release_app.command("check")
 def check_command(
     database: Database,
-    series: Annotated[str | None, typer.Argument(help="A series of the ledger.", show_default=False)] = None,
+    series: Annotated[str | None, typer.Argument(help="A series of the ledger.")] = None,
     table: Annotated[
         list[str] | None, typer.Option(help="A published table with a key; repeated, the oldest first.")
     ] = None,
@@ -269,12 +201,7 @@ def check_command(
     """
     with _settled_engine(database, catalog) as engine:
         found = _checked_inference(engine, series, table, values, key, group, sensitive, count)
-    if json:
-        print_json(found.as_dict())
-    else:
-        _print_inference(found)
-        if series is None and len(found.releases) > 1:
-            printer().print(_IN_TURN)
+    show(found.as_dict(), chain(found.text(), [_IN_TURN] if series is None and len(found.releases) > 1 else []), json)
     if not found.holds:
         raise typer.Exit(1)
 
@@ -303,19 +230,3 @@ def _limit(text: str) -> tuple[str, int]:
     if not name or not least.isdigit() or int(least) < 1:
         raise PolicyError([Problem("--sensitive", f"{text!r} is not a column with its l", "e.g. disease:3")])
     return name, int(least)
-
-
-def _print_inference(found: Inference) -> None:
-    rows = [
-        (name, f"1/{least}", f"{found.best.get(name, 0):.4f}", "yes" if found.keeps(name) else "NO")
-        for name, least in found.limits.items()
-    ]
-    out = printer()
-    title = f"what {len(found.releases)} releases reveal" if len(found.releases) > 1 else "what the release reveals"
-    print_rows(out, title, ["attribute", "at most", "best probability", "holds"], rows)
-    for channel in found.channels:
-        out.print(str(channel))
-    for channel in found.allowed:
-        out.print(f"note: {channel}, as the policy has it")
-    if found.ordered:
-        out.print(f"{', '.join(found.ordered)}: {ledger.ORDERED}; {ledger.WITHDRAW}")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer, split_columns
+from ldiv_db.api import Report
+from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
     ClassColumn,
     Database,
@@ -24,16 +24,13 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.publishing.result import print_rows
 from ldiv_db.reporting.release_facts import find_run
-from ldiv_db.reporting.report import Report, make_report, read_report, refuse_ending, verify_report
+from ldiv_db.reporting.report import make_report, read_report, refuse_ending, verify_report
 from ldiv_db.reporting.request import QUERIES, ReportRequest
 from ldiv_db.reporting.verification import Verification
 
-report_app = typer.Typer(add_completion=False, rich_markup_mode=None)
-
-#: Where the page goes if nothing is said, and how many differences a verification lists.
-_OUT, _LISTED = Path("report.html"), 20
+#: Where the page goes if nothing is said.
+_OUT = Path("report.html")
 _STAGE = "looking the release up"
 
 
@@ -41,56 +38,41 @@ _STAGE = "looking the release up"
 class ReportOptions:
     """Options of a report besides the columns, and the texts people add to it, by the names of `ReportRequest`."""
 
-    source: Annotated[
-        str | None, typer.Option(help="The original table or file; the policy's if not given.", show_default=False)
-    ] = None
+    source: Annotated[str | None, typer.Option(help="The original table or file; the policy's if not given.")] = None
     known: Annotated[
         str | None,
-        typer.Option(
-            help="A table or file of people whose quasi-identifiers are known; the source if not given.",
-            show_default=False,
-        ),
+        typer.Option(help="A table or file of people whose quasi-identifiers are known; the source if not given."),
     ] = None
     population: Annotated[
-        str | None,
-        typer.Option(
-            help="A table or file of all people that there may be; the source if not given.", show_default=False
-        ),
+        str | None, typer.Option(help="A table or file of all people that there may be; the source if not given.")
     ] = None
-    control: Annotated[
-        str | None, typer.Option(help="A table or file of people who are not in the release.", show_default=False)
-    ] = None
+    control: Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")] = None
     threshold: Annotated[str, typer.Option(help="A risk above this counts as high (0 to 1).")] = "0.2"
     queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
     tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0
-    recipient: Annotated[str | None, typer.Option(help="Who receives the release.", show_default=False)] = None
-    purpose: Annotated[str | None, typer.Option(help="What it is for.", show_default=False)] = None
+    recipient: Annotated[str | None, typer.Option(help="Who receives the release.")] = None
+    purpose: Annotated[str | None, typer.Option(help="What it is for.")] = None
     release_model: Annotated[
         Literal["public", "shared", "internal"] | None,
-        typer.Option(help="To anybody, to some under conditions, or in the owner's own rooms.", show_default=False),
+        typer.Option(help="To anybody, to some under conditions, or in the owner's own rooms."),
     ] = None
-    why: Annotated[str | None, typer.Option(help="Why this policy was chosen.", show_default=False)] = None
-    review: Annotated[str | None, typer.Option(help="By when it is to be reviewed.", show_default=False)] = None
+    why: Annotated[str | None, typer.Option(help="Why this policy was chosen.")] = None
+    review: Annotated[str | None, typer.Option(help="By when it is to be reviewed.")] = None
 
 
-@report_app.command("report")
 @grouped
 def report_command(
     *,
     database: Database,
-    release: Annotated[
-        str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.", show_default=False)
-    ],
+    release: Annotated[str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.")],
     policy: Annotated[
-        Path | None,
-        typer.Option(help="The policy of the release; its source is read as well, if it is there.", show_default=False),
+        Path | None, typer.Option(help="The policy of the release; its source is read as well, if it is there.")
     ] = None,
     qi: QuasiIdentifiers = None,
     sensitive: SensitiveColumns = None,
     require: Annotated[
-        list[str] | None,
-        typer.Option(help="Without a policy: what must hold, e.g. distinct:3; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(help="Without a policy: what must hold, e.g. distinct:3; may be repeated.")
     ] = None,
     class_column: ClassColumn = None,
     told: ReportOptions,
@@ -98,13 +80,11 @@ def report_command(
     out: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A file that ends in .html, .json or .pdf; repeated. report.html if not given, and without --json.",
-            show_default=False,
+            help="A file that ends in .html, .json or .pdf; repeated. report.html if not given, and without --json."
         ),
     ] = None,
     verify: Annotated[
-        Path | None,
-        typer.Option(help="A report's JSON: work its numbers out again, and write no report.", show_default=False),
+        Path | None, typer.Option(help="A report's JSON: work its numbers out again, and write no report.")
     ] = None,
     resources: DatabaseOptions,
     quiet: Quiet = False,
@@ -155,7 +135,13 @@ def report_command(
             if reported is None
             else verify_report(connection, reported, release, *how)
         )
-    _write_and_print(found, release, files, json)
+    if isinstance(found, Report):
+        for file in files:
+            found.save(file)
+        text = found.text(files=files)
+    else:
+        text = found.text(table=release)
+    show(found.as_dict(), text, json)
     raise typer.Exit(0 if found.holds else 1)
 
 
@@ -175,51 +161,3 @@ def _folder(policy: Path | None, verify: Path | None) -> Path:
     """The folder of the files that a policy names: beside it, or beside the report that quotes it."""
     beside = policy or verify
     return beside.parent if beside else Path()
-
-
-def _write_and_print(found: Report | Verification, release: str, files: list[Path], json: bool) -> None:
-    """Write the files, and print what was found."""
-    if isinstance(found, Report):
-        for file in files:
-            found.save(file)
-    if json:
-        print_json(found.as_dict())
-    elif isinstance(found, Report):
-        _print_report(printer(), found, files)
-    else:
-        _print_verification(printer(), found, release)
-
-
-def _print_report(console: Console, found: Report, files: list[Path]) -> None:
-    said: dict[str, Any] = found.document["statement"]
-    console.print(f"{said['table']}: {'meets' if said['holds'] else 'does not meet'} what was asked of it")
-    if said["promises_hold"] is False:
-        console.print("attacks gain more than is promised: see section 9")
-    risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
-    if risk is not None:
-        side = "within" if said["within_threshold"] else "above"
-        console.print(f"largest risk of recognition {risk:.4g}, {side} the threshold of {threshold:g}")
-    for file in files:
-        console.print(f"written to {file}: {file.stat().st_size:,} bytes")
-
-
-def _print_verification(console: Console, found: Verification, release: str) -> None:
-    if found.holds:
-        console.print(f"the report is of {release}: {found.figures:,} figures worked out again, all the same")
-    elif found.same_release:
-        differ = f"{len(found.differences):,} of {found.figures:,} figures differ"
-        console.print(f"the rows of {release} are those of the report, but {differ}")
-    else:
-        console.print(f"the report is of another table than {release}: its rows are others")
-    if found.same_release:
-        alone = ", ".join(f"{section} ({count:,})" for section, count in found.same_code.items())
-        console.print(
-            f"{found.plain:,} of them were also counted plainly, from the release and the source as they lie; by the"
-            f" program's own code alone, as the report was, numbers of: {alone}"
-        )
-    for name, (old, new) in found.versions.items():
-        console.print(f"note: {name} was {old}, and is {new}")
-    if found.differences:
-        rows = [(one.where, one.reported, one.found) for one in found.differences[:_LISTED]]
-        listed = f"the first {_LISTED} of {len(found.differences):,}" if len(found.differences) > _LISTED else "all"
-        print_rows(console, f"differences, {listed}", ("figure", "in the report", "worked out again"), rows)

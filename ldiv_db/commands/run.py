@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, print_json, printer, refuse_memory
+from ldiv_db.api import Result, plan, run
+from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
 from ldiv_db.commands.options import (
     MOST_THREADS,
     Database,
@@ -24,14 +25,9 @@ from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.reading import Policy, load_file
-from ldiv_db.publishing.result import Result, print_result
-from ldiv_db.running.preview import describe_plan, print_plan
-from ldiv_db.running.run import plan, run
+from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.spark.resolve import NAME as SPARK
 from ldiv_db.running.spark.resolve import environment_session
-
-run_app = typer.Typer(add_completion=False, rich_markup_mode=None)
-plan_app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 Workers = Annotated[
     int | None,
@@ -44,7 +40,6 @@ Workers = Annotated[
 ]
 
 
-@run_app.command("run")
 @grouped
 def run_command(
     *,
@@ -79,10 +74,7 @@ def run_command(
         with resources.open(database) as opened, ProgressDisplay(quiet) as listener:
             where = (policy.parent, listener, resources.catalog_name)
             result = run(opened, wanted, *where, kl, show_values, workers)
-    if json:
-        print_json(result.as_dict(show_seed))
-    else:
-        print_result(printer(), result, show_seed)
+    show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 
 def _run_on_spark(
@@ -95,8 +87,6 @@ def _run_on_spark(
     workers: int | None,
 ) -> Result:
     """The run in the session of the environment; raises PolicyError for limits that are Spark's own to say."""
-    from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
-
     limits = vars(resources) | {"workers": workers}
     what = ("is for Spark's own settings to say", "spark.executor.cores, spark.executor.memory, spark.local.dir")
     keys = [key for key, value in limits.items() if value is not None and key != "catalog"]
@@ -104,10 +94,9 @@ def _run_on_spark(
         raise PolicyError(Problem(key.replace("_", "-"), *what) for key in keys)
     catalog = None if resources.catalog is None else str(resources.catalog)
     with ProgressDisplay(quiet) as listener:
-        return run_on_spark(environment_session(), wanted, folder, listener, catalog, kl, show_values)
+        return run(environment_session(), wanted, folder, listener, catalog, kl, show_values)
 
 
-@plan_app.command("plan")
 @grouped
 def plan_command(
     *,
@@ -136,8 +125,5 @@ def plan_command(
     ):
         listener = replace(shown, on_statement=statements.append)
         ready = plan(connection, wanted, policy.parent, listener, resources.catalog_name, show_values, rehearse=sql)
-    document = describe_plan(ready, statements if sql else None)
-    if json:
-        print_json(document)
-    else:
-        print_plan(printer(), document)
+    shown_sql = statements if sql else None
+    show(describe_plan(ready, shown_sql), ready.text(statements=shown_sql), json)

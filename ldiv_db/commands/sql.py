@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
-from ldiv_db.commands.console import open_for_command, print_json, split_names
+from ldiv_db.commands.console import open_for_command, show, split_names
 from ldiv_db.commands.options import (
     Catalog,
     ClassColumn,
@@ -50,14 +50,11 @@ def sql_group() -> None:
 @sql_app.command("recode")
 def recode_command(
     database: Database,
-    run: Annotated[str, typer.Argument(help="The run's id, or how it begins.", show_default=False)],
+    run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    source: Annotated[
-        str | None, typer.Option(help="The table there, if it is not called as in the run.", show_default=False)
-    ] = None,
+    source: Annotated[str | None, typer.Option(help="The table there, if it is not called as in the run.")] = None,
     policy: Annotated[
-        Path | None,
-        typer.Option(help="The run's policy: needed if values have thresholds of their own.", show_default=False),
+        Path | None, typer.Option(help="The run's policy: needed if values have thresholds of their own.")
     ] = None,
     json: Json = False,
     catalog: Catalog = None,
@@ -73,25 +70,17 @@ def recode_command(
     with catalog_engine(database, catalog, read_only=True) as engine:
         found = find_run(engine, run)
         text = recoding_sql(engine, found, dialect, source, wanted)
-    if json:
-        print_json({"run_id": found.run_id, "dialect": dialect, "sql": text})
-    else:
-        typer.echo(f"{text};")
+    _show({"run_id": found.run_id, "dialect": dialect, "sql": text}, json)
 
 
 @sql_app.command("check")
 @grouped
 def check_command(
     *,
-    table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.", show_default=False)],
+    table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.")],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="A policy whose release the table is: it says the rest.", show_default=False),
-    ] = None,
-    require: Annotated[
-        list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.", show_default=False)
-    ] = None,
+    policy: Annotated[Path | None, typer.Option(help="A policy whose release the table is: it says the rest.")] = None,
+    require: Annotated[list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.")] = None,
     sensitive: SensitiveColumns = None,
     qi: QuasiIdentifiers = None,
     class_column: ClassColumn = None,
@@ -100,7 +89,6 @@ def check_command(
         typer.Option(
             "--type",
             help="The type of a sensitive column that is not text, in DuckDB's words: salary=INTEGER. May be repeated.",
-            show_default=False,
         ),
     ] = None,
     judged: Judged,
@@ -133,10 +121,7 @@ def check_command(
     with open_for_command(":memory:") as connection:
         found = _table(table, "TABLE")
         text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
-    if json:
-        print_json({"table": table, "dialect": dialect, "sql": text})
-    else:
-        typer.echo(f"{text};")
+    _show({"table": table, "dialect": dialect, "sql": text}, json)
 
 
 def _table(text: str, key: str) -> Relation | FileRelation:
@@ -157,9 +142,7 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
 def counts_command(
     policy: PolicyFile,
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    source: Annotated[
-        str | None, typer.Option(help="The table there, if it is not called as in the policy.", show_default=False)
-    ] = None,
+    source: Annotated[str | None, typer.Option(help="The table there, if it is not called as in the policy.")] = None,
     json: Json = False,
 ) -> None:
     """Print the counts of equal rows that a plan needs, as one SELECT: no row has to leave its database.
@@ -173,8 +156,13 @@ def counts_command(
     """
     wanted = read_policy(policy)
     text = counting_sql(wanted, dialect, source)
-    if json:
-        document = {"dialect": dialect, "columns": counted_columns(wanted), "weight": weight_of(wanted), "sql": text}
-        print_json(document)
+    columns, weight = counted_columns(wanted), weight_of(wanted)
+    _show({"dialect": dialect, "columns": columns, "weight": weight, "sql": text}, json)
+
+
+def _show(document: dict[str, Any], as_json: bool) -> None:
+    """Print the document, or its statement letter for letter."""
+    if as_json:
+        show(document, (), as_json)
     else:
-        typer.echo(f"{text};")
+        typer.echo(f"{document['sql']};")

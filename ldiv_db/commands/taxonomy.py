@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db.commands.console import print_json, printer
+from ldiv_db.commands.console import show
 from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
@@ -17,7 +17,7 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.publishing import result as report
+from ldiv_db.display import table_of
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -29,7 +29,7 @@ taxonomy_app = typer.Typer(
     help="Import, build, show and check the taxonomies of the catalog.",
 )
 
-Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.", show_default=False)]
+Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
 
 
@@ -37,9 +37,7 @@ Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy o
 def import_command(
     database: Database,
     name: Name,
-    file: Annotated[
-        Path | None, typer.Argument(help="Levels leaf;…;root (CSV), or nested YAML or JSON.", show_default=False)
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(help="Levels leaf;…;root (CSV), or nested YAML or JSON.")] = None,
     tree: Annotated[str | None, typer.Option(help="Which of several trees of a nested file.")] = None,
     table: Annotated[str | None, typer.Option(help="Read a table of edges instead of a file.")] = None,
     child: Annotated[str | None, typer.Option(help="The table's column of values.")] = None,
@@ -64,16 +62,16 @@ def import_command(
         if found is None:
             found = _read_edges(engine, str(table), str(child), str(parent))
         _store(engine, name, found, replace)
-    _print_stored(name, found, json)
+    _show_stored(name, found, json)
 
 
 @taxonomy_app.command("build")
 def build_command(
     database: Database,
     name: Name,
-    ranges: Annotated[str, typer.Option(help="The widths, from the leaves up: 5,10,20.", show_default=False)],
-    smallest: Annotated[float, typer.Option("--from", help="The smallest number.", show_default=False)],
-    largest: Annotated[float, typer.Option("--to", help="The largest number.", show_default=False)],
+    ranges: Annotated[str, typer.Option(help="The widths, from the leaves up: 5,10,20.")],
+    smallest: Annotated[float, typer.Option("--from", help="The smallest number.")],
+    largest: Annotated[float, typer.Option("--to", help="The largest number.")],
     origin: Annotated[float, typer.Option(help="A number at which ranges of all widths start.")] = 0,
     decimal: Annotated[bool, typer.Option("--decimal", help="The numbers are not whole.")] = False,
     replace: Replace = False,
@@ -93,7 +91,7 @@ def build_command(
     found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
     with catalog_engine(database, catalog) as engine:
         _store(engine, name, found, replace)
-    _print_stored(name, found, json)
+    _show_stored(name, found, json)
 
 
 @taxonomy_app.command("show")
@@ -106,14 +104,12 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
         found = taxonomies.require(engine, name)
-    if json:
-        print_json({**_summary(name, found), "nodes": [_node(node) for node in found.nodes]})
-        return
     branches: dict[int, Tree] = {}
     for node in found.nodes:
         above = None if node.parent is None else branches[node.parent]
         branches[node.node] = Tree(node.label) if above is None else above.add(node.label)
-    printer().print(branches[found.nodes[0].node])
+    document = {**_summary(name, found), "nodes": [_node(node) for node in found.nodes]}
+    show(document, [branches[found.nodes[0].node]], json)
 
 
 @taxonomy_app.command("list")
@@ -126,19 +122,16 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
         found = [_summary(name, taxonomies.require(engine, name)) for name in taxonomies.stored(engine)]
-    if json:
-        print_json({"taxonomies": found})
-    else:
-        columns = ("name", "origin", "leaves", "height")
-        report.print_rows(printer(), "taxonomies", columns, [[row[column] for column in columns] for row in found])
+    columns = ("name", "origin", "leaves", "height")
+    show({"taxonomies": found}, [table_of("taxonomies", columns, [row.values() for row in found])], json)
 
 
 @taxonomy_app.command("check")
 def check_command(
     database: Database,
     name: Name,
-    table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.", show_default=False)],
-    column: Annotated[str, typer.Option(help="Its column that the taxonomy is for.", show_default=False)],
+    table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.")],
+    column: Annotated[str, typer.Option(help="Its column that the taxonomy is for.")],
     show_values: Annotated[bool, typer.Option("--show-values", help="List them.")] = False,
     json: Json = False,
     catalog: Catalog = None,
@@ -154,16 +147,15 @@ def check_command(
         taxonomy = taxonomies.require(engine, name)
         source = resolve_source(engine, table, Path(), "table")
         missing, values = _missing(engine, taxonomy, source, column, show_values)
-    if json:
-        listed = {"missing": values} if show_values else {}
-        print_json({"taxonomy": name, "table": table, "column": column, "missing_values": missing, **listed})
-    elif missing:
+    listed = {"missing": values} if show_values else {}
+    document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing, **listed}
+    if json or not missing:
+        show(document, [f"every value of {column} has a leaf in taxonomy {name}"], json)
+    else:
         for value in values:
             typer.echo(value)
         have = count_phrase(missing, f"value of {column} has", f"values of {column} have")
         typer.echo(f"{have} no leaf in taxonomy {name}", err=True)
-    else:
-        typer.echo(f"every value of {column} has a leaf in taxonomy {name}")
     raise typer.Exit(1 if missing else 0)
 
 
@@ -243,9 +235,6 @@ def _node(node: taxonomies.Node) -> dict[str, Any]:
     return dict(zip(columns, node.as_row(), strict=True))
 
 
-def _print_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:
+def _show_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:
     summary = _summary(name, taxonomy)
-    if json:
-        print_json(summary)
-    else:
-        typer.echo("{name}: {leaves:,} leaves, height {height}, from {origin}".format(**summary))
+    show(summary, ["{name}: {leaves:,} leaves, height {height}, from {origin}".format(**summary)], json)

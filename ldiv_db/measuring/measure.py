@@ -103,8 +103,8 @@ class Measurement(Shown):
             "avg_class_size": self.loss.average_class_size,
             "l": self.l,
             "loss": {**self.loss.as_dict(self.l), "cm": self.cm},
-            "queries": self.queries.as_dict() if self.queries else None,
-            **({} if self.spreads is None else {"spreads": [spread.as_dict() for spread in self.spreads]}),
+            "queries": vars(self.queries) if self.queries else None,
+            **({} if self.spreads is None else {"spreads": list(map(vars, self.spreads))}),
         }
 
 

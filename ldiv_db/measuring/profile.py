@@ -39,32 +39,13 @@ HISTOGRAM = 50
 FOLDED: tuple[Step, ...] = ("trim", "casefold")
 
 
-@dataclass(frozen=True)
-class ColumnProfile:
+@dataclass(frozen=True, kw_only=True)
+class ColumnProfile(Summary):
     """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised."""
 
-    summary: Summary
     role: str
     reason: str
     way: Generalisation | None = None
-
-    @property
-    def column(self) -> Column:
-        return self.summary.column
-
-    @property
-    def distinct(self) -> int:
-        """Different values that are not NULL."""
-        return self.summary.distinct
-
-    @property
-    def nulls(self) -> int:
-        return self.summary.nulls
-
-    @property
-    def most(self) -> int:
-        """Rows of the most frequent value."""
-        return self.summary.most
 
 
 @dataclass(frozen=True)
@@ -195,9 +176,7 @@ def profile_table(
             table=str(table),
             rows=rows,
             columns=tuple(profiles),
-            uniqueness=measure_uniqueness(
-                engine, read, [telling.summary for telling in _telling(profiles, asked)], population
-            ),
+            uniqueness=measure_uniqueness(engine, read, list(_telling(profiles, asked)), population),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
             individual=taken_for.individual(profiles),
         )
@@ -237,21 +216,25 @@ class _Roles:
 
     def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
         """The column with its role, the reason, and how it is generalised."""
+        role, reason, way = self._taken_for(summary, all_columns)
+        return ColumnProfile(**vars(summary), role=role, reason=reason, way=way)
+
+    def _taken_for(self, summary: Summary, all_columns: Sequence[Summary]) -> tuple[str, str, Generalisation | None]:
         asked = self._asked.get(summary.column.name.lower())
         if asked == SENSITIVE:
-            return ColumnProfile(summary, SENSITIVE, "named")
+            return SENSITIVE, "named", None
         belonging = "" if asked else self._why_belonging(summary, all_columns)
         if asked is None and (why := self._why_identifier(summary) or belonging):
-            return ColumnProfile(summary, IDENTIFIER, why)
+            return IDENTIFIER, why, None
         way, why = self._ways.find(summary)
         if way is None:
-            return ColumnProfile(summary, IDENTIFIER, f"named, but {why}" if asked else why)
-        return ColumnProfile(summary, QUASI_IDENTIFIER, way.said, way)
+            return IDENTIFIER, f"named, but {why}" if asked else why, None
+        return QUASI_IDENTIFIER, way.said, way
 
     def individual(self, profiles: Sequence[ColumnProfile]) -> ColumnProfile | None:
         """Of the columns that may say whose a row is the one to go by: by its name, and then of the fewest values."""
-        found = [p for p in profiles if p.role == IDENTIFIER and is_repeated(p.summary)]
-        named = [p for p in found if names_people(p.summary)]
+        found = [p for p in profiles if p.role == IDENTIFIER and is_repeated(p)]
+        named = [p for p in found if names_people(p)]
         held = [p for p in found if p.column.name in self._belonging]
         return min(named or held, key=lambda p: p.distinct, default=None)
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -187,22 +186,12 @@ class Spread:
     `edges` are the places of the values at which bins begin, from 0, and after which the last one ends.
     """
 
-    name: str
+    column: str
     role: str
     values: int
     edges: tuple[int, ...]
     before: tuple[float, ...]
     after: tuple[float, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "column": self.name,
-            "role": self.role,
-            "values": self.values,
-            "edges": list(self.edges),
-            "before": list(self.before),
-            "after": list(self.after),
-        }
 
 
 def compare_columns(

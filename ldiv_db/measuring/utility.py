@@ -182,24 +182,14 @@ def _descend(engine: Engine, tries: PrefixTrees, what: str, params: Callable[[Pr
 
 @dataclass(frozen=True)
 class QueryErrors:
-    """The relative errors of `queries` random queries; `floored` of them had an answer below `bound` rows."""
+    """The relative errors of `queries` random queries; `below_bound` of them had an answer below `bound` rows."""
 
     queries: int
     seed: int
-    mean: float
-    median: float
+    mean_relative_error: float
+    median_relative_error: float
     bound: float
-    floored: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "queries": self.queries,
-            "seed": self.seed,
-            "mean_relative_error": self.mean,
-            "median_relative_error": self.median,
-            "bound": self.bound,
-            "below_bound": self.floored,
-        }
+    below_bound: int
 
 
 def measure_queries(

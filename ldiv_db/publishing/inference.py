@@ -23,6 +23,7 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.display import Printed
 from ldiv_db.publishing.pairings import Channel, LimitedAttribute, tell_pairings
 
 
@@ -70,7 +71,7 @@ class Release:
 
 
 @dataclass(frozen=True)
-class Inference:
+class Inference(Printed):
     """Findings on a sequence of releases: the best probability for each attribute, and where it is too much.
 
     `allowed` are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that

@@ -1,4 +1,4 @@
-"""Results, for machines (`as_dict`) and for people (rich tables), and fingerprints of what runs published.
+"""Results of runs and releases, and fingerprints of what runs published.
 
 A run with the fingerprint of an earlier one publishes the same again. It says nothing to anybody who lacks its key: it
 stands with that key among the secrets of the ledger, where the seed is. Whoever has the key can only try if a whole
@@ -8,13 +8,10 @@ source is the one that they think of, as with the seed.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
@@ -23,7 +20,7 @@ from ldiv_db.database.engine import ClientRelation, Engine, database_version
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
-from ldiv_db.policy.quasi_identifiers import Inferred, written
+from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.loss import Loss
@@ -105,8 +102,6 @@ def take_fingerprint(engine: Engine, resolved: Resolved, rows: Relation, key: st
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
 #: and those that an algorithm made, of which several may be published with equal labels.
 DISTINCT_CLASSES, CLASSES_MADE = "distinct classes", "classes made"
-#: The columns of an audit; the worst class is that of the least margin.
-_HEADINGS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
 
 
 @dataclass(frozen=True)
@@ -116,9 +111,6 @@ class Similarity:
     sensitive: str
     rows_before: int
     rows_after: int
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"sensitive": self.sensitive, "rows_before": self.rows_before, "rows_after": self.rows_after}
 
 
 @dataclass(frozen=True, repr=False)
@@ -181,7 +173,7 @@ class Result(Shown):
             "avg_class_size": self.loss.average_class_size,
             "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
-            "similarity": [attack.as_dict() for attack in self.similarity],
+            "similarity": [vars(attack) for attack in self.similarity],
             "search": self.search,
             "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,
@@ -227,81 +219,3 @@ class Released(Shown):
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
     return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}
-
-
-def print_result(console: Console, result: Result, show_seed: bool = False) -> None:
-    """The result of a run as tables."""
-    loss = result.loss
-    table = Table(title=f"{result.source} → {result.target}", show_header=False)
-    table.add_row("algorithm", f"{result.algorithm}, l = {result.l}")
-    table.add_row("rows published", f"{loss.rows_published:,}")
-    table.add_row("rows suppressed", f"{loss.rows_suppressed:,}")
-    if loss.cells_suppressed:
-        table.add_row("sensitive cells blanked", f"{loss.cells_suppressed:,}")
-    table.add_row(DISTINCT_CLASSES, f"{loss.classes:,}")
-    if loss.classes_made is not None:
-        alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
-        table.add_row(CLASSES_MADE, f"{loss.classes_made:,}{alike}")
-    table.add_row(
-        "class size", f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
-    )
-    table.add_row("information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)")
-    for name, value in loss.lm_by_column.items():
-        table.add_row(f"  {name}", f"{value:.4f}")
-    table.add_row("fully generalised", f"{loss.stars:,} cells")
-    if loss.kl is not None:
-        table.add_row("KL divergence", f"{loss.kl:.4f} nats")
-    for attack in result.similarity:
-        shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
-        table.add_row(f"category of {attack.sensitive} revealed", shown)
-    table.add_row("seconds", f"{result.seconds:.2f}")
-    table.add_row("run", result.run_id)
-    if show_seed:
-        table.add_row("seed", str(result.seed))
-    console.print(table)
-    print_inferred(console, [inferred.as_dict() for inferred in result.inferred])
-    print_audits(console, result.audits)
-    for note in result.said:
-        console.print(f"note: {note}", markup=False)
-
-
-def print_audits(console: Console, audits: Sequence[Audit]) -> None:
-    """The verdicts of an audit, one table a sensitive attribute of which something is required."""
-    for audit in (audit for audit in audits if audit.verdicts):
-        about = audit.sensitive or "rows alone"
-        table = Table(title=f"audit of {about}: {audit.classes:,} {DISTINCT_CLASSES}, {audit.rows:,} rows")
-        for heading in _HEADINGS:
-            table.add_column(heading)
-        for verdict in audit.verdicts:
-            table.add_row(
-                str(verdict.requirement),
-                "yes" if verdict.holds else "NO",
-                "-" if verdict.worst is None else f"{verdict.worst:g} ({verdict.requirement.reaches})",
-                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} rows",
-                "-" if verdict.margin is None else f"{verdict.margin:g}",
-                f"{verdict.violating_classes:,} of {verdict.classes:,}",
-                f"{verdict.violating_rows:,}",
-            )
-        console.print(table)
-        for line in audit.readings:
-            console.print(line, markup=False)
-        if any(verdict.requirement.others_known for verdict in audit.verdicts):
-            others = f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
-            console.print(others)
-
-
-def print_inferred(console: Console, inferred: Sequence[Mapping[str, Any]]) -> None:
-    """Print how quasi-identifiers generalise of which the policy does not say it, by their entries in a result."""
-    if inferred:
-        rows = [(one["column"], written(one["as"]), one["why"]) for one in inferred]
-        print_rows(console, "inferred", ("column", "as", "why"), rows)
-
-
-def print_rows(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """A few rows of a table."""
-    table = Table(title=title)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*("NULL" if value is None else str(value) for value in row))
-    console.print(table)

@@ -224,7 +224,8 @@ def _histogram_in_words(
     return f"{'; '.join(parts)}."
 
 
-_SCATTER_LEFT, _SCATTER_HIGH, _SCATTER_BELOW, _RADIUS = 44.0, 220.0, 40.0, 5.0
+#: The height of a scatter plot, and how large its points are.
+_SCATTER_HIGH, _RADIUS = 220.0, 5.0
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,7 @@ def scatter(
     groups = groups or list(dict.fromkeys(point.group for point in points if point.group))
     rows = list(_rows(groups))
     top = LINE * len(rows) + LINE + 6
-    across = scale((point.x for point in points), _SCATTER_LEFT, WIDTH - 10)
+    across = scale((point.x for point in points), _LEFT, WIDTH - 10)
     up = scale((point.y for point in points), top + _SCATTER_HIGH, top)
     parts = [part for number_, row in enumerate(rows) for part in _named(row, groups, LINE * number_ + SIZE)]
     parts.append(text(0, top - 10, shortened(y, WIDTH, SIZE), "soft"))
@@ -260,9 +261,7 @@ def scatter(
     parts += [_point(point, groups, across, up) for point in points]
     said = "; ".join(f"{point.label}: {number(point.x)}, {number(point.y)}" for point in points)
     linked = any(point.anchor for point in points)
-    return chart(
-        f"{title}: {y} against {x}. {said}.", top + _SCATTER_HIGH + _SCATTER_BELOW, parts, "scatter", has_links=linked
-    )
+    return chart(f"{title}: {y} against {x}. {said}.", top + _SCATTER_HIGH + _BELOW, parts, "scatter", has_links=linked)
 
 
 def _rows(groups: Sequence[str]) -> Iterator[list[tuple[str, float]]]:
@@ -287,9 +286,7 @@ def _named(row: Sequence[tuple[str, float]], groups: Sequence[str], y: float) ->
 
 
 def _axes(across: Scale, up: Scale, top: float) -> Iterator[Markup]:
-    for tick in up.ticks:
-        yield line(_SCATTER_LEFT, up(tick), WIDTH - 4, up(tick), "grid")
-        yield text(_SCATTER_LEFT - 6, up(tick) + 4, short(tick), "tick", "end")
+    yield from _grid(up)
     for tick in across.ticks:
         yield line(across(tick), top, across(tick), top + _SCATTER_HIGH, "grid")
         yield text(across(tick), top + _SCATTER_HIGH + 16, short(tick), "tick", "middle")

@@ -204,7 +204,7 @@ def _annex(subject: ReportSubject) -> Document:
     policy = subject.asked.policy
     document = None if policy is None else written_policy(policy, subject.asked.is_public)
     return {
-        "release": content_of(subject.engine, subject.table).as_dict(),
+        "release": content_of(subject.engine, subject.table),
         "policy_sha256": None if document is None else policy_hash(document),
         "policy_text": None if document is None else policy_text(document),
         "versions": versions(),

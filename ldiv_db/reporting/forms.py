@@ -1,4 +1,4 @@
-"""The forms of results: a line for `repr`, rows of a frame, and a page for notebooks with charts and tables.
+"""The forms of results: a screen, a line for `repr`, rows of a frame, a page for notebooks with charts and tables.
 
 All text is escaped, and no row of the data is in it. `enter_forms` registers the form of each class.
 """
@@ -15,10 +15,16 @@ from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
+from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
+from ldiv_db.reporting.report import Report, report_text, verification_text
+from ldiv_db.reporting.table_text import attacks_text, audits_text, measurement_text, profile_text
+from ldiv_db.reporting.text import exploration_text, inference_text, plan_text, released_text, result_text
+from ldiv_db.reporting.verification import Verification
+from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
 
@@ -76,14 +82,9 @@ def _verdict_in_words(audits: Sequence[Audit]) -> str:
 Row = Mapping[str, Any]
 
 
-def result_rows(result: Result) -> list[Row]:
-    """One row, so that runs are compared by putting their frames together."""
-    return [_figures(result.as_dict())]
-
-
-def measurement_rows(measurement: Measurement) -> list[Row]:
-    """One row, with the columns that a result has."""
-    return [_figures(measurement.as_dict())]
+def loss_rows(found: Result | Measurement) -> list[Row]:
+    """One row of the same columns, so that runs are compared by putting their frames together."""
+    return [_figures(found.as_dict())]
 
 
 def released_rows(released: Released) -> list[Row]:
@@ -227,15 +228,18 @@ def _notes(notes: Iterable[str]) -> Markup:
 
 def enter_forms() -> None:
     """Register the forms of this module for the objects that calls return."""
-    FORMS[Result] = Form(result_line, result_rows, result_page)
-    FORMS[Released] = Form(released_line, released_rows, released_page)
-    FORMS[Measurement] = Form(measurement_line, measurement_rows, measurement_page)
-    FORMS[Profile] = Form(profile_line, profile_rows, profile_page)
-    FORMS[Attacks] = Form(attacks_line, attack_rows, attacks_page)
-    FORMS[Preparation] = Form(plan_line, plan_rows, plan_page)
-    FORMS[Audits] = Form(audits_line, audit_rows, audits_page)
+    FORMS[Result] = Form(result_text, result_line, loss_rows, result_page)
+    FORMS[Released] = Form(released_text, released_line, released_rows, released_page)
+    FORMS[Measurement] = Form(measurement_text, measurement_line, loss_rows, measurement_page)
+    FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
+    FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)
+    FORMS[Preparation] = Form(plan_text, plan_line, plan_rows, plan_page)
+    FORMS[Audits] = Form(audits_text, audits_line, audit_rows, audits_page)
     FORMS[Audit] = Form(
+        lambda audit: audits_text([audit]),
         lambda audit: audits_line([audit]),
         lambda audit: audit_rows([audit]),
         lambda audit: audits_page([audit]),
     )
+    FORMS[Exploration], FORMS[Inference] = Form(exploration_text), Form(inference_text)
+    FORMS[Report], FORMS[Verification] = Form(report_text), Form(verification_text)

@@ -28,28 +28,16 @@ from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.requirements import Requirement
 
 
-@dataclass(frozen=True)
-class Content:
-    """The number of rows of a table, its columns, and SHA-256 of both names and rows."""
-
-    rows: int
-    columns: tuple[str, ...]
-    digest: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "columns": list(self.columns), "sha256": self.digest}
-
-
-def content_of(engine: Engine, table: Relation | FileRelation) -> Content:
-    """The content of a table, worked out by the database: values count as the texts that they are written as.
+def content_of(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
+    """The rows of a table, its columns, and SHA-256 of both names and rows; values count as the texts that they are.
 
     An attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not
     see the hash of a source, which is for those who may read the source.
     """
-    names = tuple(column.name for column in columns_of(engine, table))
+    names = [column.name for column in columns_of(engine, table)]
     found = engine.record("reporting/hash_rows", source=table, columns=[Identifier(name) for name in names])
-    whole = json.dumps([list(names), found["digest"]], ensure_ascii=False)
-    return Content(int(found["rows"]), names, hashlib.sha256(whole.encode()).hexdigest())
+    whole = json.dumps([names, found["digest"]], ensure_ascii=False)
+    return {"rows": int(found["rows"]), "columns": names, "sha256": hashlib.sha256(whole.encode()).hexdigest()}
 
 
 _SHOWN = ("run_id", "algorithm", "target", "rows_published", "rows_suppressed", "classes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,20 @@ from typing import Any
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.display import Part, Printed, table_of
 from ldiv_db.reporting.evidence import Document, document_of, opened
 from ldiv_db.reporting.page import page_of, write_pdf
 from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.reporting.verification import Verification, verify
 
+#: The differences that are listed on a screen.
+_LISTED = 20
 #: The endings of the files that a report may go to.
 ENDINGS = (".html", ".json", ".pdf")
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Printed):
     """The evidence on a release: `document` holds all numbers and words of the page."""
 
     document: Document
@@ -124,3 +127,40 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
+    """What the report says of the release, and the files that it was written to."""
+    said: dict[str, Any] = found.document["statement"]
+    yield f"{said['table']}: {'meets' if said['holds'] else 'does not meet'} what was asked of it"
+    if said["promises_hold"] is False:
+        yield "attacks gain more than is promised: see section 9"
+    risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
+    if risk is not None:
+        side = "within" if said["within_threshold"] else "above"
+        yield f"largest risk of recognition {risk:.4g}, {side} the threshold of {threshold:g}"
+    for file in files:
+        yield f"written to {file}: {file.stat().st_size:,} bytes"
+
+
+def verification_text(found: Verification, table: str = "the table") -> Iterator[Part]:
+    """What was worked out again, what only the report's own code can tell, and the first differences."""
+    if found.holds:
+        yield f"the report is of {table}: {found.figures:,} figures worked out again, all the same"
+    elif found.same_release:
+        differ = f"{len(found.differences):,} of {found.figures:,} figures differ"
+        yield f"the rows of {table} are those of the report, but {differ}"
+    else:
+        yield f"the report is of another table than {table}: its rows are others"
+    if found.same_release:
+        alone = ", ".join(f"{section} ({count:,})" for section, count in found.same_code.items())
+        yield (
+            f"{found.plain:,} of them were also counted plainly, from the release and the source as they lie; by the"
+            f" program's own code alone, as the report was, numbers of: {alone}"
+        )
+    for name, (old, new) in found.versions.items():
+        yield f"note: {name} was {old}, and is {new}"
+    if found.differences:
+        rows = [(one.where, one.reported, one.found) for one in found.differences[:_LISTED]]
+        listed = f"the first {_LISTED} of {len(found.differences):,}" if len(found.differences) > _LISTED else "all"
+        yield table_of(f"differences, {listed}", ("figure", "in the report", "worked out again"), rows)

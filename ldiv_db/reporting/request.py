@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -89,17 +89,7 @@ class ReportRequest:
         left_out = {"policy", "folder", *WRITTEN_FIELDS}
         if self.is_public:
             left_out |= {"source", "known", "population", "control", "queries", "tries", "seed"}
-        return {key: _plain(value) for key, value in _items(self) if key not in left_out}
-
-
-def _items(asked: ReportRequest) -> list[tuple[str, Any]]:
-    return [(one.name, getattr(asked, one.name)) for one in fields(asked)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+        return {key: _plain(value) for key, value in vars(self).items() if key not in left_out}
 
 
 def check_written_fields(texts: Mapping[str, str | None]) -> dict[str, Any]:
@@ -131,7 +121,7 @@ def written_policy(policy: Policy, public: bool = False) -> dict[str, Any]:
     found = policy.model_dump(exclude_unset=True, exclude=left_out | {"source", "require"})
     source = {} if "source" in left_out else {"source": _source(policy)}
     require = [spec.written for spec in policy.require]
-    return {str(key): _written_plain(value) for key, value in {**source, **found, "require": require}.items()}
+    return {str(key): _plain(value) for key, value in {**source, **found, "require": require}.items()}
 
 
 def policy_hash(document: Mapping[str, Any]) -> str:
@@ -159,10 +149,10 @@ def _source(policy: Policy) -> Any:
     return {"query": policy.source.query} if isinstance(policy.source, SourceQuery) else policy.source
 
 
-def _written_plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """The value as JSON and YAML have it."""
     if isinstance(value, Mapping):
-        return {str(key): _written_plain(one) for key, one in value.items()}
+        return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_written_plain(one) for one in value]
+        return [_plain(one) for one in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

@@ -315,7 +315,7 @@ def source_document(
     found = {
         "uniqueness": None if counts else _uniqueness(engine, source, names),
         "risk_before": None if counts else risk_before(engine, source, names, Decimal(asked.threshold)),
-        "content": content_of(engine, source).as_dict(),
+        "content": content_of(engine, source),
     }
     tell("measuring what was lost")
     return found | {"utility": _utility(engine, table, source, policy, asked)}

@@ -14,25 +14,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.display import Printed
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.reading import Policy
 from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, Tell, document_of, opened
 from ldiv_db.reporting.release_facts import Table
 from ldiv_db.reporting.request import (
-    QUERIES,
     WRITTEN_FIELDS,
-    Audience,
-    ReleaseModel,
     ReportRequest,
     read_again,
     written_policy,
@@ -180,29 +178,15 @@ _OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "prote
 _NEAR, _NEAR_PLAIN = 1e-9, 1e-6
 
 
-class _QuotedRequest(BaseModel):
-    """The question as a report has it, whoever may have changed it since."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    qi: list[str]
-    sensitive: list[str] | dict[str, Any]
-    require: list[str | dict[str, Any]]
-    class_column: str | None
-    threshold: str
-    audience: Audience
-    source: str | None = None
-    known: str | None = None
-    population: str | None = None
-    control: str | None = None
-    queries: int = QUERIES
-    tries: int = 0
-    seed: int = 0
-    recipient: str | None
-    purpose: str | None
-    release_model: ReleaseModel | None
-    why: str | None
-    review: str | None
+#: Parts of a question that a public report leaves out.
+_UNQUOTED = ("source", "known", "population", "control", "queries", "tries", "seed")
+_QUOTED: dict[str, Any] = {
+    key: (kind, getattr(ReportRequest, key) if key in _UNQUOTED else ...)
+    for key, kind in get_type_hints(ReportRequest).items()
+    if key not in ("policy", "folder")
+}
+#: The question as a report has it, whoever may have changed it since.
+_QuotedRequest = create_model("_QuotedRequest", __config__=ConfigDict(extra="forbid", strict=True), **_QUOTED)
 
 
 @dataclass(frozen=True)
@@ -213,12 +197,9 @@ class Difference:
     reported: Any
     found: Any
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"where": self.where, "reported": self.reported, "found": self.found}
-
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Printed):
     """The result of verifying a report: `same_release` by the hash of its rows, and everything that differs.
 
     `figures` is how many numbers and words were compared, `plain` how many of them plain counts gave too, `same_code`
@@ -238,15 +219,8 @@ class Verification:
         return self.same_release and not self.differences
 
     def as_dict(self) -> dict[str, Any]:
-        return {
-            "holds": self.holds,
-            "same_release": self.same_release,
-            "figures": self.figures,
-            "plain": self.plain,
-            "same_code": dict(self.same_code),
-            "differences": [difference.as_dict() for difference in self.differences],
-            "versions": {name: list(both) for name, both in self.versions.items()},
-        }
+        """The verification as JSON has it: its fields, and the verdict."""
+        return {"holds": self.holds, **vars(self), "differences": list(map(vars, self.differences))}
 
 
 def verify(

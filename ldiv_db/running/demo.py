@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console
 
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
-from ldiv_db.publishing.result import Result, print_result, print_rows
+from ldiv_db.publishing.result import Result
 from ldiv_db.running.run import run
 
 DATABASE_NAME, POLICY_NAME = "adult.duckdb", "policy.yml"
@@ -143,31 +142,8 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
     return Demo(policy, result, names, before, after, directory)
 
 
-# -- for people --------------------------------------------------------------------------------------
-
-
-def print_demo(out: Console, demo: Demo) -> None:
-    """Print the demonstration in words and tables, and what to try next."""
-    result = demo.result
-    frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
-    out.print(
-        f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
-        " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n"
-    )
-    print_rows(out, "before", demo.columns, demo.before)
-    out.print(
-        f"\nNow everybody shares what identifies them with at least {result.loss.smallest_class - 1} others, and no"
-        f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n"
-    )
-    print_rows(out, "after", demo.columns, demo.after)
-    out.print()
-    print_result(out, result)
-    verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
-    out.print(f"\nThe audit read the published table alone: the policy {verdict}.\n\nWhat to try next:")
-    out.print("\n".join(f"  {line}" for line in _next_steps(demo)))
-
-
-def _next_steps(demo: Demo) -> list[str]:
+def next_steps(demo: Demo) -> list[str]:
+    """Commands to try next."""
     if demo.folder is None:
         return [
             "ldiv demo --directory adult    keep the database and the policy, to look at and to change",

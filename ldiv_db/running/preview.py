@@ -1,18 +1,13 @@
-"""Plan of a run, for machines and for people: feasibility, algorithm, the columns' roles, the SQL."""
+"""Plan of a run as a document: feasibility, algorithm, the columns' roles, the SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.publishing.result import CLASSES_MADE, print_inferred, print_rows
 from ldiv_db.recoding.encoded import Axis
-from ldiv_db.running.estimate import about, size
 from ldiv_db.running.preparation import Preparation
 
 #: The name under which the engine sends what is no template: look-ups, and tables of metadata.
@@ -84,36 +79,3 @@ def _generalisation(axis: Axis, form: Form) -> str:
         return "ranges of numbers" + (", as two columns" if form == "bounds" else "")
     sets = ", or sets" if form == "set" else ""
     return f"taxonomy {axis.taxonomy.origin}: {axis.leaves:,} leaves, height {axis.taxonomy.height}{sets}"
-
-
-def print_plan(console: Console, document: dict[str, Any]) -> None:
-    """The plan as tables, then the notes and the SQL if it is there."""
-    options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
-    table = Table(title=f"{document['source']} → {document['target']}", show_header=False)
-    table.add_row("algorithm", f"{document['algorithm']} ({options})")
-    if document["tries"]:
-        table.add_row("tries", ", ".join(document["tries"]))
-    if document["largest_l"] is not None:
-        table.add_row("l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression")
-    table.add_row("rows of the source", f"{document['rows_in']:,}")
-    most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
-    table.add_row("rows suppressed", f"{document['rows_suppressed']:,}{most}")
-    table.add_row(CLASSES_MADE, f"up to {document['classes_made']:,}")
-    needs = document["needs"]
-    table.add_row("time", about(needs["seconds"]))
-    table.add_row("memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed")
-    table.add_row("the release", f"about {size(needs['release_bytes'])}")
-    for requirement in document["requirements"]:
-        parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
-        of = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
-        strictest = f"; all rows as one class meet {requirement['strictest']}" if requirement["strictest"] else ""
-        table.add_row("requirement", f"{of}{requirement['name']}: {parameters}{strictest}")
-    console.print(table)
-    rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
-    print_rows(console, "columns", ("column", "role", "generalised by"), rows)
-    print_inferred(console, document["inferred"])
-    console.print("a plan: nothing was written")
-    for note in document["notes"]:
-        console.print(f"note: {note}")
-    for statement in document.get("statements", ()):
-        console.print(f"\n-- {statement['template']}\n{statement['sql']};", soft_wrap=True)

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from ldiv_db.commands import console
 from ldiv_db.commands.cli import guarded
-from ldiv_db.commands.console import print_json, printer
 from ldiv_db.database.engine import Engine
-from ldiv_db.publishing.result import print_rows
+from ldiv_db.display import table_of
 
 #: The templates that only benchmarks use.
 SQL = Path(__file__).parent / "sql"
@@ -60,7 +60,4 @@ def show(
     title: str, json: bool, found: list[dict[str, Any]], table: Callable[[Sequence[dict[str, Any]]], Tabled]
 ) -> None:
     """The results on stdout, as one JSON object or as a table."""
-    if json:
-        print_json({"results": found})
-    else:
-        print_rows(printer(), title, *table(found))
+    console.show({"results": found}, [table_of(title, *table(found))], json)

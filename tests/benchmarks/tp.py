@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.commands.console import print_json, printer
-from ldiv_db.publishing.result import print_rows
+from ldiv_db.commands.console import show
+from ldiv_db.display import table_of
 from tests.benchmarks.command import AsJson, Memory, Threads, command_of
 from tests.benchmarks.tp_runs import (
     FIGURES,
@@ -64,7 +64,7 @@ def tp(
     tables = {one: figure_as_table(one, runs, scales) for one in figures}
     if json:
         found = [{"figure": one.number, "title": one.title, "averages": table} for one, table in tables.items()]
-        print_json({"figures": found, "exceptions": exceptions(runs), "runs": runs})
+        show({"figures": found, "exceptions": exceptions(runs), "runs": runs}, (), as_json=True)
         return
     for one, table in tables.items():
         _print_figure(one, table)
@@ -92,8 +92,7 @@ def _print_figure(figure: Figure, table: list[dict[str, Any]]) -> None:
         + ["-" if row[name] is None else shown.format(row[name]) for name in figure.algorithms]
         for row in table
     ]
-    typer.echo(figure.title)
-    print_rows(printer(), "", [figure.against, *figure.algorithms], rows)
+    show({}, [figure.title, table_of("", [figure.against, *figure.algorithms], rows)], as_json=False)
 
 
 def _print_exceptions(found: list[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ import yaml
 from rich.cells import cell_len
 from rich.table import Table
 
-from ldiv_db.commands.console import fitted
+from ldiv_db.display import fitted
 
 FRAME = re.compile(r"[━-╋┏┓┗┛┡┩╇┌┐└┘├┤┬┴┼│┃─]+")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ldiv_db.display import Printed
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.running.exploring.variants import Variant
 
@@ -90,7 +91,7 @@ class VariantOutcome:
 
 
 @dataclass(frozen=True)
-class Exploration:
+class Exploration(Printed):
     """The outcomes of variants of a policy on a source of `rows` rows, in the order of the variants' numbers.
 
     `columns` are the quasi-identifiers of the policy as it is written. Where it was `interrupted` some variants were

@@ -1,0 +1,237 @@
+"""What is said of a table as a screen shows it: audits, losses, profiles and attacks, in lines and tables of counts.
+
+Each form yields its lines and tables in their order; `forms.py` enters them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.gains import Attack, Gain
+from ldiv_db.auditing.audit import Audit
+from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.display import Part, facts_of, table_of
+from ldiv_db.measuring.measure import Measurement
+from ldiv_db.measuring.profile import Profile
+from ldiv_db.measuring.uniqueness import RARE
+from ldiv_db.publishing.result import DISTINCT_CLASSES
+from ldiv_db.recoding.loss import Loss
+
+
+def notes_text(notes: Iterable[str]) -> Iterator[str]:
+    return (f"note: {note}" for note in notes)
+
+
+def yes_or_no(holds: bool) -> str:
+    return "yes" if holds else "NO"
+
+
+def sizes_in_words(loss: Loss) -> str:
+    return f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
+
+
+def number_or_dash(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+# -- audits ------------------------------------------------------------------------------------------
+
+#: The columns of an audit; the worst class is that of the least margin.
+_VERDICTS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
+#: How suppressed rows are taken.
+_TAKEN: dict[Suppressed, str] = {
+    "judge": "judged like any others",
+    "ignore": "left out",
+    "unknown": "counted in their classes, a NULL sensitive value as no value",
+}
+
+
+def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
+    """The verdicts of an audit, one table a sensitive attribute of which something is required."""
+    for audit in (audit for audit in audits if audit.verdicts):
+        rows = [
+            (
+                str(verdict.requirement),
+                yes_or_no(verdict.holds),
+                "-" if verdict.worst is None else f"{verdict.worst:g} ({verdict.requirement.reaches})",
+                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} rows",
+                "-" if verdict.margin is None else f"{verdict.margin:g}",
+                f"{verdict.violating_classes:,} of {verdict.classes:,}",
+                f"{verdict.violating_rows:,}",
+            )
+            for verdict in audit.verdicts
+        ]
+        about = audit.sensitive or "rows alone"
+        yield table_of(f"audit of {about}: {audit.classes:,} {DISTINCT_CLASSES}, {audit.rows:,} rows", _VERDICTS, rows)
+        yield from audit.readings
+        if any(verdict.requirement.others_known for verdict in audit.verdicts):
+            yield f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+
+
+def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:
+    """The verdicts, and what became of suppressed rows and of groups that differ in size; then the warnings."""
+    yield from verdicts_text(audits)
+    for audit in audits:
+        if audit.suppressed_rows:
+            about = audit.sensitive or "rows alone"
+            yield f"{about}: {audit.suppressed_rows:,} suppressed rows, {_TAKEN[audit.suppressed]}"
+        if audit.unmatched_groups:
+            yield f"{audit.sensitive}: {audit.unmatched_groups:,} groups differ in size between the two tables"
+        yield from notes_text(audit.warnings)
+
+
+# -- losses and columns ------------------------------------------------------------------------------
+
+
+def measurement_text(found: Measurement) -> Iterator[Part]:
+    """The measures of a loss, a line each."""
+    yield facts_of(f"{found.source} → {found.published}", _measures(found))
+
+
+def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
+    loss = found.loss
+    yield "rows of the source", f"{found.rows_in:,}"
+    yield "rows published", f"{loss.rows_published:,}"
+    yield "rows suppressed", f"{loss.rows_suppressed:,}"
+    if found.rows_added:
+        yield "rows more than the source has", f"{found.rows_added:,}"
+    yield "sensitive cells left blank", f"{loss.cells_suppressed:,}"
+    yield DISTINCT_CLASSES, f"{loss.classes:,}"
+    yield "class size", sizes_in_words(loss)
+    yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
+    yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
+    yield "stars", f"{loss.stars:,} cells fully generalised"
+    yield "DM", f"{loss.dm:,}"
+    if found.l:
+        yield f"CAVG for l = {found.l}", f"{loss.cavg(found.l):.4f}"
+    if found.cm is not None:
+        yield "CM", f"{found.cm:,}"
+    if found.rows_uncovered is not None:
+        yield "KL", "infinite" if loss.kl is None else f"{loss.kl:.4f} nats"
+        yield "source rows that no published row covers", f"{found.rows_uncovered:,}"
+        yield "published rows that cover no source row", f"{found.rows_unmatched:,}"
+    if errors := found.queries:
+        error = f"{errors.mean_relative_error:.4f} mean, {errors.median_relative_error:.4f} median"
+        yield f"error of {errors.queries:,} COUNT queries", error
+
+
+_COLUMNS = ("column", "type", "role", "reason", "different values", "NULLs", "most frequent value")
+#: Values of a sensitive column whose rows are shown.
+_SHOWN = 20
+#: Of the unique rows, the share that some column alone must make unique for the columns to be left out in turn.
+_TELLING = 0.01
+
+
+def profile_text(found: Profile) -> Iterator[Part]:
+    """The columns, how far they tell rows apart, and the sensitive ones."""
+    document = found.as_dict()
+    rows = [
+        (
+            *(c[key] for key in ("column", "type", "role", "reason")),
+            *(f"{c['distinct']:,}", f"{c['nulls']:,}", f"{c['largest_share']:.1%}"),
+        )
+        for c in document["columns"]
+    ]
+    yield table_of(f"{found.table}: {found.rows:,} rows", _COLUMNS, rows)
+    if document["uniqueness"]:
+        yield from _uniqueness(document["uniqueness"])
+    for column in document["sensitive"]:
+        yield facts_of(f"sensitive: {column['column']}", _sensitive_facts(column))
+
+
+def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
+    """How far all columns identify people, how far the best few do, and what each adds."""
+    yield facts_of("how far the quasi-identifiers together distinguish rows", _uniqueness_facts(found))
+    few = [(", ".join(f["columns"]), f"{f['combinations']:,}", f"{f['unique_rows']:,}") for f in found["few_columns"]]
+    if few:  # an attacker rarely knows all columns
+        headings = ("columns", "different combinations", "unique rows")
+        yield table_of("which few of them distinguish most rows", headings, few)
+    parts = sorted(found["contributions"], key=lambda part: -part["explains"])
+    if parts and parts[0]["explains"] >= _TELLING * found["unique_rows"]:
+        # where many columns tell who somebody is, none is missed
+        rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
+        yield table_of("each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
+
+
+def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The counts, and the number of people unique in the population by each model, the chosen one marked."""
+    yield "different combinations", f"{found['combinations']:,}"
+    yield "unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})"
+    rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
+    yield f"rows that share it with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})"
+    people = found["population"] or {"estimates": {}}
+    for name, estimate in people["estimates"].items():
+        uniques = estimate["unique_people"]
+        number = "no estimate" if uniques is None else f"{uniques:,.0f} ({uniques / people['size']:.2%})"
+        reason = f": {estimate['reason']}" if estimate["reason"] else ""
+        chosen = ", the one to go by" if name == people["model"] else ""
+        yield f"unique among {people['size']:,} people, by {name}{chosen}", f"{number}{reason}"
+
+
+def _sensitive_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "different values", f"{found['distinct']:,}"
+    if found["distinct_folded"] < found["distinct"]:
+        yield "different but for case and blanks", f"{found['distinct_folded']:,}"
+    yield "most frequent value", f"{found['largest_share']:.1%} of the rows"
+    counts = found["histogram"][:_SHOWN]
+    more = found["distinct"] + (found["nulls"] > 0) - len(counts)
+    yield "rows by value", ", ".join(f"{count:,}" for count in counts) + (f" and of {more:,} more" if more else "")
+    yield "largest feasible l", f"{found['largest_l']}"
+    yield "entropy", f"{found['entropy']:.2f} bits"
+
+
+# -- attacks -----------------------------------------------------------------------------------------
+
+_GAINS = ("attack", "sensitive", "the attacker's best gain", "", "bound promised", "holds")
+
+
+def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
+    """The attacks as a table, a line a gain, and the counts that go with them."""
+    rows = [
+        (
+            attack.name,
+            attack.sensitive or "-",
+            gain.measure,
+            number_or_dash(gain.gain),
+            "nothing promised" if gain.bound is None else number_or_dash(gain.bound),
+            _verdict(attack, gain),
+        )
+        for attack in found.attacks
+        for gain in attack.gains
+    ]
+    yield table_of(f"{table}: {found.rows:,} rows, {found.classes:,} {DISTINCT_CLASSES}", _GAINS, rows)
+    for attack in found.attacks:
+        yield from _attack_figures(attack)
+    yield from notes_text(found.warnings)
+    for attack in found.attacks:
+        if attack.untried:
+            more = "--budget, or --replay-limit," if attack.name == "replay" else "--budget"
+            yield f"not finished: {attack.name} was {attack.untried}; a larger {more} tries more"
+    if found.holds is None and not found.undecided:
+        yield "nothing is promised of this table: --require or --policy say what should hold"
+
+
+def _verdict(found: Attack, gain: Gain) -> str:
+    """Say if the promise is kept; an unfinished attack can only show that it is broken."""
+    if found.untried and gain.holds is not False:
+        return "not finished"
+    return "-" if gain.holds is None else yes_or_no(gain.holds)
+
+
+def _attack_figures(found: Attack) -> Iterator[Part]:
+    if found.figures:
+        figures = ", ".join(f"{name.replace('_', ' ')} {_figure(v)}" for name, v in found.figures.items())
+        yield f"{found.name}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}"
+    if found.shown:
+        rows = [map(_figure, row.values()) for row in found.shown]
+        yield table_of(f"most certain: {found.sensitive}", list(found.shown[0]), rows)
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(map(number_or_dash, value))
+    if isinstance(value, float):
+        return number_or_dash(value)
+    return f"{value:,}" if isinstance(value, int) else "NULL" if value is None else str(value)

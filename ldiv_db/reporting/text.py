@@ -1,0 +1,214 @@
+"""Runs, releases, plans and variants as a screen shows them: lines, and tables of counts.
+
+Each form yields its lines and tables in their order; `forms.py` enters them. Seeds are shown to who asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ldiv_db.database.templates import Statement
+from ldiv_db.display import Part, facts_of, table_of
+from ldiv_db.policy.quasi_identifiers import written
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.inference import Inference
+from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Released, Result
+from ldiv_db.reporting.table_text import notes_text, number_or_dash, sizes_in_words, verdicts_text, yes_or_no
+from ldiv_db.running.demo import Demo, next_steps
+from ldiv_db.running.estimate import about, size
+from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
+from ldiv_db.running.preparation import Preparation
+from ldiv_db.running.preview import describe_plan
+
+
+def result_text(result: Result, show_seed: bool = False) -> Iterator[Part]:
+    """The losses of a run, what was inferred, the audit's verdicts and the notes."""
+    yield facts_of(f"{result.source} → {result.target}", _result_facts(result, show_seed))
+    yield from inferred_text([inferred.as_dict() for inferred in result.inferred])
+    yield from verdicts_text(result.audits)
+    yield from notes_text(result.said)
+
+
+def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
+    loss = result.loss
+    yield "algorithm", f"{result.algorithm}, l = {result.l}"
+    yield "rows published", f"{loss.rows_published:,}"
+    yield "rows suppressed", f"{loss.rows_suppressed:,}"
+    if loss.cells_suppressed:
+        yield "sensitive cells blanked", f"{loss.cells_suppressed:,}"
+    yield DISTINCT_CLASSES, f"{loss.classes:,}"
+    if loss.classes_made is not None:
+        alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
+        yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
+    yield "class size", sizes_in_words(loss)
+    yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
+    yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
+    yield "fully generalised", f"{loss.stars:,} cells"
+    if loss.kl is not None:
+        yield "KL divergence", f"{loss.kl:.4f} nats"
+    for attack in result.similarity:
+        shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
+        yield f"category of {attack.sensitive} revealed", shown
+    yield "seconds", f"{result.seconds:.2f}"
+    yield "run", result.run_id
+    if show_seed:
+        yield "seed", str(result.seed)
+
+
+def inferred_text(inferred: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
+    """How quasi-identifiers generalise of which the policy does not say it, by their entries in a result."""
+    if inferred:
+        rows = [(one["column"], written(one["as"]), one["why"]) for one in inferred]
+        yield table_of("inferred", ("column", "as", "why"), rows)
+
+
+#: The figures of a release that are shown to people, and what they are called.
+_FIGURES = {
+    "rows_in": "rows of the source",
+    "rows_published": "rows published",
+    "rows_first_published": "  for the first time",
+    "rows_placed": "  left over, that joined a group",
+    "rows_waiting": "rows kept back",
+    "longest_wait": "  for releases, at most",
+    "rows_changed": "published rows with other values now",
+    "counterfeits": "places of rows that are gone",
+    "groups": "groups",
+    "groups_new": "  new",
+    "seconds": "seconds",
+}
+#: What they are called where rows wait before they join a group.
+_FIGURES_OF_PLUS = _FIGURES | {"rows_placed": "  that had waited too long"}
+_NOISE = ("attribute", "values", "changed to noise", "mean distance", "of random noise")
+
+
+def released_text(released: Released, show_seed: bool = False) -> Iterator[Part]:
+    """The figures of a release, what was lost to noise, what comparing releases reveals, and the notes."""
+    figures = released.figures
+    place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
+    yield facts_of(f"{figures['source']} → {place}", _released_facts(released, show_seed))
+    if figures.get("noise"):
+        rows = [
+            (n["attribute"], *(f"{n[key]:,}" for key in ("values", "changed")),
+             *(f"{n[key]:.3f}" for key in ("distance", "random_distance")))
+            for n in figures["noise"]
+        ]  # fmt: skip
+        yield table_of("what was lost to noise", _NOISE, rows)
+    yield from inferred_text(figures.get("inferred", ()))
+    if released.inference:
+        yield from inference_text(released.inference)
+    yield from notes_text(released.notes)
+
+
+def _released_facts(released: Released, show_seed: bool) -> Iterator[tuple[str, str]]:
+    figures = released.figures
+    for name, words in (_FIGURES_OF_PLUS if figures["algorithm"] == "decomposition_plus" else _FIGURES).items():
+        if name in figures:
+            value = figures[name]
+            yield words, f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
+    if figures.get("loss_new"):
+        yield "information lost by new rows", f"{figures['loss_new']['lm_mean']:.4f} of 1 per cell (LM)"
+    if show_seed:
+        yield "seed", str(released.seed)
+
+
+def inference_text(found: Inference) -> Iterator[Part]:
+    """What comparing releases reveals of each attribute, and by which channels."""
+    rows = [
+        (name, f"1/{least}", f"{found.best.get(name, 0):.4f}", yes_or_no(found.keeps(name)))
+        for name, least in found.limits.items()
+    ]
+    title = f"what {len(found.releases)} releases reveal" if len(found.releases) > 1 else "what the release reveals"
+    yield table_of(title, ("attribute", "at most", "best probability", "holds"), rows)
+    yield from map(str, found.channels)
+    yield from notes_text(f"{channel}, as the policy has it" for channel in found.allowed)
+    if found.ordered:
+        yield f"{', '.join(found.ordered)}: {ledger.ORDERED}; {ledger.WITHDRAW}"
+
+
+# -- plans, variants and the demonstration -----------------------------------------------------------
+
+
+def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None) -> Iterator[Part]:
+    """The plan as tables, then the notes and the SQL if it is there."""
+    document = describe_plan(ready, statements)
+    yield facts_of(f"{document['source']} → {document['target']}", _plan_facts(document))
+    rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
+    yield table_of("columns", ("column", "role", "generalised by"), rows)
+    yield from inferred_text(document["inferred"])
+    yield "a plan: nothing was written"
+    yield from notes_text(document["notes"])
+    for statement in document.get("statements", ()):
+        yield f"\n-- {statement['template']}\n{statement['sql']};"
+
+
+def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    options = ", ".join(f"{name}: {value}" for name, value in document["options"].items())
+    yield "algorithm", f"{document['algorithm']} ({options})"
+    if document["tries"]:
+        yield "tries", ", ".join(document["tries"])
+    if document["largest_l"] is not None:
+        yield "l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression"
+    yield "rows of the source", f"{document['rows_in']:,}"
+    most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
+    yield "rows suppressed", f"{document['rows_suppressed']:,}{most}"
+    yield CLASSES_MADE, f"up to {document['classes_made']:,}"
+    needs = document["needs"]
+    yield "time", about(needs["seconds"])
+    yield "memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed"
+    yield "the release", f"about {size(needs['release_bytes'])}"
+    for requirement in document["requirements"]:
+        parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
+        of = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
+        strictest = f"; all rows as one class meet {requirement['strictest']}" if requirement["strictest"] else ""
+        yield "requirement", f"{of}{requirement['name']}: {parameters}{strictest}"
+
+
+def exploration_text(found: Exploration) -> Iterator[Part]:
+    """The variants that were rehearsed as a table, by risk and loss, then the others with their reasons."""
+    if found.done:
+        risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
+        headings = ("variant", "*", "loss", *risks, DISTINCT_CLASSES, "algorithm", "rows left out")
+        title = f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows"
+        best = {outcome.variant.number for outcome in found.frontier}
+        rows = [_variant(found, one, risks, one.variant.number in best) for one in found.ranked]
+        yield table_of(title, headings, rows)
+    for outcome in found.outcomes:
+        if outcome.loss is None:
+            yield f"{outcome.variant.label}: {outcome.status}: {outcome.reason}"
+    yield from findings(found)
+
+
+def _variant(found: Exploration, outcome: VariantOutcome, risks: Sequence[str], is_best: bool) -> list[str]:
+    loss = outcome.loss
+    assert loss is not None  # noqa: S101 - it was rehearsed
+    return [
+        outcome.variant.label,
+        "*" if is_best else "",
+        f"{found.loss_of(outcome):.4f}",
+        *(number_or_dash(getattr(outcome.risk, risk)) for risk in risks),
+        f"{loss.classes:,}",
+        outcome.algorithm,
+        f"{loss.rows_suppressed:,}",
+    ]
+
+
+def demo_text(demo: Demo) -> Iterator[Part]:
+    """The demonstration in words and tables, and what to try next."""
+    result = demo.result
+    frequency = next(found["parameters"]["l"] for found in result.requirements if found["name"] == "frequency")
+    yield (
+        f"Adult (US census, 1994): {result.loss.rows_published + result.loss.rows_suppressed:,} people, one a row."
+        " Whoever knows a neighbour's age,\nschooling, family and so on could look up his or her occupation:\n"
+    )
+    yield table_of("before", demo.columns, demo.before)
+    yield (
+        f"\nNow everybody shares what identifies them with at least {result.loss.smallest_class - 1} others, and no"
+        f" occupation is that of more than\none in {frequency} of them. Two of the classes:\n"
+    )
+    yield table_of("after", demo.columns, demo.after)
+    yield ""
+    yield from result_text(result)
+    verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
+    yield f"\nThe audit read the published table alone: the policy {verdict}.\n\nWhat to try next:"
+    yield "\n".join(f"  {line}" for line in next_steps(demo))
