@@ -94,8 +94,6 @@ class Task:
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
     #: Whether classes must tell no more to who knows how they were made.
     transparent: bool = False
-    #: The KL divergence of what a plan would publish, None for infinite; for those who compare plans.
-    divergence: Callable[[Plan], float | None] = lambda plan: None
     #: The form in which each quasi-identifier is published, and whether numbers of classes are.
     forms: Mapping[str, Form] = field(default_factory=dict)
     class_ids: bool = False

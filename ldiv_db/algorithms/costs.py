@@ -44,6 +44,14 @@ class CostLevel:
         return Identifier(f"{self.name}_high")
 
     @property
+    def low_gain(self) -> Identifier:
+        return Identifier(f"{self.name}_low_gain")
+
+    @property
+    def high_gain(self) -> Identifier:
+        return Identifier(f"{self.name}_high_gain")
+
+    @property
     def total(self) -> Identifier:
         return Identifier(f"{self.name}_total")
 
@@ -69,8 +77,13 @@ class CostLevel:
 
     @property
     def rest(self) -> Identifier:
-        """The node that all other rows of a class share, none if they share no node of the level."""
+        """The node that all other rows of a class share, -1 if they share no node of the level."""
         return Identifier(f"{self.name}_rest")
+
+    @property
+    def rest_gain(self) -> Identifier:
+        """The gain of that node, 0 if there is none."""
+        return Identifier(f"{self.name}_rest_gain")
 
 
 @dataclass(frozen=True)
@@ -101,6 +114,15 @@ class Measure:
     @property
     def centre(self) -> Identifier:
         return Identifier(f"{self.axis.code.name}_centre")
+
+    @property
+    def low_slot(self) -> Identifier:
+        """The place in its class of the row with the smallest code."""
+        return Identifier(f"{self.axis.code.name}_low_slot")
+
+    @property
+    def high_slot(self) -> Identifier:
+        return Identifier(f"{self.axis.code.name}_high_slot")
 
     @property
     def rest_low(self) -> Identifier:

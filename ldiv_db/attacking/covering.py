@@ -132,7 +132,8 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
             takes = "times" if axis.hierarchy.levels else "numbers or times"
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
         names = Identifier(column.name), Identifier(f"v{number}")
-        known.append(KnownAxis(**vars(axis), kind=kind or TEXT, known=names[0], value=names[1]))
+        label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
+        known.append(KnownAxis(*label, kind=kind or TEXT, known=names[0], value=names[1]))
     if problems:
         raise PolicyError(problems)
     return known

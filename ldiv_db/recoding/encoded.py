@@ -110,6 +110,11 @@ class SensitiveAxis:
     whole: Relation | None = field(default=None, kw_only=True)
 
     @property
+    def other(self) -> Identifier:
+        """The column of another row's code, beside that of a row."""
+        return Identifier(f"{self.code.name}_other")
+
+    @property
     def is_said(self) -> bool:
         """True if it is a column of the source, and of the release; else it stands for rows alone."""
         return bool(self.column.name)

@@ -7,6 +7,7 @@ quasi-identifiers are a class, and on the classes that can be told apart in the 
 
 from __future__ import annotations
 
+import math
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -15,8 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Plan
+from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.local.class_checker import count_classes
+from ldiv_db.algorithms.tp.tp import Tp
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
@@ -170,18 +172,37 @@ def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
     """The algorithm's plan, and how its classes are published."""
     released = ready.resolved.released
     task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
-
-    def divergence(plan: Plan) -> float | None:
-        recoding = recode(task, plan)
-        found = _divergence(ready, recoding)
-        ready.task.engine.drop(*(span.relation for span in recoding.spans))
-        return found
-
     improve = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
-    dividing = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, improve)
-    task = replace(task, divergence=divergence)
-    plan = dividing.plan(ready.algorithm, task)
+    solver = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, improve)
+    if isinstance(ready.algorithm, Tp) and ready.algorithm.options.coarsen == "auto":
+        plan = _least_divergent(ready, ready.algorithm, task, solver)
+    else:
+        plan = solver.plan(ready.algorithm, task)
     return plan, recode(task, plan)
+
+
+def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: PartwiseSolver) -> Plan:
+    """The plan of least KL divergence among those tried.
+
+    From the leaves on every quasi-identifier is raised by a level in turn, and the one stays raised that lowers the
+    divergence most, until none does.
+    """
+    heights = {axis.name: axis.taxonomy.height for axis in task.encoded.axes if axis.taxonomy}
+    best, levels, tried = solver.plan(algorithm.at({}), task), dict.fromkeys(heights, 0), 1
+    least = _divergence_of_plan(ready, task, best)
+    quiet = replace(task, stage=lambda text: None, report=lambda text: None)
+    while raised := [{**levels, name: level + 1} for name, level in levels.items() if level < heights[name]]:
+        before = least
+        for candidate in raised:
+            plan = solver.plan(algorithm.at(candidate), quiet)
+            divergence, tried = _divergence_of_plan(ready, task, plan), tried + 1
+            worse = plan
+            if divergence < least:
+                worse, best, least, levels = best, plan, divergence, candidate
+            task.engine.drop(*(table for table in (worse.assigned, worse.classes) if table))
+        if least == before:
+            break
+    return replace(best, search={**best.search, "tried": tried, "kl": least})
 
 
 @dataclass(frozen=True)
@@ -262,6 +283,14 @@ def _result(
         earlier=ready.earlier,
         **measured,
     )
+
+
+def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
+    """The KL divergence of what a plan would publish."""
+    recoding = recode(task, plan)
+    found = _divergence(ready, recoding)
+    task.engine.drop(*(span.relation for span in recoding.spans))
+    return math.inf if found is None else found
 
 
 def _divergence(ready: PreparedRun, recoding: Recoding) -> float | None:

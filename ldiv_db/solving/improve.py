@@ -24,7 +24,8 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.flows import FLOWS
-from ldiv_db.algorithms.neighbours.trades import GAINS, TRADES, Improving, Pass, improve, measured_classes, rests_of
+from ldiv_db.algorithms.neighbours.passes import ClassState, Improving, Pass, improve, margins_of
+from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.loss import measure_recoding
@@ -160,20 +161,9 @@ def _round(search: Improving, assigned: Relation, most: int) -> Relation:
     """The rows (row_id, class_id, gain) that are left out of these classes, one of each, `most` of all."""
     engine, sensitive = search.task.engine, search.task.encoded.sensitive
     with engine.scope() as scope:
-        members, costs = measured_classes(search.task, search.measures, assigned, LARGE)
-        rests = rests_of(search.task, search.measures, members, costs, LARGE)
-        params = {"rests": rests, "sensitive": sensitive}
-        outliers = engine.materialise(
-            "outliers",
-            "local/outliers/find_outliers",
-            **params,
-            costs=costs,
-            measures=search.measures,
-            rest=Identifier("r"),
-            gains=GAINS,
-            price=_row_price(search.task),
-        )
-        counts = engine.materialise("counts", "local/outliers/count_others", outliers=outliers, **params)
-        margins = search.checker.margins(counts)
+        classes = ClassState.of(search.task, search.measures, assigned, least=1, most=LARGE)
+        by = {"measures": search.measures, "sensitive": sensitive, "price": _row_price(search.task)}
+        outliers = engine.materialise("outliers", "local/outliers/find_outliers", rests=classes.rests(), **by)
+        margins = margins_of(search, outliers, assigned)
         found = {"outliers": outliers, "margins": margins, "most": Value(most)}
         return scope.keep(engine.materialise("chosen", "local/outliers/choose_outliers", **found))

@@ -11,8 +11,8 @@ from towns import cost, run_on
 
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours import flows
-from ldiv_db.algorithms.neighbours import trades as moves
-from ldiv_db.algorithms.neighbours.trades import Changed
+from ldiv_db.algorithms.neighbours import passes as shared
+from ldiv_db.algorithms.neighbours.passes import Changed
 from ldiv_db.database.templates import Value
 from ldiv_db.solving import improve
 
@@ -157,7 +157,7 @@ def better_classes(classes, require, rows):
 @pytest.mark.parametrize("seed", seeds(2))
 def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch):
     """By brute force over all rows and classes, where a row looks at all others and every flow is compared."""
-    monkeypatch.setattr(moves, "STEPS", tuple(map(Value, range(1, 60))))
+    monkeypatch.setattr(shared, "STEPS", tuple(map(Value, range(1, 60))))
     monkeypatch.setattr(
         flows, "_swap", lambda task, measures, assigned, orders, number: task.engine.copy("a", assigned)
     )

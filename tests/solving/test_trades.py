@@ -10,6 +10,7 @@ from times import seeds
 from towns import cost, run_on
 
 from ldiv_db.algorithms.local import peel
+from ldiv_db.algorithms.neighbours import passes
 from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.database.templates import Value
 
@@ -72,8 +73,8 @@ def changed_classes(here, there):
 @pytest.mark.parametrize("seed", seeds(3))
 def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeypatch):
     """Every trade of two classes, by brute force, where a row looks at all others and every trade is judged."""
-    wide = {"STEPS": tuple(map(Value, range(1, 26))), "RANKED": 10**4, "TRIED": 10**4, "ROUNDS": 200}
-    for name, value in wide.items():
+    monkeypatch.setattr(passes, "STEPS", tuple(map(Value, range(1, 26))))
+    for name, value in {"RANKED": 10**4, "TRIED": 10**4, "ROUNDS": 200}.items():
         monkeypatch.setattr(moves, name, value)
     monkeypatch.setattr(peel, "TRADES", replace(moves.TRADES, least_part=10**12))
     draw = random.Random(seed)

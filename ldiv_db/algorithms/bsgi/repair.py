@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, ncp_measures
+from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -127,11 +128,12 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
     )
     members = engine.materialise(
         "members",
-        "neighbours/repair/list_members",
+        "neighbours/list_members",
         rows=encoded.rows,
         assigned=assigned,
         measures=measures,
         keys=keys,
+        slots=False,
     )
     bounds = engine.materialise(
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
@@ -199,13 +201,11 @@ def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) ->
 def _settle(task: Task, ranked: Relation, moves: Relation) -> int:
     """Choose exchanges of disjoint classes until none is left; `moves` takes their rows with their new classes."""
     engine, exchanges = task.engine, 0
-    while engine.count(ranked):
-        settled = engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked)
-        engine.insert(moves, "neighbours/repair/list_moves", settled=settled)
-        exchanges += engine.count(settled)
-        rest = engine.materialise("ranked", "neighbours/repair/keep_untouched", ranked=ranked, moves=moves)
-        engine.drop(ranked)  # all pairs that could change places, once a turn
-        ranked = rest
+    sides, settled = sides_of(engine, ranked), -1
+    while settled:
+        chosen, settled, _ = choose(engine, sides, taken=moves)
+        engine.extend(moves, chosen, "row_id", "class_id")
+        exchanges += settled
     return exchanges
 
 
@@ -215,11 +215,12 @@ def _apply(task: Task, state: _Members, moves: Relation) -> None:
     engine.delete_listed(state.members, _ROW, moves)
     engine.insert(
         state.members,
-        "neighbours/repair/list_members",
+        "neighbours/list_members",
         rows=encoded.rows,
         assigned=moves,
         measures=state.measures,
         keys=[key.axis for key in state.keys],
+        slots=False,
     )
     touched = engine.select_among("touched", state.members, moves, "class_id", columns=["row_id", "class_id"])
     bounds = engine.materialise(

@@ -26,6 +26,7 @@ import heapq
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, ncp_measures
@@ -39,8 +40,9 @@ TIE_STRIDE = 7919
 #: The most classes grown side by side, and rows ranked for each.
 BATCH, RANKED = 64, 16
 _SMALLEST_BATCH = 8
-#: The keys of the rows of classes.
-_MEMBERS = "neighbours/repair/list_members"
+#: The keys of the rows of classes, and nothing else of them.
+_MEMBERS = "neighbours/list_members"
+_KEYS_ALONE: dict[str, Any] = {"measures": [], "slots": False}
 
 
 @dataclass(frozen=True)
@@ -230,7 +232,7 @@ def _held_codes(task: Task, candidates: Candidates, batch: _Batch) -> Relation:
     engine = task.engine
     taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
     return engine.materialise(
-        "held", _MEMBERS, rows=candidates.free, assigned=taken, measures=[], keys=candidates.others
+        "held", _MEMBERS, rows=candidates.free, assigned=taken, keys=candidates.others, **_KEYS_ALONE
     )
 
 
@@ -271,7 +273,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
     )
     traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
-    members = engine.materialise("members", _MEMBERS, rows=encoded.rows, assigned=assigned, measures=[], keys=keys)
+    members = engine.materialise("members", _MEMBERS, rows=encoded.rows, assigned=assigned, keys=keys, **_KEYS_ALONE)
     return _GrownClasses(assigned, members, bounds, traced, measures, keys, Value(classes + 1))
 
 
@@ -310,4 +312,4 @@ def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:
         engine.delete_listed(relation, _CLASS, settled)
     engine.extend(state.bounds, grown)
     engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, measures=state.measures)
-    engine.insert(state.members, _MEMBERS, rows=encoded.rows, assigned=settled, measures=[], keys=state.keys)
+    engine.insert(state.members, _MEMBERS, rows=encoded.rows, assigned=settled, keys=state.keys, **_KEYS_ALONE)

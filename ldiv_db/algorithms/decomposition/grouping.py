@@ -32,6 +32,7 @@ from typing import Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Progress
+from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -241,7 +242,7 @@ def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence
         crowded = engine.materialise("crowded", "decomposition/list_crowded", **params)
         rows = engine.count(crowded)
         settled = _settled(counted, members, crowded, jumps) if rows else None
-        done = engine.count(settled) if settled else 0
+        done = engine.count(settled) // 2 if settled else 0
         if not settled or not done:
             return members, rows, 0
         return scope.keep(regroup(task, members, settled=settled)), rows, done
@@ -257,7 +258,7 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
         ranked = engine.materialise(
             "ranked", "decomposition/rank_exchanges", attributes=task.others, **limits, **params
         )
-        return scope.keep(engine.materialise("settled", "neighbours/repair/settle_exchanges", ranked=ranked))
+        return scope.keep(choose(engine, sides_of(engine, ranked), passes=1)[0])
 
 
 def _jumps(draw: random.Random) -> list[int]:

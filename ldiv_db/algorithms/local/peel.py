@@ -41,7 +41,8 @@ from ldiv_db.algorithms.local.class_checker import (
     require_good,
 )
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
-from ldiv_db.algorithms.neighbours.trades import TRADES, Improving, improve
+from ldiv_db.algorithms.neighbours.passes import Improving, improve
+from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution

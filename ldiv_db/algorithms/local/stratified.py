@@ -40,7 +40,7 @@ from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
 from ldiv_db.algorithms.local.mondrian import Width, widths_of
-from ldiv_db.algorithms.neighbours.trades import Changed, Improving, Orders, Pass, Round, improve, measured_classes
+from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Orders, Pass, Round, improve
 from ldiv_db.database.templates import Relation, Value
 
 #: The mixes of codes and shares that are tried, besides that of shares alone.
@@ -184,23 +184,20 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
     """One round: the changes are the pairs that are replaced."""
     engine = task.engine
     with engine.scope() as scope:
-        members, measured = measured_classes(task, splits.measures, assigned, LARGE)
-        engine.drop(members)  # all the rows, while they are split
-        pairs = engine.materialise(
-            "pairs", "neighbours/exchange/pair_classes", classes=measured, order=order, offset=Value(offset)
-        )
+        classes = ClassState.of(task, splits.measures, assigned, least=1, most=LARGE)
+        engine.drop(classes.members)  # all the rows, while they are split
+        pairs = classes.pairs(order, offset, by_gain=True)
         merged = engine.materialise("merged", "neighbours/resplit/merge_pairs", assigned=assigned, pairs=pairs)
         split = splits.split(merged, last=engine.count(pairs))
         _, traced = splits.traced(split)
         params = {"merged": merged, "split": split}
         better = engine.materialise(
-            "better", "neighbours/resplit/list_better", **params, traced=traced, pairs=pairs, measured=measured
+            "better", "neighbours/resplit/list_better", **params, traced=traced, pairs=pairs, measured=classes.measured
         )
         renewed = engine.materialise(
             "assigned", "neighbours/resplit/take_better", **params, assigned=assigned, better=better
         )
-        cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
-        return Changed(scope.keep(renewed), engine.count(better), engine.total(better, "gain"), cost)
+        return Changed(scope.keep(renewed), engine.count(better), engine.total(better, "gain"), classes.cost)
 
 
 #: The rounds in which its classes are split anew.

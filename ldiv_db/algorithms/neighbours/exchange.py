@@ -10,38 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.trades import LEAST_PART, Orders
+from ldiv_db.algorithms.neighbours.passes import LEAST_PART, ClassState, Orders, choose
 from ldiv_db.database.templates import Identifier, Relation, Value
 
-_LEFT, _RIGHT = Identifier("a"), Identifier("b")
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A distance between classes in a round's order, and the column of the class at that distance."""
-
-    number: Value
-    column: Identifier
-
-
-#: The classes that each is paired with on either side, within parts.
-FOLLOWING = 4
-_STEPS = [_Step(Value(step), Identifier(f"next_{step}")) for step in range(1, FOLLOWING + 1)]
+#: How far the classes are that each is paired with on either side, within parts.
+STEPS = tuple(map(Value, range(1, 5)))
 
 
 @dataclass(frozen=True)
 class _Exchangeable:
-    """The members of classes that cost something with their classes without them, and those classes."""
+    """Classes of l rows that cost something, the members of which have what their classes are without them."""
 
-    members: Relation
-    classes: Relation
-    measures: Sequence[Measure]
-    l: Value  # noqa: E741 - the field's name for it
-    last: Value
+    classes: ClassState
+    l: int  # noqa: E741 - the field's name for it
     parts: Relation | None
 
 
@@ -56,33 +40,24 @@ def exchange_rows(
     """The assignment after at most `rounds` rounds, and the exchanges of each.
 
     `assigned` is (row_id, class_id) with classes of exactly l rows. With `parts`, (class_id, part), only classes of one
-    part exchange rows.
+    part exchange rows, and all of a part have the same sensitive values.
     """
     engine = task.engine
     with engine.scope() as scope:
-        members = engine.materialise(
-            "members",
-            "neighbours/exchange/list_members",
-            rows=task.encoded.rows,
-            assigned=assigned,
-            measures=measures,
-            sensitive=task.encoded.sensitive[0],
-        )
-        state = _first_state(task, members, measures, l, parts)
-        engine.drop(members)  # all the rows, as long as exchanges go on
-        exchanges = _run_rounds(task, state, rounds)
-        result = engine.reassign(assigned, state.members)
-        return scope.keep(result), tuple(exchanges)
+        found = ClassState.of(task, measures, assigned, least=1)  # no exchange with a class that costs nothing gains
+        state = _Exchangeable(ClassState(task, measures, found.rests(), found.measured), l, parts)
+        exchanges = _run_rounds(state, rounds)
+        return scope.keep(engine.reassign(assigned, state.classes.members)), tuple(exchanges)
 
 
-def _run_rounds(task: Task, state: _Exchangeable, rounds: int) -> list[int]:
+def _run_rounds(state: _Exchangeable, rounds: int) -> list[int]:
     """The exchanges made in each round, until two in a row gain too little: even and odd rounds pair differently."""
-    orders = Orders(task, state.measures)
-    cost = task.engine.total(state.classes, "cost")
+    classes = state.classes
+    orders, cost = Orders(classes.task, classes.measures), classes.task.engine.total(classes.measured, "cost")
     exchanges: list[int] = []
     gained_before = cost
     while len(exchanges) < rounds:
-        count, gain = _round(task, state, orders.order(len(exchanges)), len(exchanges) // 2 % 2)
+        count, gain = _round(state, orders.order(len(exchanges)), len(exchanges) // 2 % 2)
         exchanges.append(count)
         cost -= gain
         if (gained_before + gain) * LEAST_PART < cost or cost == 0:
@@ -91,104 +66,47 @@ def _run_rounds(task: Task, state: _Exchangeable, rounds: int) -> list[int]:
     return exchanges
 
 
-def _round(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> tuple[int, int]:
+def _round(state: _Exchangeable, order: Sequence[Measure], offset: int) -> tuple[int, int]:
     """One round: the exchanges made and what they gained."""
-    engine = task.engine
+    engine = state.classes.task.engine
     with engine.scope():
-        exchanges = _find(task, state, order, offset) if state.parts is None else _find_within_parts(task, state, order)
-        count, gain = engine.rows("neighbours/exchange/count_exchanges", exchanges=exchanges)[0]
+        exchanges = _find(state, order, offset)
+        if state.parts:  # where a class is in several pairs
+            exchanges, count, gain = choose(engine, exchanges, passes=1)
+        else:
+            count, gain = engine.count(exchanges) // 2, engine.total(exchanges, "gain") // 2
         if count:
-            _apply(task, state, exchanges)
+            _apply(state, exchanges)
         return count, gain
 
 
-def _find(task: Task, state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
-    """The best exchange of each pair of neighbours, if one gains."""
-    engine = task.engine
-    pairs = engine.materialise(
-        "pairs", "neighbours/exchange/pair_classes", classes=state.classes, order=order, offset=Value(offset)
-    )
-    common = engine.materialise("common", "neighbours/exchange/list_common_values", members=state.members, pairs=pairs)
+def _find(state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
+    """Both sides of the best exchange of each pair of classes, if one gains."""
+    classes, sensitive = state.classes, state.classes.task.encoded.sensitive[0]
+    engine, pairs = classes.task.engine, classes.pairs(order, offset, parts=state.parts, steps=STEPS)
+    params = {"members": classes.members, "pairs": pairs, "sensitive": sensitive}
+    common = None if state.parts else engine.materialise("common", "neighbours/list_common_values", **params)
     return engine.materialise(
         "exchanges",
-        "neighbours/exchange/find_exchanges",
-        members=state.members,
-        pairs=pairs,
+        "neighbours/find_exchanges",
+        **params,
         common=common,
-        measures=state.measures,
-        left=_LEFT,
-        right=_RIGHT,
-        l=state.l,
-        square=Value(state.l.value**2),
+        measures=classes.measures,
+        left=Identifier("a"),
+        right=Identifier("b"),
+        l=Value(state.l),
+        square=Value(state.l**2),
     )
 
 
-def _find_within_parts(task: Task, state: _Exchangeable, order: Sequence[Measure]) -> Relation:
-    """The exchanges of rows of equal value that are the best for both of their classes, of several that each tries."""
-    engine = task.engine
-    params: dict[str, Any] = {"classes": state.classes, "parts": state.parts, "order": order, "steps": _STEPS}
-    pairs = engine.materialise("pairs", "neighbours/exchange/pair_within_parts", **params)
-    params = {"members": state.members, "measures": state.measures, "left": _LEFT, "right": _RIGHT}
-    ranked = engine.materialise("ranked", "neighbours/exchange/rank_equal_values", pairs=pairs, **params)
-    return engine.materialise("exchanges", "neighbours/exchange/settle_exchanges", ranked=ranked)
-
-
-def _apply(task: Task, state: _Exchangeable, exchanges: Relation) -> None:
+def _apply(state: _Exchangeable, exchanges: Relation) -> None:
     """Carry out exchanges; only the classes that they touch are measured anew."""
-    engine, class_id = task.engine, Identifier("class_id")
-    moved = engine.materialise(
-        "moved",
-        "neighbours/exchange/exchange_rows",
-        members=state.members,
-        exchanges=exchanges,
-        measures=state.measures,
-    )
-    for relation in (state.members, state.classes):
-        engine.delete_listed(relation, class_id, exchanges)
-    measured = _measure_classes(task, moved, state.measures, state.l)
-    engine.insert(
-        state.members,
-        "neighbours/exchange/measure_rests",
-        **_rests(moved, measured, state.measures, state.l, state.last),
-    )
-    engine.insert(state.classes, "neighbours/exchange/list_centres", measured=measured, measures=state.measures)
-
-
-def _first_state(
-    task: Task,
-    members: Relation,
-    measures: Sequence[Measure],
-    l: int,  # noqa: E741
-    parts: Relation | None,
-) -> _Exchangeable:
-    """The state of the first round; classes that cost nothing stay out of it, since no exchange with them gains."""
-    engine, size, last = task.engine, Value(l), Value(l - 1)
-    measured = _measure_classes(task, members, measures, size, least=1)
-    classes = engine.materialise("classes", "neighbours/exchange/list_centres", measured=measured, measures=measures)
-    params = _rests(members, measured, measures, size, last)
-    rests = engine.materialise("rests", "neighbours/exchange/measure_rests", **params)
-    return _Exchangeable(rests, classes, measures, size, last, parts)
-
-
-def _measure_classes(
-    task: Task,
-    members: Relation,
-    measures: Sequence[Measure],
-    l: Value,  # noqa: E741
-    least: int = 0,
-) -> Relation:
-    """The bounds and costs of the members' classes, as far as they cost `least` or more."""
-    return task.engine.materialise(
-        "measured", "neighbours/exchange/measure_classes", members=members, measures=measures, l=l, least=Value(least)
-    )
-
-
-def _rests(
-    members: Relation,
-    measured: Relation,
-    measures: Sequence[Measure],
-    l: Value,  # noqa: E741
-    last: Value,
-) -> dict[str, Any]:
-    """The parameters of the statement that finds what classes are without each of their members."""
-    return {"members": members, "measured": measured, "measures": measures, "l": l, "last": last}
+    classes = state.classes
+    engine, task = classes.task.engine, classes.task
+    by = {"measures": classes.measures, "keys": task.encoded.sensitive}
+    moved = engine.materialise("moved", "neighbours/exchange_rows", members=classes.members, exchanges=exchanges, **by)
+    for relation in (classes.members, classes.measured):
+        engine.delete_listed(relation, Identifier("class_id"), exchanges)
+    changed = ClassState.of_members(task, classes.measures, moved)
+    engine.insert(classes.members, "neighbours/list_rests", **changed.rest_params())
+    engine.extend(classes.measured, changed.measured)

@@ -15,21 +15,16 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.local.class_checker import ClassChecker
-from ldiv_db.algorithms.neighbours.trades import (
-    GAINS,
-    MOST,
-    PASSES,
-    PRIME,
+from ldiv_db.algorithms.neighbours.passes import (
     SLOW_LEAST_PART,
     Changed,
+    ClassState,
     Improving,
     Orders,
     Pass,
     Round,
-    measured_classes,
-    measured_neighbours,
-    stride,
+    choose_good,
+    ties,
 )
 from ldiv_db.database.templates import Relation, Value
 
@@ -61,57 +56,28 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
     """One round: flows in turns, then swaps, unless nothing flows."""
     task, measures, engine = state.task, state.measures, state.task.engine
     with engine.scope() as scope:
-        measured, rests, near = measured_neighbours(task, measures, assigned, orders, number)
-        flows = engine.materialise(
-            "flows",
-            "neighbours/flow/list_flows",
-            near=near,
-            rests=rests,
-            measured=measured,
-            measures=measures,
-            sensitive=task.encoded.sensitive,
-            gains=GAINS,
-            most=Value(MOST),
-        )
-        count, gain, moved = 0, 0, assigned
+        classes = ClassState.of(task, measures, assigned)
+        near = classes.near(orders, number)
+        by = {"measures": measures, "sensitive": task.encoded.sensitive}
+        params = {"rests": classes.rests(), "near": near, "measured": classes.measured, **by}
+        flows = engine.materialise("flows", "neighbours/find_flows", **params)
+        count, gain, moved = 0, 0, engine.copy("assigned", assigned)
         for _ in range(TURNS if engine.count(flows) else 0):
-            moved, made, saved = _turn(task, state.checker, flows, moved)
+            moved, made, saved = _turn(task, state, flows, moved)
             count, gain = count + made, gain + saved
             if not made:
                 break
-        cost = int(engine.scalar("neighbours/trade/sum_costs", measured=measured))
-        moved = _swap(task, measures, moved, orders, number) if count else engine.copy("assigned", assigned)
-        scope.keep(moved)
-    return Changed(moved, count, gain, cost)
+        moved = _swap(task, measures, moved, orders, number) if count else moved
+        return Changed(scope.keep(moved), count, gain, classes.cost)
 
 
-def _turn(task: Task, checker: ClassChecker, flows: Relation, assigned: Relation) -> tuple[Relation, int, int]:
+def _turn(task: Task, state: Improving, flows: Relation, assigned: Relation) -> tuple[Relation, int, int]:
     """The assignment after the best flows, at most one a class; how many these are, and what they save."""
-    engine, sensitive = task.engine, task.encoded.sensitive
+    engine = task.engine
     with engine.scope() as scope:
-        counts = engine.materialise(
-            "counts", "neighbours/flow/count_values", rows=task.encoded.rows, assigned=assigned, sensitive=sensitive
-        )
-        changes = engine.materialise(
-            "changes", "neighbours/flow/list_changes", flows=flows, assigned=assigned, sensitive=sensitive
-        )
-        changed = engine.materialise(
-            "changed", "neighbours/flow/count_changes", changes=changes, counts=counts, sensitive=sensitive
-        )
-        good = engine.materialise(
-            "good",
-            "neighbours/flow/list_good",
-            flows=flows,
-            changes=changes,
-            margins=checker.margins(changed),
-            assigned=assigned,
-            sensitive=sensitive,
-            ranked=Value(RANKED),
-        )
-        chosen = engine.materialise("chosen", "neighbours/trade/choose_trades", trades=good, margins=[], passes=PASSES)
-        count, gain = engine.count(chosen), engine.total(chosen, "gain")
-        moved = engine.materialise("assigned", "neighbours/flow/move_rows", assigned=assigned, good=good, chosen=chosen)
-        return scope.keep(moved), int(count), int(gain)
+        possible = engine.select_among("possible", flows, assigned, "row_id", "class_id")  # their rows have not moved
+        chosen, count, gain = choose_good(state, possible, assigned, ranked=Value(RANKED))
+        return scope.keep(engine.reassign(assigned, chosen)), count, gain
 
 
 def _swap(
@@ -120,22 +86,10 @@ def _swap(
     """The assignment after rows of equal sensitive values changed places, in each order those next to each other."""
     engine, swapped = task.engine, assigned
     with engine.scope() as scope:
-        members, measured = measured_classes(task, measures, assigned, MOST, least=0)
+        classes = ClassState.of(task, measures, assigned)
+        params = {"members": classes.members, "measured": classes.measured, "measures": measures, **ties(number)}
+        params |= {"sensitive": task.encoded.sensitive, "offset": Value(number % 2)}
         for order in orders:
-            swaps = engine.materialise(
-                "swaps",
-                "neighbours/flow/list_swaps",
-                members=members,
-                assigned=swapped,
-                measured=measured,
-                measures=measures,
-                sensitive=task.encoded.sensitive,
-                order=order,
-                gains=GAINS,
-                most=Value(MOST),
-                stride=stride(number),
-                prime=PRIME,
-                offset=Value(number % 2),
-            )
+            swaps = engine.materialise("swaps", "neighbours/find_swaps", assigned=swapped, order=order, **params)
             swapped = engine.reassign(swapped, swaps)
         return scope.keep(swapped)

@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapV
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
-from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut, try_levels
+from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
@@ -101,10 +101,12 @@ class Tp(Algorithm):
         return check_eligible(task, self.name)
 
     def run(self, task: Task) -> Plan:
-        feasible = self.check(task)
-        if self.options.coarsen == "auto":
-            return try_levels(task, lambda levels: self._publish(task, feasible.l, levels))
-        return self._publish(task, feasible.l, self.options.coarsen)
+        levels = {} if self.options.coarsen == "auto" else self.options.coarsen
+        return self._publish(task, self.check(task).l, levels)
+
+    def at(self, levels: Mapping[str, int]) -> Tp:
+        """The same algorithm with quasi-identifiers at these levels of their taxonomies."""
+        return type(self)({**self.options.model_dump(exclude_unset=True), "coarsen": dict(levels)})
 
     def _publish(self, task: Task, l: int, levels: Mapping[str, int]) -> Plan:  # noqa: E741 - the field's name for it
         """The plan at these levels of the taxonomies."""

@@ -14,11 +14,10 @@ rows left over join classes that lack their value. Rows that are l-eligible toge
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ldiv_db.algorithms.base import Plan, Task, quotas
+from ldiv_db.algorithms.base import Task, quotas
 from ldiv_db.algorithms.bsgi.bisection import bisect
 from ldiv_db.algorithms.bsgi.bsgi import subtask_of
 from ldiv_db.algorithms.bsgi.selection import incorporate
@@ -88,37 +87,6 @@ def _cut(engine: Engine, axis: Axis, level: int) -> Relation | None:
         return None
     rows = [(code, low, high) for low, high in spans_at(axis.taxonomy, level) for code in range(low, high + 1)]
     return engine.load(f"cut_{axis.code.name}", {"code": "BIGINT", "low": "BIGINT", "high": "BIGINT"}, rows)
-
-
-# -- which level -------------------------------------------------------------------------------------
-
-
-def try_levels(task: Task, plan_at: Callable[[Mapping[str, int]], Plan]) -> Plan:
-    """The plan of least KL divergence among those tried.
-
-    From the leaves on every quasi-identifier is raised by a level in turn, and the one stays raised that lowers the
-    divergence most, until none does.
-    """
-    heights = {axis.name: axis.taxonomy.height for axis in task.encoded.axes if axis.taxonomy}
-    best, levels, tried = plan_at({}), dict.fromkeys(heights, 0), 1
-    least = _divergence(task, best)
-    while raised := [{**levels, name: level + 1} for name, level in levels.items() if level < heights[name]]:
-        before = least
-        for candidate in raised:
-            plan = plan_at(candidate)
-            divergence, tried = _divergence(task, plan), tried + 1
-            worse = plan
-            if divergence < least:
-                worse, best, least, levels = best, plan, divergence, candidate
-            task.engine.drop(*(table for table in (worse.assigned, worse.classes) if table))
-        if least == before:
-            break
-    return replace(best, search={**best.search, "tried": tried, "kl": least})
-
-
-def _divergence(task: Task, plan: Plan) -> float:
-    divergence = task.divergence(plan)
-    return math.inf if divergence is None else divergence
 
 
 #: Sides of the cube have up to this many bits; codes that then fall together are told apart by themselves.

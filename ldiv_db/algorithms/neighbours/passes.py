@@ -1,0 +1,245 @@
+"""Passes that improve classes round by round: their one loop and stop rule, and the state of classes that they share.
+
+A round works out once the members of all classes, the bounds and costs of each, what each is without any one of its
+rows, and the classes near each row; what moves is found in these relations (`ClassState`). Where requirements ask for
+it, the classes of what moves are judged as they would be afterwards, all at once; of the good moves those that are the
+best for both of their classes are carried out, at most one a class.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.costs import Measure, lm_measures
+from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, count_classes
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.encoded import SensitiveAxis
+
+#: Rounds end when two in a row lower the cost by less than this part of it, or where they are cheap by this one.
+LEAST_PART, SLOW_LEAST_PART = 200, 500
+#: The jitter of an order by cardinality, in thousandths of a place.
+JITTER = 4000
+#: How far a row looks in an order on either side.
+STEPS = tuple(Value(step) for step in (1, 2))
+#: Rows of equal codes stand in the order of their numbers times a stride, which changes, by this modulus.
+PRIME, _STRIDE, _LONGER = Value(2**31 - 1), 1_000_003, 7_919
+#: More than any gain of LM, and than the rows of any class.
+MOST = 2**31
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The result of a round: the assignment (row_id, class_id), the number of changes, what they save, and the cost of
+    the classes before.
+    """
+
+    assigned: Relation
+    changes: int
+    gain: int
+    cost: int
+
+
+@dataclass(frozen=True)
+class Improving:
+    """All that a pass needs besides the classes: the task, its judge of classes, and measures of what they cost."""
+
+    task: Task
+    checker: ClassChecker
+    measures: Sequence[Measure]
+
+    @staticmethod
+    def of(task: Task) -> Improving:
+        """The state in which a task's classes are improved by LM."""
+        return Improving(task, ClassChecker(task), lm_measures(task))
+
+
+#: A round: an assignment (row_id, class_id) and the number of the round from 0.
+Round = Callable[[Relation, int], Changed]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A pass over all classes in rounds, after which they meet the same requirements and cost no more.
+
+    `name` is its key in the `search` of a plan, `stage` what is shown while it runs. `start` makes its round. With
+    `until_idle` it ends also when a round changes nothing; `small_only`: large tables are spared its many rounds.
+    """
+
+    name: str
+    stage: str
+    rounds: Callable[[Task], int]
+    start: Callable[[Improving], Round]
+    least_part: int = LEAST_PART
+    until_idle: bool = False
+    small_only: bool = False
+
+    def work(self, task: Task) -> int:
+        """The cells that it looks at, as estimates count them."""
+        return task.cell_count * (1 if self.small_only else self.rounds(task))
+
+
+def improve(step: Pass, state: Improving, assigned: Relation, rounds: int | None = None) -> tuple[Relation, list[int]]:
+    """The assignment after a pass of at most so many rounds, and the changes of each; `assigned` is dropped.
+
+    It ends when two rounds in a row lower the cost by less than its `least_part`-th part.
+    """
+    task, changes, before = state.task, list[int](), 0
+    rounds, change = step.rounds(task) if rounds is None else rounds, step.start(state)
+    task.stage(step.stage)
+    while len(changes) < rounds:
+        if not task.is_part:  # which says itself how far its algorithm is
+            task.progress(len(changes), rounds)
+        changed = change(assigned, len(changes))
+        task.engine.drop(assigned)  # all the rows, once a round
+        assigned = changed.assigned
+        changes.append(changed.changes)
+        slow = len(changes) > 1 and (before + changed.gain) * step.least_part <= changed.cost
+        if slow or (step.until_idle and not changed.changes):
+            break
+        before = changed.gain
+    return assigned, changes
+
+
+class Orders:
+    """The orders of quasi-identifiers by which rounds sort classes."""
+
+    def __init__(self, task: Task, measures: Sequence[Measure]):
+        codes = [len(task.engine.tally(m.axis.dictionary, "code")) for m in measures]
+        self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
+        self._seed = task.seed
+
+    def order(self, number: int) -> list[Measure]:
+        """Even rounds take the quasi-identifiers with few codes first, with some jitter; odd ones any order."""
+        keyed = []
+        for rank, measure in enumerate(self._coarse_first):
+            drawn = self._draw(number, measure.axis.code.name)
+            keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
+        return [self._coarse_first[rank] for _, rank in sorted(keyed)]
+
+    def several(self, number: int, count: int) -> list[list[Measure]]:
+        """The orders of a round that takes so many."""
+        return [self.order(count * number + i) for i in range(count)]
+
+    def _draw(self, number: int, name: str) -> int:
+        digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
+        return int.from_bytes(digest[:8], "big")
+
+
+@dataclass(frozen=True)
+class ClassState:
+    """The classes as a round finds them: their `members`, and in `measured` the bounds and costs of each."""
+
+    task: Task
+    measures: Sequence[Measure]
+    members: Relation
+    measured: Relation
+
+    @staticmethod
+    def of(task: Task, measures: Sequence[Measure], assigned: Relation, least: int = 0, most: int = MOST) -> ClassState:
+        """The state of (row_id, class_id); of classes that cost less than `least`, or have `most` rows, the members
+        alone.
+        """
+        params = {"rows": task.encoded.rows, "assigned": assigned, "keys": task.encoded.sensitive, "slots": True}
+        members = task.engine.materialise("members", "neighbours/list_members", measures=measures, **params)
+        return ClassState.of_members(task, measures, members, least, most)
+
+    @staticmethod
+    def of_members(
+        task: Task, measures: Sequence[Measure], members: Relation, least: int = 0, most: int = MOST
+    ) -> ClassState:
+        """The same of members that are known."""
+        limits = {"least": Value(least), "most": Value(most), "packed": Value(MOST)}
+        params = {"members": members, "measures": measures, **limits}
+        measured = task.engine.materialise("measured", "neighbours/measure_classes", **params)
+        return ClassState(task, measures, members, measured)
+
+    def rest_params(self, whole: bool = False) -> dict[str, Any]:
+        """The parameters of the statement that finds what measured classes are without each of their members."""
+        by = {"measures": self.measures, "keys": self.task.encoded.sensitive, "whole": whole}
+        return {"members": self.members, "measured": self.measured, **by}
+
+    def rests(self, whole: bool = False) -> Relation:
+        """Every member of a measured class with what its class is without it, and if `whole` every class as it is.
+
+        `members` is dropped: all the rows, as long as what classes are without one is looked at.
+        """
+        rests = self.task.engine.materialise("rests", "neighbours/list_rests", **self.rest_params(whole))
+        self.task.engine.drop(self.members)
+        return rests
+
+    def near(self, orders: Sequence[Sequence[Measure]], number: int) -> Relation:
+        """(row_id, near_class_id): the classes of the rows that stand near each in these orders, in a round."""
+        params = {"members": self.members, "measured": self.measured, "orders": orders, "steps": STEPS}
+        return self.task.engine.materialise("near", "neighbours/list_near_classes", **params, **ties(number))
+
+    def pairs(self, order: Sequence[Measure], offset: int, **within: Any) -> Relation:
+        """(class_id, pair, side): classes next to each other by their centres; `within` says of what, and how far."""
+        params = {"measured": self.measured, "order": order, "offset": Value(offset)}
+        params |= {"parts": None, "steps": (), "by_gain": False} | within
+        return self.task.engine.materialise("pairs", "neighbours/pair_classes", **params)
+
+    @property
+    def cost(self) -> int:
+        """The cost of all rows of the classes that are measured."""
+        return self.task.engine.total(self.measured, "total_cost")
+
+
+def ties(number: int) -> dict[str, Value]:
+    """The parameters that order rows of equal codes in a round by their numbers."""
+    return {"stride": Value(_STRIDE + _LONGER * number), "prime": PRIME}
+
+
+@dataclass(frozen=True)
+class _ChoosingPass:
+    """The names of what one pass of choosing trades sees, takes, and leaves to the next."""
+
+    number: int
+
+    @property
+    def good(self) -> Identifier:
+        return Identifier(f"good_{self.number}")
+
+    @property
+    def taken(self) -> Identifier:
+        return Identifier(f"taken_{self.number}")
+
+    @property
+    def left(self) -> Identifier:
+        return _ChoosingPass(self.number + 1).good
+
+
+def sides_of(engine: Engine, trades: Relation, keys: Sequence[SensitiveAxis] = ()) -> Relation:
+    """Both classes of every trade (trade, row_id, class_id, other_row_id, other_class_id, gain, codes of the keys)."""
+    return engine.materialise("sides", "neighbours/list_sides", trades=trades, keys=keys)
+
+
+def choose(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> tuple[Relation, int, int]:
+    """The sides of trades that are the best for both of their classes, how many trades, and what they save.
+
+    `among` with `margins` (class_no, margin) are trades whose classes violate nothing, with `taken` those with none of
+    its classes. A side has the row that its class takes: (row_id, class_id) is where rows move.
+    """
+    params = {"sides": sides, "passes": [*map(_ChoosingPass, range(passes))]}
+    params |= {"margins": None, "taken": None, "ranked": Value(None), "few": "ranked" in among} | among
+    chosen = engine.materialise("chosen", "neighbours/choose_trades", **params)
+    return chosen, engine.count(chosen) // 2, engine.total(chosen, "gain") // 2
+
+
+def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: Any) -> tuple[Relation, int, int]:
+    """As `choose`, of the trades after which both classes meet every requirement."""
+    engine, encoded = state.task.engine, state.task.encoded
+    sides = sides_of(engine, trades, encoded.sensitive)
+    return choose(engine, sides, margins=margins_of(state, sides, assigned), **few)
+
+
+def margins_of(state: Improving, sides: Relation, assigned: Relation) -> Relation:
+    """(class_no, margin): how far classes are from violating after what their sides say that they give and take."""
+    engine, encoded = state.task.engine, state.task.encoded
+    counts = count_classes(engine, encoded.sensitive, encoded.rows, assigned, CLASS_ID)
+    params = {"sides": sides, "counts": counts, "sensitive": encoded.sensitive}
+    return state.checker.margins(engine.materialise("changed", "neighbours/count_sides", **params))
