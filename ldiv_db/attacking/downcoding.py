@@ -101,7 +101,8 @@ def _count_halved(coded: AttackedRelease) -> tuple[int, int]:
 def _labelled(coded: AttackedRelease, axis: LabelAxis) -> AxisParameter:
     """The axis with its labels; `inner` are those that are ranges of numbers, or else of times, with values inside."""
     engine = coded.engine
-    known = KnownAxis(**vars(axis), kind=_KINDS[0], known=Identifier(axis.name), value=Identifier("value"))
+    label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
+    known = KnownAxis(*label, kind=_KINDS[0], known=Identifier(axis.name), value=Identifier("value"))
     labels = engine.materialise("labels", "attacking/covering/number_labels", classes=coded.classes, axis=known)
     parts = read_parts(engine, labels)
     found = [_ranges(engine, parts, kind, inner_of=labels) for kind in _KINDS]
