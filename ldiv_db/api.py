@@ -142,6 +142,7 @@ def check(
     policy: Policy | Mapping[str, Any] | None = None,
     folder: str | Path | None = None,
     twice: bool = False,
+    individual: str | None = None,
 ) -> Audits:
     """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
@@ -152,7 +153,8 @@ def check(
     may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
     rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; they are judged if nothing is said. A
     `policy`, whose release the table is, says what is not given, and what labels stand for, which requirements on a
-    population need; relative files lie in `folder`. With `twice` there is a second reading, by the tests of the
+    population need; relative files lie in `folder`. With `individual`, the column that says whose a row is, people are
+    counted in place of rows. With `twice` there is a second reading, by the tests of the
     dbt package: a verdict has its `second`, or why it is read `once`. Every Audit has `holds`, `classes`, `rows` and
     its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for
     requirements that are none, DatabaseError if the database refuses.
@@ -167,6 +169,7 @@ def check(
         suppressed=suppressed,
         folder=None if folder is None else Path(folder),
         twice=twice,
+        individual=individual,
     )
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
@@ -183,6 +186,7 @@ def check_sql(
     dialect: str = "duckdb",
     class_column: str | None = None,
     suppressed: Suppressed | None = None,
+    individual: str | None = None,
     types: Mapping[str, str] | None = None,
     labels: bool = False,
 ) -> str:
@@ -201,6 +205,7 @@ def check_sql(
         require=read_requirements(require) if require or policy is None else (),
         class_column=class_column,
         suppressed=suppressed,
+        individual=individual,
     )
     with open_database(":memory:") as con:
         engine = Engine(con)

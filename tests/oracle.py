@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -68,7 +68,13 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
 
 def gain_is_allowed(values: Sequence[Any], table: Sequence[Any], name: str, argument: Mapping[str, Any]) -> bool:
     """Whether a class of these values of the table has beta-likeness, or delta-disclosure privacy."""
-    have, whole = shares(values), shares(table)
+    return gain_of_shares_is_allowed(shares(values), shares(table), name, argument)
+
+
+def gain_of_shares_is_allowed(
+    have: Mapping[Any, Fraction], whole: Mapping[Any, Fraction], name: str, argument: Mapping[str, Any]
+) -> bool:
+    """Whether shares of a class have beta-likeness, or delta-disclosure privacy, beside those of the table."""
     if name == "beta_likeness":
         beta, enhanced = Fraction(str(argument["beta"])), argument.get("kind", "enhanced") == "enhanced"
         gains = [(have.get(value, Fraction(0)) / p - 1, p) for value, p in whole.items()]
@@ -245,6 +251,180 @@ def least_suppression(values: Sequence[Any], good: Any) -> int:
 def violations(rows: Iterable[tuple[Hashable, Any]], name: str, argument: Any) -> dict[Hashable, int]:
     """The violating classes of a table with their sizes; empty if the requirement holds."""
     return {k: len(v) for k, v in group(rows).items() if not class_is_good(v, name, argument)}
+
+
+# -- requirements on people -------------------------------------------------------------------------
+# A class is pairs (person, value); None is somebody else in every row. A person has the different values of their
+# rows in the class.
+
+
+def bags(pairs: Iterable[tuple[Hashable, Any]]) -> list[frozenset[Any]]:
+    """What each person has."""
+    found: dict[Hashable, set[Any]] = defaultdict(set)
+    for place, (person, value) in enumerate(pairs):
+        found["nobody known" if person is None else "known", place if person is None else person].add(value)
+    return [frozenset(values) for values in found.values()]
+
+
+def shares_of_people(pairs: Iterable[tuple[Hashable, Any]]) -> dict[Any, Fraction]:
+    """How values are distributed where every person weighs one, evenly over what they have."""
+    people = bags(pairs)
+    found: dict[Any, Fraction] = defaultdict(Fraction)
+    for bag in people:
+        for value in bag:
+            found[value] += Fraction(1, len(bag) * len(people))
+    return dict(found)
+
+
+def people_are_good(
+    pairs: Sequence[tuple[Hashable, Any]],
+    name: str,
+    argument: Any,
+    whole: Sequence[tuple[Hashable, Any]] = (),
+    harmless: Iterable[Any] = (),
+    distance: Any = None,
+) -> bool:
+    """Whether one class of people meets a requirement; `whole` is the table, for those that compare with it.
+
+    `distance` is that of two values for t-closeness, as `ground` has it; all are equally far apart without it.
+    """
+    people = bags(pairs)
+    size, have = len(people), Counter(value for bag in people for value in bag)
+    for value in harmless:
+        del have[value]
+    if name == "k":
+        return size >= argument
+    if name == "unique_distinct":
+        return size == len(pairs) and class_is_good([value for _, value in pairs], name, argument)
+    if name == "distinct":
+        enough = len(have) >= argument and all(size - count >= argument - 1 for count in have.values())
+        return enough or not have
+    if name == "p_sensitive":
+        return size >= argument["k"] and people_are_good(pairs, "distinct", argument["p"], harmless=harmless)
+    if name == "frequency":
+        return all(Fraction(str(argument)) * count <= size for count in have.values())
+    if name == "alpha_k":
+        most = Fraction(str(argument["alpha"])) * size
+        return size >= argument["k"] and all(count <= most for count in have.values())
+    if name == "threshold":
+        thetas = {"default": 1} | _thetas(argument)
+        return all(Fraction(str(thetas.get(v, thetas["default"]))) * size >= count for v, count in have.items())
+    assert not harmless, name
+    shares, of_whole = shares_of_people(pairs), shares_of_people(whole)
+    if name == "t_closeness" and distance:
+        return transport(shares, of_whole, distance) <= Fraction(str(argument["t"]))
+    return _shares_are_good(shares, name, argument, of_whole)
+
+
+def _shares_are_good(have: Mapping[Any, Fraction], name: str, argument: Any, whole: Mapping[Any, Fraction]) -> bool:
+    falling = sorted(have.values(), reverse=True)
+    if name == "recursive":
+        return falling[0] < Fraction(str(argument["c"])) * sum(falling[argument["l"] - 1 :])
+    if name == "entropy":
+        parts = math.lcm(*(share.denominator for share in falling))
+        if parts > 5_000:  # powers of such numbers take too long
+            return -sum(share * math.log(share) for share in falling) >= math.log(float(argument)) - 1e-9
+        counts = [int(share * parts) for share in falling]
+        return Fraction(parts) ** parts >= Fraction(str(argument)) ** parts * math.prod(n**n for n in counts)
+    if name == "t_closeness":
+        t = argument["t"] if isinstance(argument, Mapping) else argument
+        # With equal distances as much is moved as values have too much.
+        return sum(max(share - whole.get(value, 0), Fraction(0)) for value, share in have.items()) <= Fraction(str(t))
+    assert name in ("beta_likeness", "delta_disclosure"), name
+    key = name.partition("_")[0]
+    return gain_of_shares_is_allowed(have, whole, name, argument if isinstance(argument, Mapping) else {key: argument})
+
+
+def people_violations(
+    rows: Iterable[Sequence[Any]], name: str, argument: Any, harmless: Iterable[Any] = ()
+) -> dict[tuple[Any, ...], int]:
+    """The violating classes of a table of rows (*labels, value, person), with how many people they have."""
+    classes = people_of(rows)
+    whole = [pair for pairs in classes.values() for pair in pairs]
+    return {
+        labels: len(bags(pairs))
+        for labels, pairs in classes.items()
+        if not people_are_good(pairs, name, argument, whole, harmless)
+    }
+
+
+def people_of(rows: Iterable[Sequence[Any]]) -> dict[tuple[Any, ...], list[tuple[Any, Any]]]:
+    """The pairs (person, value) of each class, from rows (*labels, value, person)."""
+    classes: dict[tuple[Any, ...], list[tuple[Any, Any]]] = defaultdict(list)
+    for *labels, value, person in rows:
+        classes[tuple(labels)].append((person, value))
+    return dict(classes)
+
+
+def with_people(
+    source: Sequence[tuple[Any, Any]], published: Sequence[Sequence[Any]], places: Sequence[int]
+) -> list[tuple[Any, ...]]:
+    """The published rows (*labels, value) with whose they are, from source rows (person, value) and the place of each.
+
+    Fails where a row of the source is published twice, or with a value that is not its own.
+    """
+    assert len(set(places)) == len(places) == len(published)
+    assert all(row[-1] == source[place][1] for row, place in zip(published, places, strict=True))
+    return [(*row, source[place][0]) for row, place in zip(published, places, strict=True)]
+
+
+def scattered(rows: Iterable[Sequence[Any]]) -> set[Any]:
+    """The people whose rows (*labels, value, person) are in several classes."""
+    places = Counter(person for pairs in people_of(rows).values() for person in {person for person, _ in pairs})
+    return {person for person, count in places.items() if count > 1 and person is not None}
+
+
+#: A world by class: for each of its people, in one order, the values of their rows in rising order.
+World = Mapping[tuple[Any, ...], Sequence[tuple[Any, ...]]]
+
+
+def members_of(rows: Iterable[Sequence[Any]]) -> dict[tuple[Any, ...], dict[Any, tuple[Any, ...]]]:
+    """The people of each class of rows (*labels, value, person) with the values of their rows, in rising order."""
+    found: dict[tuple[Any, ...], dict[Any, tuple[Any, ...]]] = {}
+    for labels, pairs in people_of(rows).items():
+        members = found.setdefault(labels, {})
+        for place, (person, value) in enumerate(pairs):
+            key = ("nobody known", labels, place) if person is None else person
+            members[key] = tuple(sorted((*members.get(key, ()), value), key=repr))
+    return found
+
+
+def world_of(rows: Iterable[Sequence[Any]]) -> World:
+    """The world that the rows (*labels, value, person) are."""
+    return {labels: list(members.values()) for labels, members in members_of(rows).items()}
+
+
+def having_posteriors(
+    rows: Sequence[Sequence[Any]], seen: Callable[[World], Any], is_possible: Callable[[World], bool] = lambda _: True
+) -> dict[tuple[Any, Any], Fraction]:
+    """How sure it is that each person has each value in any row, where all rows of a person are in one class.
+
+    The attacker knows who is in which class. A world gives the people all that anybody has, in any order: those count
+    in which the same is `seen` as in the true one, and which are possible. For seven people at most.
+    """
+    people = [(labels, person) for labels, members in members_of(rows).items() for person in members]
+    truth = world_of(rows)
+    told = seen(truth)
+    counts: Counter[tuple[Any, Any]] = Counter()
+    total = 0
+    for dealt in itertools.permutations(values for members in truth.values() for values in members):
+        world: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+        for (labels, _), values in zip(people, dealt, strict=True):
+            world[labels].append(values)
+        if seen(world) == told and is_possible(world):
+            total += 1
+            counts.update((who, v) for (_, who), values in zip(people, dealt, strict=True) for v in set(values))
+    return {key: Fraction(count, total) for key, count in counts.items()}
+
+
+def bags_by_class(world: World) -> dict[Any, list[Any]]:
+    """Seen by who is told which values are of one person, as by a number for each."""
+    return {labels: sorted(members, key=repr) for labels, members in world.items()}
+
+
+def values_by_class(world: World) -> dict[Any, list[Any]]:
+    """Seen by who is told the values of a class alone."""
+    return {labels: sorted((v for values in members for v in values), key=repr) for labels, members in world.items()}
 
 
 # -- attacks ---------------------------------------------------------------------------------------

@@ -160,7 +160,8 @@ class Traits:
     counts the people of a population that its classes cover. `counts`: it plans from counts of equal rows, without the
     rows. `suppressing`: the options under which it leaves out rows where not all can be published, none if it cannot.
     `outliers`: rows may be left out of its classes, once they are made. `foresees_left_out`: its check tells how many
-    rows it leaves out. `divides`: a table can be solved in parts.
+    rows it leaves out. `divides`: a table can be solved in parts. `bags`: people may have several values, as it
+    judges classes by counts of whatever it is given. `keeps_apart`: it makes no class with two rows of one person.
     """
 
     recodes_globally: bool = False
@@ -174,6 +175,8 @@ class Traits:
     outliers: bool = False
     foresees_left_out: bool = True
     divides: bool = False
+    bags: bool = False
+    keeps_apart: bool = False
 
 
 class Algorithm(ABC):
@@ -197,6 +200,12 @@ class Algorithm(ABC):
         if not self.traits.harmless and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} promises of every value the same, so that none can be harmless"
             problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
+        if not self.traits.bags and any(axis.bags for axis in task.encoded.sensitive):
+            what = f"{self.name} takes one sensitive value a person, and some have several"
+            problems.append(Problem("individual", what, "algorithm: auto, topdown, peel or mondrian"))
+        if self.excludes_sets and task.encoded.spans:
+            what = f"{self.name} publishes {self.excludes_sets}, and some people have several values in it"
+            problems.append(Problem("individual.rows", what, "rows: apart, or algorithm: auto, topdown or mondrian"))
         problems += [
             Problem("require", f"{self.name} does not see whom of {found.named_population} its classes cover", SEEING)
             for found in dict.fromkeys(task.requirements)

@@ -63,7 +63,7 @@ def frequent_values(
     ceilings = engine.load("ceilings", {"value": "VARCHAR", "ceiling": "BIGINT"}, ceiling.own)
     rows = engine.rows(
         "requirements/list_frequent",
-        dictionary=axis.reference,
+        dictionary=axis.values,
         ceilings=ceilings,
         ceiling=Value(ceiling.rows),
         most=Value(MOST_VALUES + 1),
@@ -248,13 +248,11 @@ def failures(
 
     `people` are those of populations that the whole table covers; of others nothing is known.
     """
-    histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
-    classes = Classes(engine, histogram)
-    classes.place_people(people or {})
-    known = [r for r in requirements if not r.named_population or r.named_population in (people or {})]
-    found = [_failure_of_table(engine, axis, classes, r) or _failure_of_size(axis, r) for r in known]
-    classes.drop()
-    engine.drop(histogram)
+    with engine.scope():
+        classes = axis.whole_table(engine)
+        classes.place_people(people or {})
+        known = [r for r in requirements if not r.named_population or r.named_population in (people or {})]
+        found = [_failure_of_table(engine, axis, classes, r) or _failure_of_size(axis, r) for r in known]
     return [failure for failure in found if failure]
 
 
@@ -265,8 +263,7 @@ def met_by_table(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Req
     """
     found = {}
     with engine.scope():
-        histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
-        classes = Classes(engine, histogram)
+        classes = axis.whole_table(engine)
         for requirement in requirements:
             if requirement.monotone and not requirement.named_population:
                 worst = judge(engine, requirement, classes).worst

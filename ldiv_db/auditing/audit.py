@@ -25,6 +25,7 @@ from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, Verdict, judge
+from ldiv_db.requirements.histogram import NOT_OF_PEOPLE
 from ldiv_db.requirements.verdict import warn_of_classes
 
 
@@ -60,6 +61,8 @@ class Audit(Shown):
     suppressed_rows: int = 0
     ignored_rows: int = 0
     unmatched_groups: int = 0
+    #: Whether requirements were judged on people, of whom a class may have several rows.
+    of_people: bool = False
     #: What a reader takes for one value where requirements count several.
     warnings: tuple[str, ...] = ()
     #: How suppressed rows were taken.
@@ -95,6 +98,7 @@ class Audit(Shown):
             "suppressed_rows": self.suppressed_rows,
             "ignored_rows": self.ignored_rows,
             "unmatched_groups": self.unmatched_groups,
+            "of_people": self.of_people,
             "holds": self.holds,
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
             "warnings": list(self.warnings),
@@ -142,6 +146,8 @@ def audit_table(
     """
     refuse_unknown(subject.suppressed, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
+    if subject.person is not None:
+        refuse_people(requirements, subject.suppressed, subject.pair is not None)
     if subject.pair and known:
         what = "others_known: a pair does not show which other sensitive values a row has"
         raise PolicyError([Problem("require", what)])
@@ -156,6 +162,26 @@ def audit_table(
             refined = _judge_all(engine, sensitive, known, counts, watch, people)
             verdicts |= _again(engine, sensitive, others, counts, refined, twice)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
+
+
+def refuse_people(requirements: Iterable[Requirement], suppressed: Suppressed, is_pair: bool = False) -> None:
+    """Raise PolicyError for what has no reading where people are counted in place of rows."""
+    problems = []
+    if is_pair:
+        problems.append(Problem("individual", "the two tables of a pair do not say together whose a row is"))
+    if suppressed != "judge":
+        problems.append(Problem("suppressed", f"{suppressed} is about rows, and people are counted", "judge"))
+    for requirement in dict.fromkeys(requirements):
+        if requirement.others_known:
+            what = f"{requirement.label}: others_known is about the values beside a row's, and people are counted"
+            problems.append(Problem("require", what))
+        elif requirement.on_people == "shares" and requirement.harmless:
+            what = f"{requirement.label}: what is left without harmless values depends on who has what together"
+            problems.append(Problem("require", what))
+        elif requirement.on_people is None:
+            problems.append(Problem("require", f"{requirement.label} {NOT_OF_PEOPLE[None]}"))
+    if problems:
+        raise PolicyError(problems)
 
 
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
@@ -193,10 +219,12 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
     """The audit of a table as it was counted, without verdicts."""
-    classes, rows = engine.count(counts.listed), engine.total(counts.listed, "class_rows")
+    classes, of_people = engine.count(counts.listed), counts.subject.person is not None
+    rows = engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows")
     left_out, taken = counts.suppressed_rows, counts.subject.suppressed
     ignored = left_out if taken == "ignore" else 0
-    return Audit(sensitive, classes, rows, (), left_out, ignored, counts.unmatched_groups, suppressed=taken)
+    found = Audit(sensitive, classes, rows, (), left_out, ignored, counts.unmatched_groups, of_people)
+    return replace(found, suppressed=taken)
 
 
 def _judge_all(
@@ -274,13 +302,26 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
         if sums["least"] < 0:
             raise AuditError("the sensitive table has a negative count")
         unmatched = _unmatched(engine, read, counts)
-        numbered = number_classes(engine, subject, counts)
+        numbered = number_classes(engine, read, counts, sensitive)
         engine.drop(counts)
         beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
         _require_all_rows(engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside)
         whole = (sums["rows"], sums["suppressed_rows"], unmatched)
         yield Counted(subject, read, numbered.classes, numbered.listed, subject.renamed, *whole)
         numbered.drop(engine)
+
+
+def require_same_rows(engine: Engine, subject: Subject, other: Subject, sensitive: Sequence[str]) -> None:
+    """Raise AuditError unless two tables have the same classes, with as many rows of each sensitive value."""
+    for name in sensitive:
+        with _exact(engine, subject) as read, _exact(engine, replace(other, person=None)) as read_other:
+            counts, others = count_values(engine, read, name), count_values(engine, read_other, name)
+            columns = {"class_columns": subject.renamed}
+            differing = engine.scalar("auditing/count_differing", counts=counts, others=others, **columns)
+            engine.drop(counts, others)
+        if differing:
+            what = f"{differing:,} of the counts of values in classes differ"
+            raise AuditError(f"what was written is not what people were counted in: {what}")
 
 
 @contextmanager

@@ -23,6 +23,8 @@ from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
 
 _TEMPLATE = "auditing/list_violations"
+#: What is said of a table whose policy counts people, where no column says whose its rows are.
+UNTOLD = "rows were counted: the policy protects people, and no column is named (`individual`) that says whose a row is"
 #: The columns of a violation besides labels; a label of such a name gets an underscore.
 _COLUMNS = ("sensitive", "requirement", "class_no", "rows", "reached", "missing", "suppress", "values")
 
@@ -103,6 +105,10 @@ class CheckRequest:
     pair: Pair | None = None
     folder: Path = field(default_factory=Path)
     people: CountPeople | None = None
+    #: The column of the table that says whose a row is: people are counted in place of rows.
+    individual: str | None = None
+    #: Whether the policy of the table counts people; where no column says whose a row is, rows are judged all the same.
+    protects_people: bool = False
     #: Whether the verdicts are held against a second reading.
     twice: bool = False
 
@@ -118,7 +124,8 @@ def request_by_policy(policy: Policy) -> CheckRequest:
         raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
     ids = next(iter(policy.released.class_ids), None)
     keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
-    return CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
+    request = CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
+    return replace(request, protects_people=policy.individual is not None)
 
 
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
@@ -149,7 +156,13 @@ def check(
         absent_values(engine, requirements, {name: (read, name) for name in attributes})
     ids = [request.class_column] if request.class_column else []
     subject = Subject(
-        table, request.quasi_identifiers, ids, suppressed=request.suppressed, pair=request.pair, same=same
+        table,
+        request.quasi_identifiers,
+        ids,
+        suppressed=request.suppressed,
+        pair=request.pair,
+        same=same,
+        person=request.individual,
     )
     audits = [
         audit_table(
@@ -164,8 +177,9 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
-    if told := people_warning(engine, subject, list(request.sensitive)):
-        audits[0] = replace(audits[0], warnings=(*audits[0].warnings, told))
+    told = "" if request.individual else people_warning(engine, subject, list(request.sensitive))
+    if told or (request.protects_people and not request.individual):
+        audits[0] = replace(audits[0], warnings=(*audits[0].warnings, told or UNTOLD))
     return audits
 
 
@@ -174,7 +188,10 @@ def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckReques
     pair = request.pair
     main = _told_apart_by(request)
     sensitive = [("sensitive", name) for name in request.sensitive]
-    problems = missing_columns(engine, table, main + ([("group", pair.group)] if pair else sensitive), "table")
+    person = [("individual", request.individual)] if request.individual else []
+    problems = missing_columns(
+        engine, table, [*main, *([("group", pair.group)] if pair else sensitive), *person], "table"
+    )
     if pair is not None:
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
@@ -205,6 +222,10 @@ def problems_of(request: CheckRequest) -> list[Problem]:
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
     problems += _twice(main + ([("group", pair.group)] if pair else []), request.sensitive)
+    if request.individual is not None:
+        taken = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
+        if request.individual.lower() in taken:
+            problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
     return problems + request_problems(request.require, request.sensitive)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
-from ldiv_db.auditing.audit import refuse_unknown, refuse_unlisted
+from ldiv_db.auditing.audit import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.check import CheckRequest, label_columns, problems_of
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, type_named
@@ -142,7 +142,14 @@ class _Writer:
         self._steps = steps
         self._request = request
         ids = [request.class_column] if request.class_column else []
-        self._subject = Subject(table, request.quasi_identifiers, ids, suppressed=request.suppressed, pair=request.pair)
+        self._subject = Subject(
+            table,
+            request.quasi_identifiers,
+            ids,
+            suppressed=request.suppressed,
+            pair=request.pair,
+            person=request.individual,
+        )
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
         self._open: list[dict[str, Any]] = []  # what leaves the verdicts on an attribute open, and how often
@@ -151,6 +158,8 @@ class _Writer:
     def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
         """Write the steps for one attribute; those with `others_known` have classes refined by the others."""
         refuse_unknown(self._request.suppressed, requirements)
+        if self._subject.person is not None:
+            _refuse_people(self._subject, requirements)
         subject = self._read(attribute, others)
         self._steps.has_instants = attribute.is_time and attribute.type != "DATE"
         for refined in (False, True):
@@ -177,11 +186,11 @@ class _Writer:
         counts = count_values(self._steps, subject, attribute.name)
         if subject.pair is not None:
             self._refuse_pair(subject, counts)
-        numbered = number_classes(self._steps, subject, counts)
+        numbered = number_classes(self._steps, subject, counts, attribute.name)
         refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
         sensitive = Value(attribute.name or None)
         for requirement in requirements:
-            measures = requirement.measure(self._steps, numbered.classes)
+            measures = requirement.measure(self._steps, numbered.classes.read_by(requirement))
             judged = {"requirement": Value(requirement.label), "sensitive": sensitive}
             self._judged.append({**judged, "measures": measures, "classes": numbered.listed})
             if requirement.named and not requirement.absent:
@@ -215,11 +224,21 @@ class _Writer:
             return self._subject
         subject, pair = self._subject, self._subject.pair
         beside = [pair.group, *([pair.count] if pair.count else [])] if pair else subject.open_columns
+        beside += [subject.person] if subject.person else []
         columns = [{"name": Identifier(name), "same": same.get(name, ())} for name in [*beside, *same]]
         table = pair.table if pair else subject.table
         params = {"published": table, "columns": columns}
         read = self._steps.materialise("read", "auditing/statement/read_as_one", **params)
         return replace(subject, pair=replace(pair, table=read)) if pair else replace(subject, table=read)
+
+
+def _refuse_people(subject: Subject, requirements: Sequence[Requirement]) -> None:
+    """Raise PolicyError for what is not judged on people, or not by one statement: shares ask for a common multiple."""
+    refuse_people(requirements, subject.suppressed, subject.pair is not None)
+    shares = [requirement.label for requirement in requirements if requirement.on_people == "shares"]
+    what = "is on shares of people, whose units are not known before they are counted"
+    if shares:
+        raise PolicyError([Problem("require", f"{label} {what}", "judge it with `ldiv check`") for label in shares])
 
 
 def _absent(key: str, found: str) -> Problem:

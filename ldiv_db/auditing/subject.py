@@ -18,8 +18,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
-from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.recoding.encoded import Renamed, person_units
 from ldiv_db.requirements import HARMLESS, Classes, Requirement, Verdict
 from ldiv_db.requirements.parameters import plain_decimal
 
@@ -66,6 +66,8 @@ class Subject:
     pair: Pair | None = None
     #: The steps after which texts of a sensitive column are one, by its name.
     same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    #: The column that says whose a row is, where people are counted in place of rows; NULL is somebody of its own.
+    person: str | None = None
 
     @property
     def class_columns(self) -> list[str]:
@@ -84,40 +86,86 @@ class Subject:
 
 @dataclass(frozen=True)
 class Numbered:
-    """The classes of a subject, and those as rows (the class columns, class_no, class_rows, rows, values, largest)."""
+    """The classes of a subject, and those as rows (the class columns, class_no, class_rows, rows, values, largest).
+
+    `beside` is what else was made for them.
+    """
 
     classes: Classes
     listed: Relation
-    whole: Relation | None
+    beside: Sequence[Relation] = ()
 
     def drop(self, steps: Steps) -> None:
         """Drop all that was made for them."""
         self.classes.drop()
-        steps.drop(self.classes.histogram, self.listed, *([self.whole] if self.whole else []))
+        steps.drop(self.classes.histogram, self.listed, *self.beside)
 
 
 def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
-    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty."""
+    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty.
+
+    Where the subject names whose a row is, `rows` are people, and there are `members` and `units` as well.
+    """
     columns, pair = subject.renamed, subject.pair
+    column = Identifier(sensitive) if sensitive else None
+    if subject.person is not None:
+        return _count_people(steps, subject, columns, column)
     if pair is None:
         params: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
         template = "auditing/count_published"
     else:
         params = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}
         template = "auditing/count_groups"
-    column = Identifier(sensitive) if sensitive else None
     return steps.materialise("counts", template, class_columns=columns, sensitive=column, **params)
 
 
-def number_classes(steps: Steps, subject: Subject, counts: Relation) -> Numbered:
+def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None) -> Relation:
+    """As `count_values`, of people; without class columns the whole table is one class."""
+    people = steps.materialise(
+        "people",
+        "auditing/list_people",
+        published=subject.table,
+        class_columns=columns,
+        sensitive=sensitive,
+        person=Identifier(subject.person or ""),
+    )
+    units = person_units([size for size, _ in steps.tally(people, "size")]) if isinstance(steps, Engine) else None
+    counts = {"people": people, "class_columns": columns, "labels": columns[: len(subject.labels)]}
+    found = steps.materialise(
+        "counts", "auditing/count_people_values", scale=None if units is None else Value(units), **counts
+    )
+    steps.drop(people)
+    return found
+
+
+def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: str = "") -> Numbered:
     """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says."""
-    ignore = subject.suppressed == "ignore"
+    ignore, unknown = subject.suppressed == "ignore", subject.suppressed == "unknown"
+    sized = Identifier("rows" if subject.person is None else "members")
     params: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
-    listed = steps.materialise("classes", "auditing/list_classes", **params)
-    unknown = subject.suppressed == "unknown"
-    histogram = steps.materialise("histogram", "auditing/number_values", unknown=unknown, **params)
+    listed = steps.materialise("classes", "auditing/list_classes", sized=sized, **params)
+    params["unknown"] = unknown
+    histogram = steps.materialise(
+        "histogram", "auditing/number_values", tallied=Identifier("rows"), sized=sized, **params
+    )
     whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
-    return Numbered(Classes(steps, histogram, whole, None if unknown else listed), listed, whole)
+    shares = None
+    if subject.person is not None and isinstance(steps, Engine):
+        shares = _share_classes(steps, subject, sensitive, params)
+    made = [whole, *([shares.histogram, shares.totals] if shares else [])]
+    people = subject.person is not None
+    classes = Classes(steps, histogram, whole, None if unknown else listed, shares, of_people=people)
+    return Numbered(classes, listed, [relation for relation in made if relation])
+
+
+def _share_classes(engine: Engine, subject: Subject, sensitive: str, params: dict[str, Any]) -> Classes | None:
+    """The classes with every person spread over their values, and the whole table so; None if units are too many."""
+    whole = count_values(engine, replace(subject, labels=(), ids=(), known=()), sensitive)
+    if not (engine.most(whole, "units") and engine.most(params["counts"], "units")):
+        return None
+    units = Identifier("units")
+    histogram = engine.materialise("histogram", "auditing/number_values", tallied=units, sized=units, **params)
+    return Classes(engine, histogram, engine.select("whole", whole, "value", ("units", "rows")))
 
 
 def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:
@@ -149,7 +197,7 @@ def read_again(
     """
     if most is not None and rows > most:
         return replace(verdict, once=f"to read it again would take {rows:,} rows, more than {most:,}")
-    if subject.pair is not None:
+    if subject.pair is not None or subject.person is not None:
         return replace(verdict, once=UNREAD)
     try:
         arguments = _arguments(subject, sensitive, others, verdict.requirement)

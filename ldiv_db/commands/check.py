@@ -99,6 +99,7 @@ def check_command(
             require=specs,
             class_column=class_column,
             suppressed=judged.suppressed,
+            individual=judged.individual,
             pair=judged.pair(lambda name, key: resolve_source(engine, name, Path(), key)),
             twice=twice,
         )

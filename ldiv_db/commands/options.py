@@ -226,6 +226,10 @@ class Judged(Attributes):
             " judge, if not given."
         ),
     ] = None
+    individual: Annotated[
+        str | None,
+        typer.Option(help="The column that says whose a row is: people are counted, not rows.", show_default=False),
+    ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None
     count: CountColumn = None

@@ -116,6 +116,7 @@ def check_command(
         require=specs,
         class_column=class_column,
         suppressed=judged.suppressed,
+        individual=judged.individual,
         pair=judged.pair(_table),
     )
     with open_for_command(":memory:") as connection:

@@ -116,9 +116,9 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
         if profile.individual and not keeps_apart(suggestions):
             yield from _of_rows(profile.individual, profile.rows)
     if key == "individual" and profile.individual:
-        yield f"{_several(profile.individual, profile.rows)}. This key keeps two rows of one person out of every"
-        yield "class, which loses more than counting rows. If every row is of another person, move the column to"
-        yield f"`identifiers`. Why it is here: {_plain(profile.individual.reason)}."
+        yield f"{_several(profile.individual, profile.rows)}. With this key requirements count people, not"
+        yield "rows; `{column: …, rows: together}` keeps all rows of a person in one class. If every row is of another"
+        yield f"person, move the column to `identifiers`. Why it is here: {_plain(profile.individual.reason)}."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
         yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
         yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
@@ -131,8 +131,8 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
 def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
     """That what is required counts rows, where somebody may have several."""
     yield f"{_several(who, rows)}, AND REQUIREMENTS COUNT ROWS:"
-    yield f"a class may hold the rows of one person alone. `individual: {_name(who)}` keeps them apart; it needs"
-    yield "`frequency` on a sensitive column, and that no value and no person has more than half of the rows."
+    yield f"a class may hold the rows of one person alone. `individual: {_name(who)}` counts people; it is left"
+    yield "out, as no column is sensitive, or a value or a person has more than half of the rows."
 
 
 def _several(who: ColumnProfile, rows: int) -> str:

@@ -111,11 +111,27 @@ class Target(PolicyPart):
         return found
 
 
+def _individual(value: Any) -> Any:
+    """A column alone stands for its mapping."""
+    return {"column": value} if isinstance(value, str) else value
+
+
 def _target(value: Any) -> Any:
     """A name alone: a file if it ends like one, otherwise a table."""
     if not isinstance(value, str):
         return value
     return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
+
+
+class Individual(PolicyPart):
+    """The column that says whose a row is, and where all rows of a person stand.
+
+    `apart`: in any classes, of which each meets the requirements by its people: who knows one row of a person learns no
+    more. `together`: in one class, so that who knows all of them learns no more of any.
+    """
+
+    column: str
+    rows: Literal["apart", "together"] = "apart"
 
 
 class Output(PolicyPart):
@@ -124,6 +140,8 @@ class Output(PolicyPart):
     class_id: bool | None = None
     bounds: bool = False
     types: Literal["keep", "text"] = "text"
+    #: The column of a number that links the rows of a person within the release.
+    person: str | None = None
 
 
 class AlgorithmSpec(BaseModel):
@@ -189,7 +207,7 @@ class Policy(Document):
             databases: Mapping[str, str] = ...,
             identifiers: Sequence[str] = ...,
             keep: Sequence[str] = ...,
-            individual: str | None = ...,
+            individual: str | Individual | Mapping[str, Any] | None = ...,
             key: str | None = ...,
             weight: str | None = ...,
             algorithm: str | Mapping[str, Any] | AlgorithmSpec = ...,
@@ -216,7 +234,7 @@ class Policy(Document):
     suppression: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
-    individual: str | None = None
+    individual: Annotated[Individual | None, BeforeValidator(_individual)] = None
     key: str | None = None
     weight: str | None = None
     algorithm: Annotated[AlgorithmSpec, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
@@ -310,7 +328,8 @@ class Policy(Document):
         """The part that cannot be audited without class ids: classes with equal labels cannot be told apart."""
         asked = [spec.name for spec in self.require if not spec.kind.monotone]
         repeats = "key" if self.is_series and not self.decomposes else None
-        return asked[0] if asked else "individual" if self.individual else repeats
+        apart = self.individual is not None and self.individual.rows == "apart"
+        return asked[0] if asked else "individual" if apart else repeats
 
     @property
     def primary(self) -> str:
@@ -321,7 +340,9 @@ class Policy(Document):
     def released(self) -> ReleaseColumns:
         """The columns that a release has."""
         forms = {name: self._form(qi) for name, qi in self.quasi_identifiers.items()}
-        return ReleaseColumns(forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id)
+        return ReleaseColumns(
+            forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id, self.output.person
+        )
 
     def _form(self, qi: QuasiIdentifier) -> Form:
         """The form of a quasi-identifier: ranges of numbers have no sets, and trees have no bounds."""
@@ -334,7 +355,8 @@ class Policy(Document):
         keys: list[tuple[str, str]] = [("identifiers", name) for name in self.identifiers]
         keys += [("quasi_identifiers", name) for name in self.quasi_identifiers]
         keys += [("sensitive", name) for name in self.sensitive]
-        for role, column in (("individual", self.individual), ("key", self.key)):
+        whose = self.individual.column if self.individual else None
+        for role, column in (("individual", whose), ("key", self.key)):
             if column and column.lower() not in map(str.lower, self.identifiers):
                 keys.append((role, column))
         keys += [("weight", self.weight)] if self.weight else []

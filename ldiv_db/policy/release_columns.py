@@ -52,11 +52,18 @@ class ReleaseColumns:
     sensitive: tuple[str, ...]
     keep: tuple[str, ...] = ()
     has_class_ids: bool = False
+    #: The column of a number that links the rows of a person, if there is one.
+    person: str | None = None
 
     @property
     def all(self) -> list[str]:
         """All of them, in their order."""
-        return [*self.class_ids, *self.identifying, *self.sensitive, *self.keep]
+        return [*self.class_ids, *self.identifying, *self.sensitive, *self.keep, *self.people]
+
+    @property
+    def people(self) -> list[str]:
+        """The column that links the rows of a person, if there is one."""
+        return [self.person] if self.person else []
 
     @property
     def identifying(self) -> list[str]:
@@ -83,7 +90,8 @@ class ReleaseColumns:
         for name, form in self.forms.items():
             kind = types[name.lower()] if form == "bounds" else "VARCHAR"
             found |= dict.fromkeys(columns_as(name, form), kind)
-        return found | {name: types[name.lower()] for name in [*self.sensitive, *self.keep]}
+        found |= {name: types[name.lower()] for name in [*self.sensitive, *self.keep]}
+        return found | dict.fromkeys(self.people, "BIGINT")
 
     def clashes(self) -> Iterator[Problem]:
         """Columns that we would add under a name that the release has already."""
@@ -95,6 +103,9 @@ class ReleaseColumns:
         for column, name in added.items():
             if column.lower() in taken:
                 yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
+        named = taken | {column.lower() for column in [*added, *self.class_ids]}
+        if self.person and self.person.lower() in named:
+            yield Problem("output.person", f"the release has a column {self.person} already", "give it another name")
         if self.has_class_ids and CLASS_ID in taken:
             yield Problem(f"output.{CLASS_ID}", "the source has a column of that name")
 

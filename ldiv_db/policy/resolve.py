@@ -79,6 +79,8 @@ class Source:
     #: How many equal rows each row of the source stands for, if it holds counts; and what is kept of rows beside these.
     weight: Column | None = None
     uncounted: tuple[str, ...] = ()
+    #: Whether all rows of an individual stand in one class.
+    together: bool = False
     #: The column that may say whose a row is, where the policy does not: its rows are counted, and nobody kept apart.
     person: Column | None = None
 
@@ -297,7 +299,8 @@ def _describe(
         ),
         sensitive=tuple(map(column, policy.sensitive)),
         keep=tuple(map(column, policy.keep)),
-        individual=column(policy.individual) if policy.individual else None,
+        individual=column(policy.individual.column) if policy.individual else None,
+        together=policy.individual is not None and policy.individual.rows == "together",
         key=column(policy.key) if policy.key else None,
         nulls=policy.nulls,
         nulls_sensitive=policy.nulls_sensitive,

@@ -52,6 +52,11 @@ def _both(scope: Callable[[Policy], bool], when: When) -> When:
     return lambda policy: scope(policy) and when(policy)
 
 
+def _together(policy: Policy) -> bool:
+    """True if all rows of a person stand in one class."""
+    return policy.individual is not None and policy.individual.rows == "together"
+
+
 def _over_time(policy: Policy) -> list[Args]:
     """The keys of releases over time, of an algorithm that has none."""
     keys = {"key": policy.key, "target.prefix": policy.target.prefix}
@@ -255,6 +260,18 @@ RULES: tuple[PolicyRule, ...] = (
         lambda p: p.is_series and not p.transparent,
         "does not go with releases over time, ",
         (_each(lambda s: s.same), "sensitive.{}.same", "which are compared by what they write", _LEAVE),
+    ),
+    PolicyRule(
+        lambda p: p.output.person is not None and not _together(p),
+        "output.person",
+        "links the rows of a person: each person's must stand in one class",
+        "individual: {{column: …, rows: together}}",
+    ),
+    PolicyRule(
+        lambda p: _together(p) and p.is_series,
+        "individual.rows",
+        "together does not go with releases over time",
+        "apart",
     ),
     *WEIGHT_RULES,
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),

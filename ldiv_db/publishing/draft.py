@@ -6,22 +6,23 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.attacking.matching import people_counter
-from ldiv_db.auditing.audit import Audit, audit_table, require_good
+from ldiv_db.auditing.audit import Audit, audit_table, require_good, require_same_rows
 from ldiv_db.auditing.individuals import audit_individuals
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.ledger import enter_run, settle_run
 from ldiv_db.publishing.result import Result
-from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
 from ldiv_db.requirements import Requirement
@@ -85,6 +86,14 @@ class Draft(ABC, Generic[Outcome]):
         """Settle its file in the ledger, which has it as written."""
 
 
+@dataclass(frozen=True)
+class PeopleOfRows:
+    """The rows of a release as they are to be written, each with whose it is (`person`); never published."""
+
+    table: Relation
+    person: str
+
+
 def audit_classes(
     engine: Engine,
     resolved: Resolved,
@@ -93,21 +102,27 @@ def audit_classes(
     encoded: Encoded,
     recoding: Recoding,
     earlier_rows: int,
+    people: PeopleOfRows | None = None,
 ) -> list[Audit]:
     """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
 
-    `earlier_rows` are those of it that were published before; the others are those of `recoding`.
+    `earlier_rows` are those of it that were published before; the others are those of `recoding`. With `people` these
+    are judged, on rows that must be those of the table.
     """
     suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
     released = resolved.released
     same = resolved.source.same
     subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
-    names, people = list(requirements), people_counter(label_axes(resolved), resolved.folder)
+    names, counting = list(requirements), people_counter(label_axes(resolved), resolved.folder)
+    if people is not None:
+        judged = replace(subject, table=people.table, person=people.person)
+        require_same_rows(engine, subject, judged, names)
+        subject = judged
     audits = [
-        audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=people, twice=None)
+        audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)
         for name, wanted in requirements.items()
     ]
-    beside = audit_individuals(engine, encoded, recoding.assigned)
+    beside = [] if people else audit_individuals(engine, encoded, recoding.assigned)
     require_good([*audits, *beside])
     expected = engine.count(recoding.assigned)
     for audit in audits:
@@ -136,6 +151,8 @@ class RunDraft(Draft[Result]):
     earlier_rows: int = 0
     #: What is to be said of how it was written.
     notes: tuple[str, ...] = ()
+    #: Whether requirements are on people, of whom a class may have several rows.
+    counts_people: bool = False
 
     @property
     def replaces(self) -> bool:
@@ -189,9 +206,19 @@ class RunDraft(Draft[Result]):
                 if isinstance(where, Relation) and catalog.is_foreign(engine, where)
                 else where
             )
-            return audit_classes(
-                engine, self.resolved, published, self.requirements, self.encoded, self.recoding, self.earlier_rows
-            )
+            people = self._people() if self.counts_people else None
+            rows = (self.requirements, self.encoded, self.recoding, self.earlier_rows)
+            return audit_classes(engine, self.resolved, published, *rows, people)
+
+    def _people(self) -> PeopleOfRows:
+        """The rows of the release, each with whose it is."""
+        individual, taken = self.encoded.individual, {name.lower() for name in self.resolved.released.all}
+        assert individual is not None  # noqa: S101 - people are counted by it
+        person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
+        whose = Renamed(Identifier(person), individual.code)
+        with self.rows(texts=self.resolved.target.format == "csv") as params:
+            rows = self.engine.materialise("judged", ROWS, **{**params, "kept": [*params["kept"], whose]})
+        return PeopleOfRows(rows, person)
 
     def audit(self, where: Relation | FileRelation) -> Result:
         if self.describe is None:

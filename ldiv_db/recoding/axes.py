@@ -270,3 +270,16 @@ class Encoder:
 def counts_falling(engine: Engine, attribute: SensitiveAxis) -> list[tuple[int, int]]:
     """(code, rows) of the values of a sensitive attribute, the most frequent first, ties in the order of codes."""
     return sorted(engine.columns(attribute.dictionary, "code", "rows"), key=lambda found: (-found[1], found[0]))
+
+
+def counted_among(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:
+    """The attribute with the counts that its values have among these rows."""
+    dictionary, distribution = _tally(engine, rows, axis, axis.dictionary)
+    judged = _tally(engine, rows, axis, axis.judged[0]) if axis.judged else None
+    return replace(axis, dictionary=dictionary, distribution=distribution, judged=judged)
+
+
+def _tally(engine: Engine, rows: Relation, axis: SensitiveAxis, dictionary: Relation) -> tuple[Relation, Distribution]:
+    params = {"dictionary": dictionary, "sample": rows, "key": axis.code}
+    counted = engine.materialise("counted", "recoding/input/count_sample", **params)
+    return counted, Distribution(sorted(engine.column(counted, "rows"), reverse=True))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import lcm
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Looseness, Step
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
-from ldiv_db.requirements import Distribution
+from ldiv_db.requirements import Classes, Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: Codes of numbers that are not whole, or too far apart, run from 0 to this.
@@ -87,6 +89,30 @@ class Axis:
         return Value(self.scale)
 
 
+#: People with more units than this, so that all their shares are whole numbers of them, are refused by shares.
+MOST_UNITS = 10**9
+
+
+def person_units(sizes: Sequence[int]) -> int:
+    """The units of a person that are a whole number for each of these numbers of values; 0 if they are too many."""
+    units = lcm(1, *sizes)
+    return units if units <= MOST_UNITS else 0
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The bags of a sensitive attribute: the sets of different values that people have, by the code of each.
+
+    `listed` is (code, value, units): a person has `scale` units in all, 0 if no number up to 10^9 shares them evenly.
+    `whole` and `shares` are (value, rows): how many people of the whole table have a value, and their units of it.
+    """
+
+    listed: Relation
+    scale: int
+    whole: Relation
+    shares: Relation
+
+
 @dataclass(frozen=True)
 class SensitiveAxis:
     """One sensitive attribute: codes from 1 in an order given by the seed; `dictionary` is (value, rows, code).
@@ -108,6 +134,8 @@ class SensitiveAxis:
     spared: Distribution | None = field(default=None, kw_only=True)
     #: The values that are judged in the whole table, where this is the attribute of a part of it.
     whole: Relation | None = field(default=None, kw_only=True)
+    #: What the codes stand for where they are those of bags, of people with several values.
+    bags: Bags | None = field(default=None, kw_only=True)
 
     @property
     def other(self) -> Identifier:
@@ -123,6 +151,26 @@ class SensitiveAxis:
     def reference(self) -> Relation:
         """The values that are judged, (value, rows, code): what shares in a class are compared with."""
         return self.whole or (self.judged[0] if self.judged else self.dictionary)
+
+    @property
+    def values(self) -> Relation:
+        """The values that are judged, (value, rows), with the people who have each where its codes are of bags."""
+        return self.bags.whole if self.bags else self.reference
+
+    def classes(self, steps: Steps, histogram: Relation) -> Classes:
+        """The classes of a histogram of the values, or of the codes of bags."""
+        if self.bags is None:
+            return Classes(steps, histogram, self.reference)
+        bags, scale = self.bags, Value(self.bags.scale)
+        params = {"histogram": histogram, "bags": bags.listed, "scale": scale}
+        people = steps.materialise("people", "requirements/spread_bags", shares=False, **params)
+        units = steps.materialise("units", "requirements/spread_bags", shares=True, **params)
+        shares = Classes(steps, units, bags.shares) if bags.scale else None
+        return Classes(steps, people, bags.whole, shares=shares, of_people=True)
+
+    def whole_table(self, engine: Engine) -> Classes:
+        """The whole table as one class."""
+        return self.classes(engine, engine.materialise("whole", "requirements/take_whole", dictionary=self.reference))
 
     @property
     def judged_distribution(self) -> Distribution:
@@ -157,6 +205,8 @@ class Encoded:
     left_out: int
     individual: SensitiveAxis | None = None
     cells: Relation | None = None
+    #: Whether these are units of which some span several codes, so that a quasi-identifier may be two axes.
+    spans: bool = False
 
     @property
     def counted(self) -> Relation:

@@ -16,7 +16,7 @@ from ldiv_db.database.equality import Step
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
-from ldiv_db.requirements.histogram import Classes
+from ldiv_db.requirements.histogram import Classes, OnPeople
 from ldiv_db.requirements.parameters import RequirementSyntax, in_words, plain
 from ldiv_db.requirements.values import Categories, Named, shown_value
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -99,6 +99,9 @@ class Requirement(RequirementSyntax):
 
     #: True if it has a meaning where nothing is promised of some values.
     supports_harmless: ClassVar[bool] = False
+    #: What it reads where people are counted in place of rows: how many of them have a value, or shares in which each
+    #: weighs one. None if its definition does not carry over.
+    on_people: ClassVar[OnPeople] = None
 
     others_known: bool = field(default=False, kw_only=True)
     #: The values of which nothing is promised, as their column writes them.

@@ -61,6 +61,7 @@ class TCloseness(Requirement):
     """t-closeness: the earth mover's distance of class and table is at most `t` (Li et al. 2007)."""
 
     name = "t_closeness"
+    on_people = "shares"
     reaches = "distance"
     most_is_worst = True
     compares_with_table = True
@@ -213,6 +214,7 @@ class BetaLikeness(GainRequirement):
     """
 
     name = "beta_likeness"
+    on_people = "shares"
     reaches = "gain over the table's share"
     fields = {"beta": positive, "kind": kind}  # noqa: RUF012
     optional = frozenset({"kind"})
@@ -243,6 +245,7 @@ class DeltaDisclosure(GainRequirement):
     """
 
     name = "delta_disclosure"
+    on_people = "shares"
     reaches = "largest |log(q / p)|"
     fields = {"delta": positive, "log": logarithm}  # noqa: RUF012
     optional = frozenset({"log"})

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import ONE, Ceiling, Distribution, Guarantee, eligible_ceiling
-from ldiv_db.requirements.histogram import Classes, suppress_if_few
+from ldiv_db.requirements.histogram import Classes, OnPeople, suppress_if_few
 from ldiv_db.requirements.parameters import (
     UNIT,
     at_least_one,
@@ -42,6 +42,7 @@ class KAnonymity(CountRequirement):
     """k-anonymity: `|G| >= k` (Samarati & Sweeney 1998)."""
 
     name = "k"
+    on_people = "counts"
     reaches = "rows"
     more_is_better = rows_only = kept_by_select = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
@@ -67,6 +68,7 @@ class DistinctL(CountRequirement):
     """Distinct l-diversity: at least `l` distinct sensitive values (Machanavajjhala et al. 2006)."""
 
     name = "distinct"
+    on_people: ClassVar[OnPeople] = "counts"
     reaches = "values"
     more_is_better = kept_by_select = supports_harmless = True
     bounds_below = {"values": "l"}  # noqa: RUF012
@@ -98,6 +100,7 @@ class UniqueDistinctL(DistinctL):
     """Unique distinct l-diversity: `|G| >= l` rows, all of different sensitive values (BSGI, Definition 2)."""
 
     name = "unique_distinct"
+    on_people = None
     reaches = "rows, 0 if values recur"
     monotone = more_is_better = met_by_eligible = kept_by_select = supports_harmless = False
     bounds_below = {}  # noqa: RUF012
@@ -115,6 +118,7 @@ class PSensitiveK(CountRequirement):
     """p-sensitive k-anonymity: `|G| >= k` and at least `p` distinct sensitive values (Truta & Vinay 2006)."""
 
     name = "p_sensitive"
+    on_people = "counts"
     l_parameter = "p"
     reaches = "values"
     more_is_better = kept_by_select = supports_harmless = True
@@ -172,6 +176,7 @@ class EntropyL(CountRequirement):
     """
 
     name = "entropy"
+    on_people = "shares"
     reaches = "exp of entropy"
     tallies_only = False
     fields = {"l": at_least_one}  # noqa: RUF012
@@ -222,6 +227,7 @@ class RecursiveCL(Requirement):
     """
 
     name = "recursive"
+    on_people = "shares"
     reaches = "top value / tail"
     most_is_worst = True
     counts_only = met_by_eligible = supports_harmless = True

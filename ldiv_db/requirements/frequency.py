@@ -47,6 +47,7 @@ class Threshold(Requirement):
     """
 
     name = "threshold"
+    on_people = "counts"
     reaches = "share / threshold"
     most_is_worst = True
     shares_only = met_by_eligible = kept_by_select = supports_harmless = True
@@ -249,6 +250,7 @@ class FrequencyL(CountRequirement):
     """Frequency l-diversity: no sensitive value in more than `|G| / l` rows (l-eligibility in TP)."""
 
     name = "frequency"
+    on_people = "counts"
     reaches = "rows / top value's"
     shares_only = kept_by_select = supports_harmless = True
     fields = {"l": at_least_one}  # noqa: RUF012
@@ -297,6 +299,7 @@ class AlphaK(CountRequirement):
     """(alpha,k)-anonymity: `|G| >= k` and no sensitive value in more than `alpha |G|` rows (Wong et al. 2006)."""
 
     name = "alpha_k"
+    on_people = "counts"
     reaches = "largest share"
     most_is_worst = True
     kept_by_select = supports_harmless = True

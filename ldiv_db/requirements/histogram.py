@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from typing import ClassVar, Literal, Protocol
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -23,20 +24,51 @@ from ldiv_db.requirements.values import Categories, Named
 COUNTED_BY = "a run by tds or incognito, its audit, and check by a policy do"
 
 
+#: Why a requirement cannot be judged where people are counted, by what it reads of them.
+NOT_OF_PEOPLE = {
+    None: "counts rows: where `individual` is named, people are counted, to whom its definition does not carry over",
+    "shares": "is about shares of people, whose numbers of values have no common multiple up to 10^9",
+}
+
+
+#: What a requirement reads of people; None if its definition does not carry over to them.
+OnPeople = Literal["counts", "shares"] | None
+
+
+class Judged(Protocol):
+    """What is known of a requirement where classes are read."""
+
+    on_people: ClassVar[OnPeople]
+
+    @property
+    def label(self) -> str: ...
+
+
 class Classes:
     """A histogram `(class_no, value, rows, class_rows)` and what follows from it, each made when first asked for.
 
     Classes that are not the table, such as candidates that overlap, say what its distribution (value, rows) is. Who has
     counted (class_no, rows, values, largest) already, with the rows of the first value as `largest`, gives `tallies`.
+
+    Where people are counted, `rows` are the people who have a value and `class_rows` those of the class. The `shares`
+    are then the same classes with every person spread evenly over their values: what a share of people is read from.
     """
 
     def __init__(
-        self, steps: Steps, histogram: Relation, whole: Relation | None = None, tallies: Relation | None = None
+        self,
+        steps: Steps,
+        histogram: Relation,
+        whole: Relation | None = None,
+        tallies: Relation | None = None,
+        shares: Classes | None = None,
+        of_people: bool = False,
     ):
         self._steps = steps
         self.histogram = histogram
         self._whole = whole
         self._tallies = tallies
+        self._shares = shares
+        self._of_people = of_people
         self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
         self._by_category: dict[Categories, Classes] = {}
@@ -48,6 +80,17 @@ class Classes:
         classes = cls(steps, tallies)
         classes.summary = tallies
         return classes
+
+    def read_by(self, requirement: Judged) -> Classes:
+        """The classes as a requirement reads them: as shares where people are counted and it is about these.
+
+        Raises PolicyError for a requirement whose definition does not carry over to people.
+        """
+        if not self._of_people or requirement.on_people == "counts":
+            return self
+        if self._shares is None or requirement.on_people is None:
+            raise PolicyError([Problem("require", f"{requirement.label} {NOT_OF_PEOPLE[requirement.on_people]}")])
+        return self._shares
 
     @cached_property
     def sizes(self) -> Relation:
@@ -125,7 +168,7 @@ class Classes:
 
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""
-        for other in [*self._by_category.values(), *self._sparing.values()]:
+        for other in [*self._by_category.values(), *self._sparing.values(), *([self._shares] if self._shares else [])]:
             other.drop()
         self._steps.drop(*self._made)
 

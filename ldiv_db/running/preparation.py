@@ -14,7 +14,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells, Tas
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
-from ldiv_db.auditing.audit import refuse_unknown
+from ldiv_db.auditing.audit import refuse_people, refuse_unknown
 from ldiv_db.auditing.individuals import LikelyPeople, likely_people
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -29,12 +29,14 @@ from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
+from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named, listing
 from ldiv_db.requirements.verdict import warn_of_values
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
+from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
 
 
@@ -163,6 +165,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
         what_if,
         reasons,
         warnings,
+        units=ready.units,
         people=people,
         earlier=earlier,
     )
@@ -188,8 +191,16 @@ def make_ready(
     Raises PolicyError for what the algorithm does not take.
     """
     engine = context.engine
-    requirements, absent = resolve_requirements(engine, resolved.required, encoded)
-    task = make_task(context, encoded, requirements, resolved.source.seed, resolved.transparent)
+    people = counts_people(resolved, algorithm)
+    if resolved.released.person is not None:
+        encoded = with_pseudonyms(engine, encoded, resolved.released.person, resolved.source.seed)
+    units = units_of(engine, encoded, resolved.source.together) if people else None
+    counted = units.encoded if units else encoded
+    requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)
+    if units:
+        _refuse_append(resolved)
+        refuse_people((found for wanted in requirements.values() for found in wanted), resolved.suppressed)
+    task = make_task(context, counted, requirements, resolved.source.seed, resolved.transparent)
     task = replace(task, suppression=resolved.suppression)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
@@ -197,14 +208,34 @@ def make_ready(
     if chosen.traits.populations:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
-    return PreparedRun(context, resolved, chosen, task), reason, absent
+    return PreparedRun(context, resolved, chosen, task, units=units), reason, absent
+
+
+def _refuse_append(resolved: Resolved) -> None:
+    """Raise PolicyError for a release that is appended to rows of which nobody knows whose they are."""
+    if resolved.target.if_exists == "append":
+        what = "does not go with individual: whose the rows are that are published already is not known"
+        raise PolicyError([Problem("target.if_exists", what, "replace, or a table of its own")])
+
+
+def counts_people(resolved: Resolved, algorithm: Algorithm) -> bool:
+    """True if requirements are on people; else rows are counted, and where the policy names people kept apart.
+
+    They are by BSGI, and where the algorithm is left open and something is asked of rows that people cannot be asked.
+    """
+    source = resolved.source
+    if source.individual is None or source.together:
+        return source.individual is not None
+    specs = resolved.required.specs
+    on_rows = resolved.suppressed != "judge" or any(spec.kind.on_people is None or spec.others_known for spec in specs)
+    return not (algorithm.traits.keeps_apart or (isinstance(algorithm, Chooser) and on_rows))
 
 
 def check_ready(ready: PreparedRun) -> Feasibility:
     """The feasibility by counts; raises InfeasibleError with the reasons if the requirements cannot be met."""
     algorithm, task = ready.algorithm, ready.task
     says, takes = algorithm.traits.explains, algorithm.traits.any_class
-    with explained(task.engine, ready.encoded, ready.requirements, says, takes, ready.context.show_values):
+    with explained(task.engine, task.encoded, ready.requirements, says, takes, ready.context.show_values):
         return algorithm.checked(task)
 
 
@@ -233,7 +264,7 @@ def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:
         line
         for axis in task.encoded.told
         for name in [axis.column.name]
-        for line in warn_of_values(engine, axis.reference, attributes[name], task.wanted[name])
+        for line in warn_of_values(engine, axis.values, attributes[name], task.wanted[name])
     ]
 
 

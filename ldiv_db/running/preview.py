@@ -55,7 +55,7 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
 
 def _largest_l(ready: Preparation) -> int | None:
     """The most rows of a class of which no two have equal values, such that all rows are in one."""
-    return min((key.asked_distribution.largest_l for key in ready.encoded.keys if key.is_said), default=None)
+    return min((key.asked_distribution.largest_l for key in ready.task.encoded.keys if key.is_said), default=None)
 
 
 def _most_suppressed(ready: Preparation) -> int | None:

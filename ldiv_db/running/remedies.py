@@ -99,7 +99,7 @@ class WhatIf:
         engine, problems = self.task.engine, Problems(problems_of(policy))
         required = collect_required(engine, policy.require, self.ready.resolved.required.attributes, problems)
         problems.refuse()
-        wanted, _ = resolve_requirements(engine, required, self.task.encoded)
+        wanted, _ = resolve_requirements(engine, required, self.ready.encoded, self.ready.encoded_units)
         every, share = [found for own in wanted.values() for found in own], policy.left_out_at_most
         task = replace(self.task, wanted=wanted, requirements=every, suppression=share)
         refuse_unknown(self.ready.resolved.suppressed, task.requirements)

@@ -42,6 +42,7 @@ from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import recode
+from ldiv_db.solving.people import plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 
 
@@ -178,6 +179,15 @@ def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
         plan = _least_divergent(ready, ready.algorithm, task, solver)
     else:
         plan = solver.plan(ready.algorithm, task)
+    return _recoded(ready, task, plan)
+
+
+def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding]:
+    """The plan as one of rows, where it is of units, and how its classes are published."""
+    if ready.units is not None:
+        plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
+        task = replace(task, encoded=ready.encoded)
+        task.refuse_left_out(ready.encoded.row_count - task.engine.count(plan.assigned))
     return plan, recode(task, plan)
 
 
@@ -236,7 +246,8 @@ def _draft(
     """The release as it will be; nobody describes that of a rehearsal."""
     engine, requirements = ready.task.engine, ready.requirements
     shown = keep_types(engine, recoding, ready.resolved.typed)
-    return RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
+    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
+    return replace(draft, counts_people=ready.units is not None)
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
@@ -287,7 +298,7 @@ def _result(
 
 def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
     """The KL divergence of what a plan would publish."""
-    recoding = recode(task, plan)
+    _, recoding = _recoded(ready, task, plan)
     found = _divergence(ready, recoding)
     task.engine.drop(*(span.relation for span in recoding.spans))
     return math.inf if found is None else found

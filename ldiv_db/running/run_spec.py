@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
@@ -28,6 +28,7 @@ from ldiv_db.policy.sensitive import Required, absent_values
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
 from ldiv_db.publishing.refusals import check_target
 from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
 from ldiv_db.solving.choose import FromCounts
@@ -230,10 +231,18 @@ class PreparedRun:
     resolved: Resolved
     algorithm: Algorithm
     task: Task
+    #: The units in which the task sees the rows, where people are counted in their place.
+    units: Units | None = field(default=None, kw_only=True)
 
     @property
     def encoded(self) -> Encoded:
-        return self.task.encoded
+        """The rows, whatever the task sees in their place."""
+        return self.units.rows if self.units else self.task.encoded
+
+    @property
+    def encoded_units(self) -> Encoded | None:
+        """What the task sees in place of rows, if people are counted."""
+        return self.units.encoded if self.units else None
 
     @property
     def requirements(self) -> Mapping[str, Sequence[Requirement]]:
@@ -242,18 +251,19 @@ class PreparedRun:
 
 
 def resolve_requirements(
-    engine: Engine, required: Required, encoded: Encoded
+    engine: Engine, required: Required, encoded: Encoded, units: Encoded | None = None
 ) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """The requirements on each sensitive attribute, resolved against the source's values.
+    """The requirements on each sensitive attribute, resolved against the source's values, as `units` have them.
 
     Also the values with thresholds of their own that no row has.
     """
-    hardest = min((key.asked_distribution for key in encoded.keys), key=lambda found: found.largest_l)
+    counted = units or encoded
+    hardest = min((key.asked_distribution for key in counted.keys), key=lambda found: found.largest_l)
     requirements = required.resolved(hardest)
     absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
-    for axis in encoded.sensitive:
+    for axis, known in zip(counted.sensitive, encoded.sensitive, strict=True):
         name, categories = axis.column.name, required.attributes[axis.column.name].categories
-        requirements[name] = [found.spread(engine, axis.reference) for found in requirements[name]]
+        requirements[name] = [found.spread(engine, axis.values) for found in requirements[name]]
         if categories is not None:
-            require_listed(engine, name, categories, axis.dictionary)
+            require_listed(engine, name, categories, known.dictionary)
     return requirements, absent

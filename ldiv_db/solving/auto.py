@@ -207,7 +207,7 @@ class Auto(Chooser):
     """The least loss that the candidates within the budget come to, after exchanges between neighbouring classes."""
 
     name = "auto"
-    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True)
+    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True, bags=True)
     options_type = AutoOptions
     options: AutoOptions
 
@@ -276,7 +276,7 @@ class Fast(Chooser):
     """The quickest algorithm that can meet the policy, by rule."""
 
     name = "fast"
-    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True)
+    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True, bags=True)
     options_type = FastOptions
     options: FastOptions
 

@@ -37,11 +37,9 @@ from ldiv_db.algorithms.local.peel import Peel
 from ldiv_db.algorithms.local.stratified import Stratified
 from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.algorithms.tp.tp import TpPlus
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError
-from ldiv_db.database.templates import Relation, Value
-from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import Distribution
+from ldiv_db.database.templates import Value
+from ldiv_db.recoding.axes import counted_among
 
 #: From so many rows on algorithms are tried on a sample, and the rows that it has.
 LARGE, SAMPLE = 500_000, 50_000
@@ -59,19 +57,6 @@ def sampled(task: Task, most: int) -> Task:
     sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
     part = replace(encoded, rows=rows, sensitive=sensitive, rows_in=engine.count(rows), left_out=0)
     return replace(task, encoded=part)
-
-
-def counted_among(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:
-    """The attribute with the counts that its values have among these rows."""
-    dictionary, distribution = _tally(engine, rows, axis, axis.dictionary)
-    judged = _tally(engine, rows, axis, axis.judged[0]) if axis.judged else None
-    return replace(axis, dictionary=dictionary, distribution=distribution, judged=judged)
-
-
-def _tally(engine: Engine, rows: Relation, axis: SensitiveAxis, dictionary: Relation) -> tuple[Relation, Distribution]:
-    params = {"dictionary": dictionary, "sample": rows, "key": axis.code}
-    counted = engine.materialise("counted", "solving/count_sample", **params)
-    return counted, Distribution(sorted(engine.column(counted, "rows"), reverse=True))
 
 
 #: From so many rows on nothing is tried: the fastest runs.

@@ -19,12 +19,11 @@ from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.recoding.axes import as_numbered
+from ldiv_db.recoding.axes import as_numbered, counted_among
 from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, published_rows
 from ldiv_db.requirements import Requirement
-from ldiv_db.solving.choose import counted_among
 from ldiv_db.solving.improve import improved, recode, without_outliers
 
 
@@ -160,6 +159,7 @@ def _tables(encoded: Encoded) -> list[Relation]:
         found += [axis.dictionary, axis.nodes]
     for key in encoded.sensitive:
         found += [key.dictionary, key.judged[0] if key.judged else None, key.whole]
+        found += [key.bags.listed, key.bags.whole, key.bags.shares] if key.bags else []
     return [relation for relation in found if relation is not None]
 
 

@@ -234,8 +234,6 @@ def test_several_sensitive_attributes_and_others_known(con, algorithm):
 def test_what_cannot_be_promised_is_refused(con, algorithm):
     with pytest.raises(PolicyError, match="unique_distinct l=2: two classes that meet it may not meet it together"):
         ldiv_db.run(con, simple(con, algorithm, [{"unique_distinct": 2}]))
-    with pytest.raises(PolicyError, match="individual"):
-        ldiv_db.run(con, simple(con, algorithm, [{"k": 2}], individual="who", identifiers=[]))
     with pytest.raises(InfeasibleError, match="the nearest it meets is l: 3"):
         ldiv_db.run(con, simple(con, algorithm, [{"distinct": 4}]))
     known = {"k": 30, "sensitive": "s", "others_known": True}

@@ -187,7 +187,10 @@ def test_what_is_not_eligible_is_refused(con, place):
         ({"require": [{"frequency": 2}, {"unique_distinct": 2}]}, "tp cannot promise unique_distinct"),
         ({"require": [{"t_closeness": 0.5}]}, "tp cannot promise t_closeness"),
         ({"sensitive": ["secret", "rid"], "keep": []}, "tp takes one sensitive attribute"),
-        ({"individual": "rid", "keep": []}, "tp does not distinguish individuals"),
+        (
+            {"individual": "town", "quasi_identifiers": {"age": {"numeric": True}}},
+            "tp takes one sensitive value a person",
+        ),
         ({"recode": "set"}, "publishes stars, not sets"),
         (
             {"recode": "set", "algorithm": {"name": "tp", "form": "ranges", "coarsen": {"town": 1}}},

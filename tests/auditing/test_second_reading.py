@@ -30,7 +30,12 @@ POLICY = {
     "algorithm": "mondrian",
 }
 #: Each reading, broken: the module that reads the file, the file, what it says and what it is to say.
-FIRST = (templates, "requirements/distinct.sql.j2", "s.values - {{ l }} END", "s.values - {{ l }} + 2 END")
+FIRST = (
+    templates,
+    "requirements/distinct.sql.j2",
+    "least(s.values - {{ l }}, s.rows - s.largest - ({{ l }} - 1)) END",
+    "s.values - {{ l }} + 2 END",
+)
 SECOND = (dbt_macros, "dbt/macros/requirements/measures.sql", '"values_n >= " ~ l', '"values_n > 3 + " ~ l')
 
 

@@ -481,6 +481,25 @@ def spare_harmless_values(con, listener):
     attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Attackers())
 
 
+def count_people(con, listener):
+    """People with several rows and values: apart, so that classes lack people and merge, together, and by a cut."""
+    rows = [(i // 2, f"{i // 2 % 2}0", 10 * (i // 2) + i % 2, "abcd"[(i + i // 4) % 4]) for i in range(24)]
+    fill(con, "source", {"p": "INTEGER", "zip": "VARCHAR", "n": "INTEGER", "s": "VARCHAR"}, rows)
+    keys = {"zip": {"taxonomy": {"prefix": [2, 1]}}}
+    policy = {"source": "source", "quasi_identifiers": {"n": {"numeric": True}, **keys}, "sensitive": ["s"],
+              "require": [{"k": 2}, {"entropy": 1.1}], "individual": "p"}  # fmt: skip
+    pairs = {"identifiers": ["s"], "sensitive": [], "require": [{"k": 3}]}
+    ldiv_db.run(con, {**policy, **pairs, "target": "pairs", "algorithm": "mondrian"}, listener=listener)
+    fill(con, "few", {"p": "INTEGER", "zip": "VARCHAR", "n": "INTEGER"}, [(max(0, i - 8), "00", i) for i in range(12)])
+    few = {"source": "few", "identifiers": [], "sensitive": [], "require": [{"k": 2}], "target": "merged"}
+    ldiv_db.run(con, {**policy, **few, "algorithm": "mondrian"}, listener=listener)
+    ldiv_db.run(con, {**policy, "target": "apart", "algorithm": "topdown"}, listener=listener)
+    together = {"individual": {"column": "p", "rows": "together"}, "output": {"person": "who"}}
+    ldiv_db.run(con, {**policy, **together, "target": "together", "algorithm": "topdown"}, listener=listener)
+    cut = {"identifiers": ["n"], "quasi_identifiers": keys, "require": [{"k": 2}], "algorithm": "tds"}
+    ldiv_db.run(con, {**policy, **cut, "target": "cut"}, listener=listener)
+
+
 def report(con, listener):
     """The evidence on a release, with all that its source tells, and worked out again."""
     rows = [(f"{i % 4:02d}", i, "abc"[i % 3]) for i in range(12)]
@@ -910,7 +929,7 @@ SCENARIOS = {
         for scenario in (
             replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
             let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
-            leave_open, profile_orders,
+            leave_open, profile_orders, count_people,
         )
     },
     "several_bisect": alone(several, "bisect"),
@@ -943,6 +962,7 @@ LOOPS = {
     "cuts/spread_counts": "a row becomes one a value",
     "decomposition/list_openings": "nearly every new group lacks a value that waits, and is one of the result",
     "decomposition/rank_exchanges": "a row of the result a jump",
+    "solving/choose_merges": "a class that lacks people is compared with every other",
     "solving/count_codes": "a row becomes one a quasi-identifier",
     "local/peel/list_guests": "one vector of levels is looked up",
     "local/peel/list_keys": "a row of the result a vector",

@@ -23,7 +23,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Classes
 
 #: Keys from here on take integers of 16 bytes, and none may reach the second number.
 _WORD, _MOST = 2**62, 2**126
@@ -125,10 +124,10 @@ class Codings:
         `people` are the histograms of populations.
         """
         engine, failed = self.engine, set[int]()
-        classes = Classes(engine, histogram, self.task.encoded.sensitive[0].reference)
+        classes = self.task.encoded.sensitive[0].classes(engine, histogram)
         classes.place_people(people)
         for requirement in self.task.requirements:
-            measures = requirement.measure(engine, classes)
+            measures = requirement.measure(engine, classes.read_by(requirement))
             rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=Value(self.total))
             failed |= {number for (number,) in rows}
             engine.drop(measures)
@@ -197,7 +196,15 @@ def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] 
 class MonotoneRecoding(Algorithm):
     """A global recoding under any monotone requirement, by the nodes of taxonomies."""
 
-    traits = Traits(recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True)
+    traits = Traits(
+        recodes_globally=True,
+        rows_alone=True,
+        harmless=True,
+        counts=True,
+        populations=True,
+        explains=True,
+        bags=True,
+    )
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what the recoding cannot do, InfeasibleError if its most general one fails."""
@@ -230,8 +237,6 @@ def _problems(name: str, task: Task) -> Iterator[Problem]:
             yield Problem(f"quasi_identifiers.{axis.name}", what, "taxonomy: {ranges: [5, 10, 20]}")
     if len(encoded.sensitive) > 1:
         yield Problem("sensitive", f"{name} takes one sensitive attribute", "keep the others, or use bsgi")
-    if encoded.individual:
-        yield Problem("individual", f"{name} does not keep the rows of an individual apart", "use bsgi")
     for requirement in task.requirements:
         if not requirement.monotone:
             yield cannot_promise(name, requirement, "the union of good classes may be bad", "distinct or frequency")

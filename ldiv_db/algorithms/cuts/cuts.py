@@ -54,6 +54,7 @@ class Cuts(Algorithm):
         explains=True,
         foresees_left_out=False,
         suppressing={"scheme": "vioRec"},
+        bags=True,
     )
 
     def check(self, task: Task) -> Feasibility:
@@ -159,8 +160,6 @@ def _blank_problems(task: Task, scheme: str) -> Iterator[Problem]:
 
 def _task_problems(task: Task, scheme: str) -> Iterator[Problem]:
     encoded = task.encoded
-    if encoded.individual:
-        yield Problem("individual", "cuts does not keep the rows of an individual apart", "use bsgi")
     if encoded.leaves_unjudged:
         what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
         yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")

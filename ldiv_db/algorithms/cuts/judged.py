@@ -73,8 +73,10 @@ class ViolatingCounts:
 
 
 def bounds_shares(task: Task) -> bool:
-    """True if nothing but thresholds on the values of one attribute is required."""
-    return len(task.encoded.sensitive) == 1 and all(requirement.shares_only for requirement in task.requirements)
+    """True if nothing but thresholds on the values of one attribute is required, of which everybody has one."""
+    sensitive = task.encoded.sensitive
+    is_one = len(sensitive) == 1 and sensitive[0].bags is None
+    return is_one and all(requirement.shares_only for requirement in task.requirements)
 
 
 def judged_together(task: Task) -> tuple[JudgedAttributes, ...]:

@@ -20,7 +20,7 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -93,7 +93,7 @@ class ClassChecker:
         """The margins of the classes, a relation a requirement."""
         classes, margins = self._classes(steps, counts, axis, requirements), []
         for requirement in requirements:
-            measures = requirement.measure(steps, classes)
+            measures = requirement.measure(steps, classes.read_by(requirement))
             params = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
             margins.append(steps.materialise("margins", "local/list_margins", **params))
         return margins
@@ -103,13 +103,15 @@ class ClassChecker:
     ) -> Classes:
         """The candidates as the requirements see them, which counts alone may tell."""
         params = {"counts": counts, "key": axis.code, "summed": len(self._axes) > 1}
-        as_codes = axis.judged is None and all(r.counts_only and not r.harmless for r in requirements)
-        if as_codes and all(r.tallies_only for r in requirements):
+        as_codes = axis.bags is not None or (
+            axis.judged is None and all(r.counts_only and not r.harmless for r in requirements)
+        )
+        if as_codes and axis.bags is None and all(r.tallies_only for r in requirements):
             return Classes.tallied(steps, steps.materialise("tallies", "local/tally_classes", **params))
         histogram = steps.materialise(
             "histogram", "local/list_histogram", dictionary=axis.reference, as_codes=as_codes, **params
         )
-        return Classes(steps, histogram, axis.reference)
+        return axis.classes(steps, histogram)
 
 
 def count_classes(
@@ -134,7 +136,7 @@ def count_classes(
 class LocalAlgorithm(Algorithm):
     """Classes of any rows: what the whole table as one class meets can be met."""
 
-    traits = Traits(any_class=True, rows_alone=True, harmless=True, outliers=True, divides=True)
+    traits = Traits(any_class=True, rows_alone=True, harmless=True, outliers=True, divides=True, bags=True)
 
     def check(self, task: Task) -> Feasibility:
         """Feasibility by counts; raises PolicyError for what classes cannot promise, InfeasibleError if the table as
@@ -198,8 +200,6 @@ def _refuse(task: Task, name: str) -> None:
         for requirement in dict.fromkeys(task.requirements)
         if not requirement.monotone and requirement.unique_class_size() is not None
     ]
-    if task.encoded.individual:
-        problems.append(Problem("individual", f"{name} does not keep rows of one individual apart", "bsgi does"))
     if problems:
         raise PolicyError(problems)
 
@@ -215,9 +215,9 @@ def _nearest(task: Task) -> list[str]:
     engine, lines = task.engine, []
     for axis in task.encoded.sensitive:
         with engine.scope():
-            histogram = engine.materialise("whole", "requirements/take_whole", dictionary=axis.reference)
+            whole = axis.whole_table(engine)
             for requirement in (r for r in task.wanted[axis.column.name] if not r.monotone):
-                verdict = judge(engine, requirement, Classes(engine, histogram, axis.reference))
+                verdict = judge(engine, requirement, whole)
                 nearest = requirement.nearest_whole(verdict.worst, axis.judged_distribution)
                 if not verdict.holds:
                     lines.append(

@@ -1,0 +1,184 @@
+"""Units: whom requirements protect. People in place of rows, each with the values that they have as one bag.
+
+`together` a person is one unit, whose quasi-identifiers span the codes of all their rows; `apart` the rows of a person
+that agree on all codes are one. Algorithms see a unit as they see a row: a code of each quasi-identifier, and one of
+each sensitive attribute, which stands for a bag of values where somebody has several. A quasi-identifier that varies
+within a unit is two to them, its lowest and its highest code, each of half its weight: classes that keep both narrow
+keep narrow what covers all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.recoding.axes import counted_among
+from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
+from ldiv_db.requirements import Distribution
+
+
+@dataclass(frozen=True)
+class WideAxis:
+    """A quasi-identifier that varies within units, by the axes of their lowest and of their highest codes."""
+
+    first: Axis
+    last: Axis
+
+
+@dataclass(frozen=True)
+class BagColumns:
+    """The columns of a unit for a sensitive attribute: its bag in place of the code, the first value's and how many."""
+
+    code: Identifier
+
+    @property
+    def first(self) -> Identifier:
+        return Identifier(f"{self.code.name}_first")
+
+    @property
+    def size(self) -> Identifier:
+        return Identifier(f"{self.code.name}_size")
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of an encoded table: `encoded` has them in place of rows, `members` is (row_id, unit_id) of all `rows`.
+
+    `together`: all rows of a person are one unit.
+    """
+
+    rows: Encoded
+    encoded: Encoded
+    members: Relation
+    together: bool
+
+    def assign_rows(self, engine: Engine, assigned: Relation) -> Relation:
+        """(row_id, class_id) of all rows, each with the class of its unit in (row_id, class_id) of units."""
+        keys = ("unit_id", "row_id")
+        return engine.join(
+            "assigned", self.members, assigned, keys, left_columns=["row_id"], right_columns=["class_id"]
+        )
+
+
+def with_pseudonyms(engine: Engine, rows: Encoded, name: str, seed: int) -> Encoded:
+    """The encoded table with a number of each person, drawn by the seed, to be published under that name."""
+    assert rows.individual is not None  # noqa: S101 - the caller has looked
+    number = Renamed(Identifier(name), Identifier("person_no"))
+    params = {"rows": rows.rows, "person": rows.individual.code, "seed": Value(seed)}
+    people = engine.materialise("people", "recoding/input/number_people", **params)
+    numbered = engine.join("rows", rows.rows, people, "row_id", right_columns=[("number", number.alias.name)])
+    engine.drop(people)
+    return replace(rows, rows=numbered, kept=(*rows.kept, number))
+
+
+def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
+    """The units of an encoded table whose rows say whose they are."""
+    assert rows.individual is not None  # noqa: S101 - the caller has looked
+    person = rows.individual.code
+    params = {"axes": rows.axes, "person": person, "together": together}
+    with engine.scope() as scope:
+        columns = [BagColumns(axis.code) for axis in rows.sensitive]
+        units = engine.materialise("units", "recoding/input/list_bags", rows=rows.rows, bags=columns, **params)
+        wide = _wide_axes(engine, units, rows.axes) if together else []
+        numbered = [_bagged(engine, units, *pair) for pair in zip(rows.sensitive, columns, strict=True)]
+        table = engine.materialise(
+            "numbered", "recoding/input/number_units", units=units, axes=rows.axes, wide=wide, sensitive=numbered
+        )
+        members = engine.materialise("members", "recoding/input/place_units", rows=rows.rows, numbered=table, **params)
+        sensitive = tuple(found.axis(engine, rows, table, members) for found in numbered)
+        kept = [table, members, *(relation for axis in sensitive for relation in _tables(axis))]
+        for relation in kept:
+            scope.keep(relation)
+    halved = {pair.first.name: pair for pair in wide}
+    axes = [halved[axis.name].first if axis.name in halved else axis for axis in rows.axes]
+    encoded = replace(
+        rows,
+        rows=table,
+        axes=(*axes, *(pair.last for pair in wide)),
+        sensitive=sensitive,
+        kept=(),
+        rows_in=engine.count(table),
+        left_out=0,
+        individual=None,
+        spans=bool(wide),
+    )
+    return Units(rows, encoded, members, together)
+
+
+def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[WideAxis]:
+    """The quasi-identifiers that vary within some unit, each as two."""
+    found = engine.record("recoding/input/count_wide", units=units, axes=axes)
+    pairs = list[WideAxis]()
+    for axis in axes:
+        if found[axis.code.name]:
+            number, half = len(axes) + len(pairs) + 1, axis.weight / 2
+            known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
+            last = Axis.numbered(number, f"{axis.name} (highest)", *known)
+            pairs.append(WideAxis(replace(axis, weight=half), last))
+    return pairs
+
+
+@dataclass(frozen=True)
+class _Bagged:
+    """A sensitive attribute as units have it: `numbered` has its bags, `sizes` are their numbers of values."""
+
+    attribute: SensitiveAxis
+    numbered: Relation
+    sizes: Sequence[int]
+
+    @property
+    def is_single(self) -> bool:
+        """True if every bag is one value, whose code it then has."""
+        return max(self.sizes, default=1) == 1
+
+    @property
+    def code(self) -> Identifier:
+        return self.attribute.code
+
+    @property
+    def table(self) -> Identifier:
+        return self.attribute.table
+
+    @property
+    def number(self) -> Identifier:
+        """The column of the bags' codes."""
+        return Identifier("first" if self.is_single else "code")
+
+    def axis(self, engine: Engine, rows: Encoded, units: Relation, members: Relation) -> SensitiveAxis:
+        """The attribute by the codes of values, or of bags; `members` is the unit of every row."""
+        attribute, person = self.attribute, rows.individual
+        if self.is_single or person is None:
+            return counted_among(engine, units, attribute)
+        scale = person_units(self.sizes)
+        params = {"rows": rows.rows, "key": attribute.code, "dictionary": attribute.reference, "scale": Value(scale)}
+        listed = engine.materialise(
+            "listed",
+            "recoding/input/list_bag_values",
+            bags=self.numbered,
+            numbered=units,
+            members=members,
+            **params,
+        )
+        whole = engine.materialise("counted", "recoding/input/count_people_values", person=person.code, **params)
+        shares = engine.select("shares", whole, "value", ("units", "rows"))
+        counts = sorted(engine.column(whole, "rows"), reverse=True)
+        # Who has several values is counted as often, which is taken back: the rows of a distribution are the people.
+        distribution = Distribution(counts, engine.count(units) - sum(counts))
+        dictionary = engine.select("dictionary", self.numbered, "value", "rows", "code")
+        bags = Bags(listed, scale, whole, shares)
+        counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
+        return replace(counted, judged=None, spared=None, own=None)
+
+
+def _bagged(engine: Engine, units: Relation, attribute: SensitiveAxis, columns: BagColumns) -> _Bagged:
+    """The bags of an attribute."""
+    numbered = engine.materialise("bags", "recoding/input/number_bags", units=units, bag=columns)
+    return _Bagged(attribute, numbered, [size for size, _ in engine.tally(numbered, "size")])
+
+
+def _tables(axis: SensitiveAxis) -> list[Relation]:
+    """The tables of an attribute that units have made."""
+    bags = [axis.bags.listed, axis.bags.whole, axis.bags.shares] if axis.bags else []
+    return [axis.dictionary, *([axis.judged[0]] if axis.judged else []), *bags]

@@ -1,0 +1,128 @@
+"""Plans of units as plans of rows: every class is held against the people whose rows it has.
+
+Algorithms count units. Where all rows of a person are one unit, that is to count people. Where they stand apart, two
+units of a class may be one person's, who counts once: classes are counted anew by the reading of the audit. In those
+that lack people units change places with near ones of equal values; what lacks people still is put into the class with
+which it loses least, until all are good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ldiv_db.algorithms.base import Plan
+from ldiv_db.auditing.audit import counted
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.queries import Where
+from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.units import Units
+from ldiv_db.requirements import Requirement
+
+#: Pairs of classes, or of units, that one round compares, about; and the nearest that a unit may change places with.
+PAIRS, NEAR = 20_000_000, 32
+#: The column of classes in the table whose people are counted.
+_CLASS = "class_id"
+
+
+def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Sequence[Requirement]]) -> Plan:
+    """The plan of units as one of rows, every class good by its people.
+
+    Raises InfeasibleError if that cannot be reached, and PolicyError for a plan that blanks values of bags.
+    """
+    if plan.blanked is not None and any(axis.bags for axis in units.encoded.sensitive):
+        raise PolicyError([Problem("individual", "values are not blanked one by one where people have several")])
+    with engine.scope() as scope:
+        assigned = plan.assigned if units.together else _mended(engine, units, plan, wanted)
+        rows = scope.keep(units.assign_rows(engine, assigned))
+        classes = plan.classes
+        if classes is not None:
+            counts = engine.count_groups("counts", rows, "class_id")
+            bounds = [bound.name for axis in units.encoded.axes for bound in (axis.low, axis.high)]
+            shown = {"left_columns": ["class_id", *bounds], "right_columns": ["rows"]}
+            classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
+    notes = (*plan.notes, *_notes(engine, units, rows))
+    return replace(plan, assigned=rows, classes=classes, notes=notes)
+
+
+def _mended(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Sequence[Requirement]]) -> Relation:
+    """(row_id, class_id) of units, the classes that lack people put into others."""
+    assigned, encoded = plan.assigned, units.encoded
+    if plan.classes is None:
+        assigned = _swapped(engine, units, assigned, wanted)
+    while bad := _bad_classes(engine, units, assigned, wanted):
+        lacking = engine.count(bad)
+        classes = encoded.bound_classes(engine, assigned)
+        if plan.classes is not None or engine.count(classes) == 1:
+            what = f"{lacking:,} classes lack people once every person is counted once in each"
+            raise InfeasibleError(f"{what}: `individual: {{column: …, rows: together}}` plans by people")
+        most = Value(max(1, PAIRS // engine.count(classes)))
+        merges = engine.materialise(
+            "merges", "solving/choose_merges", bad=bad, classes=classes, axes=encoded.axes, most=most
+        )
+        assigned = engine.materialise("assigned", "solving/merge_classes", assigned=assigned, merges=merges)
+        engine.drop(bad, classes, merges)
+    return assigned
+
+
+def _swapped(engine: Engine, units: Units, assigned: Relation, wanted: Mapping[str, Sequence[Requirement]]) -> Relation:
+    """(row_id, class_id) of units, those of people who are in a bad class already now in others."""
+    encoded, person = units.encoded, units.rows.individual
+    assert person is not None  # noqa: S101 - units are made of it
+    values = min(engine.count(axis.dictionary) for axis in encoded.sensitive)
+    limits = {"most": Value(max(1, PAIRS * values // encoded.row_count)), "near": Value(NEAR)}
+    owners = engine.materialise(
+        "owners", "solving/list_owners", rows=units.rows.rows, members=units.members, person=person.code
+    )
+    while bad := _bad_classes(engine, units, assigned, wanted):
+        codes = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive}
+        classes = encoded.bound_classes(engine, assigned)
+        params = {**codes, "assigned": assigned, "owners": owners, "bad": bad, "classes": classes}
+        swaps = engine.materialise("swaps", "solving/choose_swaps", **params, **limits)
+        engine.drop(classes)
+        if not engine.count(swaps):
+            break
+        assigned = engine.reassign(assigned, swaps)
+        engine.drop(bad, swaps)
+    return assigned
+
+
+def _bad_classes(
+    engine: Engine, units: Units, assigned: Relation, wanted: Mapping[str, Sequence[Requirement]]
+) -> Relation | None:
+    """(class_id) of the classes that violate a requirement by their people; None if there are none."""
+    rows, person = units.rows, units.rows.individual
+    assert person is not None  # noqa: S101 - units are made of it
+    with engine.scope() as scope:
+        params = {"rows": rows.rows, "members": units.members, "assigned": assigned, "sensitive": rows.sensitive}
+        table = engine.materialise("people", "solving/list_class_people", person=person.code, **params)
+        bad = scope.keep(engine.load("bad", {_CLASS: "BIGINT"}, []))
+        subject = Subject(table, [_CLASS], person=person.code.name)
+        for axis in rows.sensitive:
+            with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
+                for requirement in wanted[axis.column.name]:
+                    measures = requirement.measure(engine, found.classes.read_by(requirement))
+                    violating = engine.select("violating", measures, "class_no", where=[Where("margin", 0, "<")])
+                    listed = engine.select_among(
+                        "listed", found.listed, violating, "class_no", columns=[("c1", _CLASS)]
+                    )
+                    engine.extend_others(bad, listed, bad, _CLASS, _CLASS)
+    return bad if engine.count(bad) else None
+
+
+def _notes(engine: Engine, units: Units, assigned: Relation) -> list[str]:
+    """What is said of people with several rows."""
+    person = units.rows.individual
+    assert person is not None  # noqa: S101 - units are made of it
+    found = engine.record("solving/count_scattered", rows=units.rows.rows, assigned=assigned, person=person.code)
+    if not found["people"]:
+        return []
+    several = f"{found['people']:,} people have several rows"
+    if units.together:
+        return [f"{several}, each person's in one class: who knows all of them learns no more than who knows one"]
+    if not found["scattered"]:
+        return []
+    known = "who knows one of a person's rows learns no more than is promised, who knows several may"
+    return [f"{several}, {found['scattered']:,} of them in several classes: {known} (`rows: together` bounds that)"]

@@ -1,0 +1,274 @@
+"""Requirements on people as `oracle.py` has them: worked out by hand, beside those on rows, and of unions."""
+
+from __future__ import annotations
+
+import functools
+import random
+from fractions import Fraction
+from typing import Any
+
+import oracle
+import pytest
+import times
+
+Pairs = list[tuple[Any, Any]]
+
+#: Three people: N = 3, of whom 2 have flu; shares in which each weighs one are 1/2 of flu, 1/3 of a cold, 1/6 of HIV.
+CLASS: Pairs = [("A", "flu"), ("A", "HIV"), ("B", "flu"), ("C", "cold"), ("C", "cold")]
+#: The table: five people, of whose shares .3 are flu, .5 HIV, .2 a cold.
+TABLE: Pairs = [*CLASS, ("D", "HIV"), ("E", "HIV")]
+
+#: What the class just meets, and what it just fails.
+BY_HAND: dict[str, list[tuple[Any, Any]]] = {
+    "k": [(3, 4)],
+    "unique_distinct": [],
+    "distinct": [(2, 3)],  # one person alone has no flu
+    "p_sensitive": [({"p": 2, "k": 3}, {"p": 3, "k": 3}), ({"p": 1, "k": 3}, {"p": 1, "k": 4})],
+    "frequency": [(1.5, "1.500001")],
+    "alpha_k": [({"alpha": "0.67", "k": 3}, {"alpha": "0.66", "k": 3}), ({"alpha": 1, "k": 3}, {"alpha": 1, "k": 4})],
+    "threshold": [("0.67", "0.66"), ({"default": 1, "HIV": "0.34"}, {"default": 1, "HIV": "0.33"})],
+    # 2^(1/2) * 3^(1/3) * 6^(1/6) = 2.7495
+    "entropy": [("2.749", "2.750")],
+    "recursive": [({"c": "1.01", "l": 2}, {"c": 1, "l": 2}), ({"c": "3.01", "l": 3}, {"c": 3, "l": 3})],
+    # (1/2 - .3) + (1/3 - .2) = 1/3
+    "t_closeness": [("0.334", "0.333"), ({"t": "0.334", "distance": "equal"}, {"t": "0.333", "distance": "equal"})],
+    # flu: 1/2 is 5/3 of .3, and a cold 5/3 of .2
+    "beta_likeness": [({"beta": "0.667", "kind": "basic"}, {"beta": "0.666", "kind": "basic"}), ("0.667", "0.666")],
+    # HIV: 1/6 is a third of .5; log2 3 = 1.585, ln 3 = 1.0986
+    "delta_disclosure": [(1.59, 1.58), ({"delta": 1.1, "log": "e"}, {"delta": 1.09, "log": "e"})],
+}
+ARGUMENTS = {name: [argument for pair in pairs for argument in pair] for name, pairs in BY_HAND.items()} | {
+    "k": [1, 2, 4],
+    "unique_distinct": [1, 2, 3],
+    "distinct": [1, 2, 3],
+    "frequency": [1.5, 2, 3],
+    "entropy": [1.5, 2, 3],
+    "recursive": [{"c": c, "l": n} for c in (1, 2, "0.5") for n in (1, 2, 3)],
+    "t_closeness": [0.2, 0.4],
+    "beta_likeness": [1, {"beta": 0.5, "kind": "basic"}],
+    "delta_disclosure": [1, {"delta": 1.5, "log": "e"}],
+}
+VALUES = ("flu", "HIV", "cold", None)
+
+
+def people(draw: random.Random, names: Any, most_rows: int = 3) -> Pairs:
+    """Some of the people, with up to so many rows each; a name of None is nobody known."""
+    values = VALUES[: draw.randint(2, 4)]
+    some = draw.sample(names, draw.randint(1, len(names)))
+    return [(name, draw.choice(values)) for name in some for _ in range(draw.randint(1, most_rows))]
+
+
+@pytest.mark.parametrize(("name", "meets", "fails"), [(n, *pair) for n, pairs in BY_HAND.items() for pair in pairs])
+def test_a_class_worked_out_by_hand(name: str, meets: Any, fails: Any) -> None:
+    assert oracle.people_are_good(CLASS, name, meets, TABLE)
+    assert not oracle.people_are_good(CLASS, name, fails, TABLE)
+
+
+def test_closeness_of_shares_has_any_distance() -> None:
+    """In the order HIV, cold, flu it is (|1/6 - .5| + |1/2 - .7|) / 2 = 4/15."""
+    distance = oracle.ground("ordered", ["HIV", "cold", "flu"])
+    for t, expected in (("0.2666", False), ("0.2667", True)):
+        argument = {"t": t, "distance": "ordered"}
+        assert oracle.people_are_good(CLASS, "t_closeness", argument, TABLE, distance=distance) == expected
+
+
+def test_different_values_are_of_people_with_one_row() -> None:
+    assert oracle.people_are_good([("A", "flu"), ("B", "cold"), (None, "HIV")], "unique_distinct", 3)
+    assert not oracle.people_are_good(CLASS, "unique_distinct", 1)
+    assert not oracle.people_are_good([("A", "flu"), ("A", "cold")], "unique_distinct", 2)
+
+
+def test_of_whom_nothing_is_known_is_somebody_else_in_every_row() -> None:
+    assert oracle.people_are_good([(None, "flu"), (None, "cold")], "frequency", 2)
+    assert not oracle.people_are_good([("A", "flu"), ("A", "cold")], "frequency", "1.01")
+
+
+def test_who_has_a_harmless_value_counts() -> None:
+    good = functools.partial(oracle.people_are_good, harmless=["flu"])
+    assert good(CLASS, "frequency", 3) and not good(CLASS, "frequency", 4)
+    assert good(CLASS, "distinct", 2) and not good(CLASS, "distinct", 3)
+    assert good([("A", "flu")], "distinct", 3) and not good([("A", "flu")], "p_sensitive", {"p": 3, "k": 2})
+    assert good(CLASS, "alpha_k", {"alpha": 0.34, "k": 3}) and good(CLASS, "threshold", 0.34)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_where_everybody_has_one_row_rows_are_people(name: str) -> None:
+    draw = random.Random(name)
+    seen = [0, 0]
+    for _ in range(times.often(600)):
+        argument = draw.choice(ARGUMENTS[name])
+        pairs = people(draw, [*range(10), None], most_rows=1)
+        table = [*pairs, *people(draw, range(10, 20), most_rows=1)]
+        values, whole = ([value for _, value in some] for some in (pairs, table))
+        if name == "t_closeness":
+            t = Fraction(str(argument["t"] if isinstance(argument, dict) else argument))
+            moved = oracle.transport(oracle.shares(values), oracle.shares(whole), oracle.ground("equal", whole))
+            expected = moved <= t
+        elif name in ("beta_likeness", "delta_disclosure"):
+            asked = argument if isinstance(argument, dict) else {name.partition("_")[0]: argument}
+            expected = oracle.gain_is_allowed(values, whole, name, asked)
+        else:
+            expected = oracle.class_is_good(values, name, argument)
+        assert oracle.people_are_good(pairs, name, argument, table) == expected, (pairs, table, argument)
+        seen[expected] += 1
+    assert min(seen) > 10
+
+
+def test_shares_add_to_one_and_rows_that_repeat_add_nothing() -> None:
+    draw = random.Random(5)
+    for _ in range(times.often(300)):
+        pairs = people(draw, range(8))
+        found = oracle.shares_of_people(pairs)
+        assert sum(found.values()) == 1
+        assert oracle.shares_of_people([*pairs, draw.choice(pairs)]) == found
+
+
+def test_large_bags_are_judged_as_exactly_as_floats_are() -> None:
+    """Seventeen values of one person, of which whole numbers would be too large."""
+    pairs = [(person, value) for person in range(1, 18) for value in range(person)]
+    found = [oracle.people_are_good(pairs, "entropy", argument) for argument in (8, 14)]
+    assert found == [True, False]
+
+
+# -- a whole release -----------------------------------------------------------------------------------
+
+SOURCE = [("A", "flu"), ("B", "cold"), ("A", "cold"), ("C", "HIV"), (None, "flu"), (None, "flu")]
+PUBLISHED = [("30-40", "m", "cold"), ("30-40", "m", "flu"), ("*", "m", "HIV"), ("*", "m", "cold"), ("*", "m", "flu")]
+PLACES = [1, 0, 3, 2, 4]
+
+
+def test_a_release_is_judged_by_whose_rows_it_has() -> None:
+    rows = oracle.with_people(SOURCE, PUBLISHED, PLACES)
+    assert rows[0] == ("30-40", "m", "cold", "B") and rows[-1] == ("*", "m", "flu", None)
+    assert oracle.people_violations(rows, "k", 3) == {("30-40", "m"): 2}
+    assert oracle.people_violations(rows, "frequency", 2) == {}
+    assert oracle.people_violations(rows, "frequency", 3) == {("30-40", "m"): 2}
+    # Of the five in the table A has two values: shares .25 of HIV, .375 of flu and of a cold; in one class no HIV.
+    assert set(oracle.people_violations(rows, "delta_disclosure", 9)) == {("30-40", "m")}
+    assert oracle.scattered(rows) == {"A"}
+
+
+@pytest.mark.parametrize("places", [[1, 0, 3, 2, 3], [0, 1, 3, 2, 4], [1, 0, 3, 2]])
+def test_a_release_of_other_rows_is_none_of_its_source(places: list[int]) -> None:
+    with pytest.raises(AssertionError):
+        oracle.with_people(SOURCE, PUBLISHED, places)
+
+
+# -- all rows of a person in one class -------------------------------------------------------------------
+
+
+def random_world(draw: random.Random, most: int) -> list[tuple[Any, ...]]:
+    """Rows (label, value, person) of a few people in two classes, all of a person's in one."""
+    who = range(draw.randint(2, most))
+    return [
+        (label, draw.choice("xyz"), person)
+        for person in who
+        for label in [draw.choice("ab")]
+        for _ in range(draw.choice((1, 1, 2, 3)))
+    ]
+
+
+@pytest.mark.parametrize("seed", times.seeds(60))
+def test_who_is_told_the_bags_is_as_sure_as_people_have_it(seed: int) -> None:
+    """The attacker knows everybody's class and is told which values are of one person, but of no bag whose it is."""
+    rows = random_world(random.Random(seed), 7 if seed % 20 == 0 else 6)
+    assert not oracle.scattered(rows)
+    found = oracle.having_posteriors(rows, oracle.bags_by_class)
+    for pairs in oracle.people_of(rows).values():
+        have = oracle.bags(pairs)
+        for person, value in {(person, value) for person, _ in pairs for _, value in pairs}:
+            assert found.pop((person, value)) == Fraction(sum(value in bag for bag in have), len(have))
+    assert not found
+
+
+def meets(world: oracle.World, name: str, argument: Any) -> bool:
+    """Whether all classes of a world meet a requirement."""
+    return all(
+        oracle.people_are_good([(i, value) for i, values in enumerate(members) for value in values], name, argument)
+        for members in world.values()
+    )
+
+
+@pytest.mark.parametrize("seed", times.seeds(60))
+def test_who_is_told_values_alone_and_knows_the_policy_is_bounded(seed: int) -> None:
+    """Bags may then be made up of a class's values in other ways, but in no world that was not published."""
+    draw = random.Random(1_000 + seed)
+    while not meets(oracle.world_of(rows := random_world(draw, 6)), "frequency", 2):
+        pass
+    possible = functools.partial(meets, name="frequency", argument=2)
+    found = oracle.having_posteriors(rows, oracle.values_by_class, possible)
+    assert max(found.values()) <= Fraction(1, 2)
+
+
+def test_who_is_told_values_alone_and_not_the_policy_may_be_surer() -> None:
+    """The class of A and B has x twice and y twice: {x, x} and {y, y}, or, as far as they know, {x, y} twice."""
+    have = {"A": "xx", "B": "yy", "C": "xy", "D": "xy", "E": "v", "F": "w"}
+    rows = [("a" if person in "AB" else "b", value, person) for person, values in have.items() for value in values]
+    assert not oracle.people_violations(rows, "frequency", 2)
+    possible = functools.partial(meets, name="frequency", argument=2)
+    assert oracle.having_posteriors(rows, oracle.values_by_class)["A", "x"] == Fraction(3, 4)
+    assert oracle.having_posteriors(rows, oracle.values_by_class, possible)["A", "x"] == Fraction(1, 2)
+    assert oracle.having_posteriors(rows, oracle.bags_by_class)["A", "x"] == Fraction(1, 2)
+
+
+# -- unions ------------------------------------------------------------------------------------------
+
+#: Two people who change places: together both have both.
+SWAPPED: tuple[Pairs, Pairs] = ([("A", "x"), ("B", "y")], [("A", "y"), ("B", "x")])
+#: Who is in both counts once: together one of three has x.
+SHARED: tuple[Pairs, Pairs] = ([("A", "x"), ("B", "y")], [("A", "x"), ("C", "y")])
+#: Good classes of people in common, whose union is not; in the table there is D, who has x.
+BAD_UNIONS: dict[str, tuple[Any, tuple[Pairs, Pairs]]] = {
+    "distinct": (2, SWAPPED),
+    "p_sensitive": ({"p": 2, "k": 2}, SWAPPED),
+    "frequency": (2, SHARED),
+    "alpha_k": ({"alpha": 0.5, "k": 2}, SHARED),
+    "threshold": (0.5, SHARED),
+    "entropy": (2, SHARED),
+    "recursive": ({"c": 1.5, "l": 2}, SHARED),
+    "t_closeness": (0.1, SHARED),
+    "beta_likeness": ({"beta": 0.2, "kind": "basic"}, SHARED),
+    "delta_disclosure": (0.4, SHARED),
+}
+
+
+@pytest.mark.parametrize("name", BAD_UNIONS)
+def test_people_in_both_may_spoil_a_union(name: str) -> None:
+    argument, (one, other) = BAD_UNIONS[name]
+    judged = functools.partial(oracle.people_are_good, name=name, argument=argument, whole=[*one, *other, ("D", "x")])
+    assert [judged(pairs) for pairs in (one, other, one + other)] == [True, True, False]
+    assert len({person for person, _ in one}) == len(one), "nobody has two rows in either"
+
+
+@pytest.mark.parametrize("name", sorted(set(ARGUMENTS) - {"unique_distinct"}))
+def test_a_union_without_people_in_both_is_good(name: str) -> None:
+    """Where nothing but the number of people is asked for, some may be in both."""
+    draw = random.Random(f"union {name}")
+    unions = 0
+    for _ in range(times.often(1_800)):
+        argument = draw.choice(ARGUMENTS[name])
+        one, other = people(draw, range(6)), people(draw, range(5 if name == "k" else 6, 12))
+        judged = functools.partial(
+            oracle.people_are_good, name=name, argument=argument, whole=one + other + people(draw, range(20, 25))
+        )
+        if judged(one) and judged(other):
+            unions += 1
+            assert judged(one + other), (one, other, argument)
+    assert unions > 20
+
+
+@pytest.mark.parametrize("name", ["k", "distinct", "p_sensitive"])
+def test_whoever_joins_a_class_keeps_it_good(name: str) -> None:
+    draw = random.Random(f"joins {name}")
+    for _ in range(times.often(1_500)):
+        argument = draw.choice(ARGUMENTS[name])
+        one, joins = people(draw, range(6)), people(draw, ["joins"])
+        if oracle.people_are_good(one, name, argument):
+            assert oracle.people_are_good(one + joins, name, argument)
+
+
+@pytest.mark.parametrize(("name", "argument"), [("distinct", 2), ("p_sensitive", {"p": 2, "k": 2})])
+def test_another_row_of_somebody_in_it_may_spoil_a_class(name: str, argument: Any) -> None:
+    one: Pairs = [("A", "x"), ("B", "y")]
+    assert oracle.people_are_good(one, name, argument)
+    assert not oracle.people_are_good([*one, ("A", "y")], name, argument)

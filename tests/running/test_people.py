@@ -1,0 +1,269 @@
+"""People with several rows: what every algorithm publishes, held against an independent count of people."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import oracle
+import pytest
+
+import ldiv_db
+from ldiv_db import InfeasibleError, PolicyError
+from tests.times import seeds
+
+#: Requirements of all kinds: on how many people have a value, and on shares in which everybody weighs one.
+REQUIREMENTS: list[dict[str, Any]] = [
+    {"k": 3},
+    {"distinct": 2},
+    {"frequency": 2},
+    {"alpha_k": {"alpha": 0.6, "k": 3}},
+    {"p_sensitive": {"p": 2, "k": 3}},
+    {"threshold": {"default": 0.7, "a": 0.5}},
+    {"entropy": 1.5},
+    {"recursive": {"c": 3, "l": 2}},
+    {"t_closeness": {"t": 0.4, "distance": "equal"}},
+    {"beta_likeness": 3},
+]
+LOCAL = ("topdown", "mondrian", "peel", "stratified", "auto", "fast")
+GLOBAL = ("tds", "incognito", "annealing", "cuts")
+
+
+def visits(rng: random.Random, people: int) -> list[tuple[Any, ...]]:
+    """Rows (row_no, person, age, zone, value): most people have one, some several, and nobody is known of a few."""
+    rows: list[tuple[Any, ...]] = []
+    for person in range(people):
+        age, zone = rng.randrange(20, 60), rng.choice(["n1", "n2", "s1", "s2"])
+        for _ in range(rng.choice([1, 1, 1, 2, 2, 4])):
+            moved = rng.choice(["n1", "s2"]) if rng.random() < 0.2 else zone
+            who = None if rng.random() < 0.05 else person
+            rows.append((len(rows), who, age + rng.randrange(2), moved, rng.choice("aabbccddef")))
+    rng.shuffle(rows)
+    return rows
+
+
+def published(
+    con: duckdb.DuckDBPyConnection, rows: list[tuple[Any, ...]], mode: str, require: dict[str, Any], algorithm: Any
+) -> list[tuple[Any, ...]]:
+    """The release as rows (the class, value, person): the number of a row is kept, which tells whose it is."""
+    con.execute("CREATE OR REPLACE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    policy = {
+        "source": "visits",
+        "target": {"table": "release", "if_exists": "replace"},
+        "quasi_identifiers": {"age": {"taxonomy": {"ranges": [5, 10, 20]}}, "zone": {"taxonomy": {"prefix": [2, 1]}}},
+        "sensitive": ["value"],
+        "keep": ["row_no"],
+        "individual": {"column": "person", "rows": mode},
+        "require": [require],
+        "algorithm": algorithm,
+        "seed": 11,
+    }
+    ldiv_db.run(con, policy)
+    columns = [name for name, *_ in con.execute("DESCRIBE release").fetchall() if name not in ("row_no", "value")]
+    labels = ", ".join(f'"{name}"' for name in columns)
+    found = con.execute(f"SELECT row_no, {labels}, value FROM release").fetchall()
+    truth = {row[0]: (row[1], row[4]) for row in rows}
+    assert sorted(number for number, *_ in found) == sorted(truth)
+    assert all(truth[number][1] == value for number, *_, value in found)
+    return [(*shown, value, truth[number][0]) for number, *shown, value in found]
+
+
+def argument_of(require: dict[str, Any]) -> tuple[str, Any]:
+    """The name of a requirement and what it asks for, as the oracle takes them."""
+    return next(iter(require.items()))
+
+
+@pytest.mark.parametrize("mode", ["apart", "together"])
+@pytest.mark.parametrize("algorithm", LOCAL)
+def test_every_class_is_good_by_its_people(algorithm: str, mode: str) -> None:
+    con = duckdb.connect()
+    tried = 0
+    for number in seeds(9):
+        rng = random.Random(f"{algorithm} {mode} {number}")
+        rows, require = visits(rng, rng.randrange(8, 40)), rng.choice(REQUIREMENTS)
+        try:
+            release = published(con, rows, mode, require, algorithm)
+        except InfeasibleError:
+            continue
+        tried += 1
+        assert not oracle.people_violations(release, *argument_of(require)), (number, require)
+        if mode == "together":
+            assert not oracle.scattered(release), number
+    assert tried
+
+
+@pytest.mark.parametrize("algorithm", GLOBAL)
+def test_global_recodings_count_people(algorithm: str) -> None:
+    """Of people whose rows stand apart; together only where nobody's quasi-identifiers vary."""
+    con, rng = duckdb.connect(), random.Random(algorithm)
+    for require in ({"k": 3}, {"frequency": 2}):
+        rows = [(no, who, 20 + 2 * (who or 0) % 30, "n1", value) for no, who, _, _, value in visits(rng, 40)]
+        for mode in ("apart", "together"):
+            release = published(con, rows, mode, require, algorithm)
+            assert not oracle.people_violations(release, *argument_of(require))
+
+
+def test_a_global_recoding_has_no_label_for_people_who_vary() -> None:
+    con = duckdb.connect()
+    rows = [(0, 1, 20, "n1", "a"), (1, 1, 40, "s1", "b"), (2, 2, 20, "n1", "c"), (3, 3, 30, "n2", "d")]
+    with pytest.raises(PolicyError, match=r"individual\.rows: cuts publishes the labels of its cut"):
+        published(con, rows, "together", {"k": 2}, "cuts")
+
+
+def test_one_row_a_person_publishes_what_rows_do() -> None:
+    """With a row each, people and rows are one: requirements of all kinds publish the same classes."""
+    con, rng = duckdb.connect(), random.Random(5)
+    rows = [(no, no, *rest) for no, _, *rest in visits(rng, 40)]
+    for require in REQUIREMENTS[1::3]:
+        apart, together = (published(con, rows, mode, require, "topdown") for mode in ("apart", "together"))
+        con.execute("CREATE OR REPLACE TABLE people AS FROM release")
+        assert Counter(row[-3:] for row in apart).keys() == Counter(row[-3:] for row in together).keys()
+        ids, shown = defaultdict(set), defaultdict(set)
+        for number, row in enumerate(sorted(apart, key=lambda row: row[-1])):
+            ids[row[0]].add(number)
+        for number, row in enumerate(sorted(together, key=lambda row: row[-1])):
+            shown[row[:-2]].add(number)
+        assert {frozenset(ids[key]) for key in ids}  # class ids tell classes apart whose labels are equal
+        assert all(any(one <= other for other in shown.values()) for one in ids.values())
+
+
+def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart() -> None:
+    con, rng = duckdb.connect(), random.Random(3)
+    for algorithm, require in (("bsgi", {"frequency": 2}), ("auto", {"unique_distinct": 2})):
+        release = published(con, visits(rng, 60), "apart", require, algorithm)
+        for pairs in oracle.people_of(release).values():
+            known = [person for person, _ in pairs if person is not None]
+            assert len(known) == len(set(known))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"require": [{"k": 2}, {"distinct": 2, "others_known": True}]}, "others_known is about the values"),
+        ({"suppressed": "unknown", "nulls_sensitive": "value"}, "unknown is about rows"),
+        ({"require": [{"unique_distinct": 2}], "individual": {"column": "person", "rows": "together"}}, "counts rows"),
+        ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
+        ({"individual": {"column": "person", "rows": "joined"}}, "individual.rows"),
+        ({"individual": {"rows": "together"}}, "individual.column"),
+        ({"individual": "nobody"}, "nobody"),
+        ({"output": {"person": "who"}}, "output.person: links the rows of a person"),
+        (
+            {"output": {"person": "Age"}, "individual": {"column": "person", "rows": "together"}},
+            "has a column Age already",
+        ),
+    ],
+)
+def test_what_has_no_reading_on_people_is_refused_by_name(change: dict[str, Any], message: str) -> None:
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE visits AS"
+        " SELECT i % 9 AS person, i % 7 AS age, chr(CAST(97 + i % 4 AS INT)) AS value FROM range(40) t(i)"
+    )
+    policy = {
+        "source": "visits",
+        "target": "release",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"],
+        "individual": "person",
+        "require": [{"k": 2}],
+        "algorithm": "topdown",
+    }
+    with pytest.raises(PolicyError, match=message):
+        ldiv_db.run(con, policy | change)
+
+
+def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
+    con, rng = duckdb.connect(), random.Random(1)
+    rows = visits(rng, 30)
+    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    table = [(row[3], row[4], row[1]) for row in rows]
+    asked = [require for require in REQUIREMENTS if argument_of(require)[0] != "t_closeness"]
+    for require in asked:
+        (audit,) = ldiv_db.check(con, "visits", "zone", "value", require, individual="person")
+        violating = oracle.people_violations(table, *argument_of(require))
+        assert audit.of_people
+        assert audit.verdicts[0].violating_classes == len(violating)
+        assert audit.verdicts[0].violating_rows == sum(violating.values())  # of people
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])
+def test_the_audit_of_people_is_a_statement(dialect: str) -> None:
+    con, rng = duckdb.connect(), random.Random(2)
+    rows = visits(rng, 30)
+    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    text = ldiv_db.check_sql("visits", "zone", "value", ["k:20", "frequency:3"], dialect=dialect, individual="person")
+    if dialect == "duckdb":
+        table = [(row[3], row[4], row[1]) for row in rows]
+        expected = sum(len(oracle.people_violations(table, *one)) for one in (("k", 20), ("frequency", 3)))
+        assert len(con.execute(text).fetchall()) == expected
+    with pytest.raises(PolicyError, match="shares of people"):
+        ldiv_db.check_sql("visits", "zone", "value", "entropy:2", dialect=dialect, individual="person")
+
+
+def test_all_ways_of_publishing_count_people(tmp_path: Path) -> None:
+    """What was written is held against the rows in which people are counted, whatever it was written to."""
+    con, rng = duckdb.connect(), random.Random(4)
+    rows = [(no, who, age, zone if no % 9 else None, value) for no, who, age, zone, value in visits(rng, 60)]
+    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+    for name in ("out.csv", "out.parquet", "out.duckdb"):
+        target: dict[str, Any] = {"file": str(tmp_path / name)}
+        policy = {
+            "source": "visits",
+            "target": target | ({"table": "release"} if name.endswith("duckdb") else {}),
+            "quasi_identifiers": {"age": {"numeric": True}, "zone": {"taxonomy": {"flat": True}}},
+            "sensitive": ["value"],
+            "identifiers": ["row_no"],
+            "individual": {"column": "person", "rows": "together"},
+            "require": [{"frequency": 2}],
+            "algorithm": "topdown",
+            "output": {"bounds": True},
+        }
+        result = ldiv_db.run(con, policy)
+        assert all(audit.of_people and audit.holds for audit in result.audits)
+        assert result.audits[0].as_dict()["of_people"]
+
+
+def test_a_pseudonym_links_the_rows_of_a_person_within_one_release() -> None:
+    con = duckdb.connect()
+    numbers = []
+    for seed in (1, 2):
+        con.execute("CREATE OR REPLACE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+        con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", visits(random.Random(7), 50))
+        policy = {
+            "source": "visits",
+            "target": {"table": "release", "if_exists": "replace"},
+            "quasi_identifiers": {"age": {"numeric": True}},
+            "sensitive": ["value"],
+            "keep": ["row_no"],
+            "identifiers": ["zone"],
+            "individual": {"column": "person", "rows": "together"},
+            "output": {"person": "patient_no"},
+            "require": [{"frequency": 2}],
+            "algorithm": "topdown",
+            "seed": seed,
+        }
+        ldiv_db.run(con, policy)
+        pairs = con.execute(
+            "SELECT coalesce(v.person, -v.row_no), r.patient_no FROM release AS r JOIN visits AS v USING (row_no)"
+        ).fetchall()
+        assert len(set(pairs)) == len({person for person, _ in pairs}) == len({number for _, number in pairs})
+        assert {number for _, number in pairs} == set(range(1, len(set(pairs)) + 1))
+        numbers.append(sorted(set(pairs)))
+    assert numbers[0] != numbers[1]
+
+
+def test_one_and_two_threads_and_any_order_publish_the_same() -> None:
+    rng = random.Random(8)
+    rows = visits(rng, 60)
+    found = []
+    for threads, shuffled in ((1, rows), (2, rng.sample(rows, len(rows)))):
+        con = duckdb.connect(config={"threads": threads})
+        found.append(published(con, shuffled, "apart", {"distinct": 3}, "topdown"))
+    assert found[0] == found[1]
