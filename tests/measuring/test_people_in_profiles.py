@@ -30,7 +30,7 @@ def test_whose_a_row_is_stays_unpublished_whatever_it_is_called(con: Any, tmp_pa
     assert skeleton.policy["individual"] == name and f"individual: {name}" in skeleton.text
     assert list(skeleton.policy["quasi_identifiers"]) == ["born", "region", "seen", "cost", "weight"]
     planned = ldiv_db.plan(con, skeleton.policy, folder=tmp_path)
-    assert planned.resolved.source.individual is not None and planned.units is not None
+    assert planned.resolved.source.individual is not None and planned.algorithm.name == "bsgi"
 
 
 @pytest.mark.parametrize(
