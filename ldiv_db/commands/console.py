@@ -30,6 +30,7 @@ from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer
 from ldiv_db.policy.reading import Policy
+from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.running.estimate import Pace, about
 
 #: Seconds between two lines of progress where there is no terminal.
@@ -43,6 +44,7 @@ def show(document: Mapping[str, Any], text: Iterable[Part], as_json: bool) -> No
     if as_json:
         typer.echo(json.dumps(document, indent=2, default=float))  # exact decimals become numbers
         return
+    enter_forms()
     screen = printer()
     for part in text:
         screen.print(part)
