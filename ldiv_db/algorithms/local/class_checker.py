@@ -194,7 +194,7 @@ def _judge_known(
 
 
 def _refuse(task: Task, name: str) -> None:
-    """Raise PolicyError for requirements that classes of different values only are sure of, and for individuals."""
+    """Raise PolicyError for requirements that classes of different values only are sure of."""
     problems = [
         cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
         for requirement in dict.fromkeys(task.requirements)
