@@ -58,7 +58,7 @@ def test_json_has_the_documented_keys(small: Any) -> None:
     for audit in found["audits"]:
         assert set(audit) == {
             "sensitive", "classes", "rows", "suppressed_rows", "ignored_rows", "unmatched_groups", "holds",
-            "requirements", "warnings",
+            "of_people", "requirements", "warnings",
         }  # fmt: skip
         for requirement in audit["requirements"]:
             assert set(requirement) == {

@@ -294,15 +294,15 @@ def test_steps_run_as_one_statement_that_leaves_the_last_alone(con):
 def test_values_of_all_steps_are_bound(con):
     sent = []
     engine = Engine(con, on_statement=sent.append)
-    columns = {"class_no": "BIGINT", "rows": "BIGINT", "values": "BIGINT"}
-    summary = engine.load("summary", columns, [(1, 9, 3), (2, 2, 2), (3, 8, 7)])
+    columns = {"class_no": "BIGINT", "rows": "BIGINT", "values": "BIGINT", "largest": "BIGINT"}
+    summary = engine.load("summary", columns, [(1, 9, 3, 4), (2, 2, 2, 1), (3, 8, 7, 2)])
     steps = OneStatement(engine)
     judged = [
         steps.materialise("k", "requirements/k", summary=summary, k=Value(4)),
         steps.materialise("distinct", "requirements/distinct", summary=summary, l=Value(3)),
     ]
     worst = steps.keep("worst", "local/take_worst", margins=judged, counts=None)
-    assert sorted(sent[-1].values.values()) == [3, 4]
+    assert sorted(sent[-1].values.values()) == [3, 3, 4]
     assert sorted(engine.columns(worst, "class_no", "margin")) == [(1, 0), (2, -2), (3, 4)]
 
 

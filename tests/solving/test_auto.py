@@ -265,7 +265,7 @@ def test_a_sample_has_the_rows_whose_hashes_come_first(most, con, engine):
     ranked = sorted((md5(f"5:{3 * i}".encode()).hexdigest(), i) for i in range(40))[:most]
     assert sorted(engine.columns(sample, "row_id", "code")) == sorted((3 * i, i % 7) for _, i in ranked)
     params = {"dictionary": Relation(("d",)), "sample": sample, "key": Identifier("code")}
-    counted = engine.materialise("counted", "solving/count_sample", **params)
+    counted = engine.materialise("counted", "recoding/input/count_sample", **params)
     counts = Counter(i % 7 for _, i in ranked)
     assert sorted(engine.columns(counted, "value", "rows", "code")) == sorted(
         (f"v{code}", rows, code) for code, rows in counts.items()
