@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ldiv_db.algorithms.infeasible import cannot_promise, too_few_values, too_frequent, too_many_left_out
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, SuppressionError, nearest, what_is_wrong
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Requirement
@@ -130,6 +130,8 @@ class Task:
 class Plan:
     """Rows assigned to classes: `assigned` is (row_id, class_id), each row at most once; the rest is suppressed.
 
+    In a plan of cells it is (row_id of the cell, class_id, how many of its rows), the last column named by `dealt`.
+
     `l` is the class size that was aimed at, `notes` is what the user should hear, `search` what the
     algorithm has to say of its own work. Where classes are published as more than the values that occur in them, as
     under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
@@ -147,6 +149,21 @@ class Plan:
     stars: bool = False
     algorithm: str = ""
     parts: int = 1
+    dealt: Identifier | None = None
+
+    def row_count(self, engine: Engine) -> int:
+        """The rows that are in classes."""
+        return engine.total(self.assigned, self.dealt.name) if self.dealt else engine.count(self.assigned)
+
+    def in_rows(self, engine: Engine) -> Plan:
+        """The plan of rows: those of a cell that is dealt out to several classes go by the numbers of these."""
+        if self.dealt is None:
+            return self
+        assigned = engine.materialise(
+            "assigned", "recoding/publish/deal_rows", assigned=self.assigned, dealt=self.dealt
+        )
+        engine.drop(self.assigned)
+        return replace(self, assigned=assigned, dealt=None)
 
 
 @dataclass(frozen=True)

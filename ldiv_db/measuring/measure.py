@@ -142,8 +142,8 @@ class _Measuring:
 
     def measure(self, show_values: bool) -> Measurement:
         engine, wanted, source = self._engine, self._wanted, self._source
-        scanned = scan(engine, source, show_values)
-        snapshot, axes, rows_in = scanned.snapshot, scanned.axes, scanned.rows_in
+        copied, axes = scan(engine, source, show_values)
+        snapshot, rows_in = copied.snapshot, copied.rows_in
         with (
             read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
             read_exactly(engine, read) as table,
@@ -165,7 +165,7 @@ class _Measuring:
         divergence, queries = None, None
         if wanted.kl or wanted.queries:
             cells = engine.materialise("cells", "measuring/count_cells", snapshot=snapshot, columns=both)
-            kept, shown = rows_in - scanned.left_out, loss.rows_published
+            kept, shown = rows_in - copied.left_out, loss.rows_published
             tries = grow_tries(engine, both, cells, numbered, kept, shown)
             if wanted.kl:
                 divergence = measure_divergence(engine, tries, kept, shown)

@@ -124,7 +124,7 @@ def audit_classes(
     ]
     beside = [] if people else audit_individuals(engine, encoded, recoding.assigned)
     require_good([*audits, *beside])
-    expected = engine.count(recoding.assigned)
+    expected = recoding.row_count(engine)
     for audit in audits:
         require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
     return [*audits, *beside]

@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.result import Earlier, Fingerprint, Result, take_fingerprint
@@ -153,9 +153,9 @@ def _columns(engine: Engine, listed: Relation) -> list[str]:
 # -- earlier releases of a source ------------------------------------------------------------------------
 
 
-def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation) -> Earlier:
-    """Earlier releases of a source by a policy; `rows` is the source as it was read."""
-    fingerprint = take_fingerprint(engine, resolved, rows, _hash_key(engine))
+def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None) -> Earlier:
+    """Earlier releases of a source by a policy; `rows` is the source as it was read, `weight` its column of counts."""
+    fingerprint = take_fingerprint(engine, resolved, rows, weight, _hash_key(engine))
     return earlier_release(engine, resolved.source.name, fingerprint)
 
 

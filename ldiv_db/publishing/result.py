@@ -77,13 +77,19 @@ class Earlier:
         ]
 
 
-def take_fingerprint(engine: Engine, resolved: Resolved, rows: Relation, key: str) -> Fingerprint | None:
-    """The fingerprint of a copy of the source and of its policy; None where a release rests on other tables as well."""
+def take_fingerprint(
+    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None, key: str
+) -> Fingerprint | None:
+    """The fingerprint of a copy of the source and of its policy; None where a release rests on other tables as well.
+
+    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
+    """
     policy, source = resolved.policy, resolved.source
     if any(spec.kind.counts_people for spec in policy.require):
         return None
     columns = [Identifier(column.name) for column in columns_of(engine, rows)]
-    content = engine.record("publishing/summarise_content", rows=rows, columns=columns)
+    read = [column for column in columns if column != weight]
+    content = engine.record("publishing/summarise_content", rows=rows, columns=read, weight=weight)
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
         policy.require,

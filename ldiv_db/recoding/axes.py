@@ -7,7 +7,7 @@ column's bounds. NULL has the last code, alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase
@@ -16,7 +16,7 @@ from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import Snapshot, bounds_of, names_of, refuse_odd_years, renamed
+from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -35,32 +35,16 @@ def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(sorted(axes, key=lambda axis: int(engine.most(axis.dictionary, "rows")), reverse=True))
 
 
-@dataclass(frozen=True)
-class Scan:
-    """A TEMP copy of a source under working names, its axes, the source's rows, and how many a NULL left out.
-
-    `weight` is the copy's column of counts, if these were not repeated.
-    """
-
-    snapshot: Relation
-    axes: list[Axis]
-    rows_in: int
-    left_out: int
-    weight: Identifier | None = None
-
-
 def scan(
     engine: Engine,
     source: Source,
     show_values: bool = False,
     side_columns: Sequence[Renamed] = (),
     counted: bool = False,
-) -> Scan:
+) -> tuple[Copied, list[Axis]]:
     """The source copied and its quasi-identifiers encoded, with `side_columns` in the copy; raises as `encode`."""
-    taking = Snapshot(engine, source, side_columns, counted=counted)
-    snapshot, rows_in, left_out = taking.take()
-    axes = Encoder(engine, source, show_values, counted).axes(snapshot)
-    return Scan(snapshot, axes, rows_in, left_out, taking.weight)
+    copied = Snapshot(engine, source, side_columns, counted=counted).take()
+    return copied, Encoder(engine, source, show_values, copied.weight).axes(copied.snapshot)
 
 
 def encode_counts(
@@ -70,28 +54,27 @@ def encode_counts(
 
     `counts` are relations (the column under its working name, `weight`) by that name. Raises as `encode`.
     """
-    encoder = Encoder(engine, source, show_values, True, counts)
+    encoder = Encoder(engine, source, show_values, WEIGHT, counts)
     nowhere = Relation(())
     return tuple(encoder.axes(nowhere)), encoder.sensitive(nowhere, ())
 
 
 class Encoder:
-    """Encodes one source: its copy, or the `counts` of each of its columns."""
+    """Encodes one source: its copy, or the `counts` of each of its columns; `weight` is the column of counts."""
 
     def __init__(
         self,
         engine: Engine,
         source: Source,
         show_values: bool,
-        counted: bool,
+        weight: Identifier | None,
         counts: Mapping[str, Relation] | None = None,
     ):
         self._engine = engine
         self._source = source
         self._show_values = show_values
-        self._counted = counted
+        self._weight = weight
         self._counts = counts or {}
-        self._weight = WEIGHT if counts or (counted and source.weight) else None
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 

@@ -38,23 +38,23 @@ def read_source(
     """The source copied, with codes for all its values; raises as `encode`, whose first half it is."""
     own = own_columns(engine, source)
     key = renamed("h", [source.key.name]) if source.key and secret else []
-    found = scan(engine, source, show_values, [*own, *key], counted)
-    encoder = Encoder(engine, source, show_values, counted)
+    copied, axes = scan(engine, source, show_values, [*own, *key], counted)
+    encoder = Encoder(engine, source, show_values, copied.weight)
     return Coding(
         engine,
         source,
-        found.snapshot,
-        axes=tuple(found.axes),
-        ordered=as_numbered(engine, found.axes),
-        sensitive=encoder.sensitive(found.snapshot, own),
-        individual=encoder.individual(found.snapshot),
+        copied.snapshot,
+        axes=tuple(axes),
+        ordered=as_numbered(engine, axes),
+        sensitive=encoder.sensitive(copied.snapshot, own),
+        individual=encoder.individual(copied.snapshot),
         own=own,
         kept=loose(source, renamed("k", names_of(source.keep))),
         key=key[0] if key else None,
         secret=secret,
-        rows_in=found.rows_in,
-        left_out=found.left_out,
-        weight=found.weight,
+        rows_in=copied.rows_in,
+        left_out=copied.left_out,
+        weight=copied.weight,
     )
 
 
@@ -120,7 +120,7 @@ class Coding:
     def reseeded(self, seed: int) -> Coding:
         """The same with the codes that sensitive values have by another seed; the copy must be there still."""
         source = replace(self.source, seed=seed)
-        sensitive = Encoder(self.engine, source, False, self.weight is not None).sensitive(self.snapshot, self.own)
+        sensitive = Encoder(self.engine, source, False, self.weight).sensitive(self.snapshot, self.own)
         return replace(self, source=source, sensitive=sensitive)
 
     def generalising(self, source: Source) -> Coding:
@@ -128,7 +128,7 @@ class Coding:
 
         The copy must be there still, of which the rows do not depend on the quasi-identifiers.
         """
-        encoder = Encoder(self.engine, source, False, self.weight is not None)
+        encoder = Encoder(self.engine, source, False, self.weight)
         places = {qi.name: place for place, qi in enumerate(self.source.quasi_identifiers)}
 
         def like(qi: QuasiColumn) -> Axis:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import lcm
 
 from ldiv_db.database.engine import Engine
@@ -19,8 +19,8 @@ NUMBER_SCALE = 2**30
 #: Losses per value are integers, in billionths, so that sums do not depend on their order.
 LOSS_UNIT = 10**9
 
-#: The name of the column of counts in the working tables.
-WEIGHT = Identifier("weight")
+#: The name of the column of counts in the working tables; and of that which says how many of a cell a class has.
+WEIGHT, DEALT = Identifier("weight"), Identifier("dealt")
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class Encoded:
 
     Without a sensitive attribute there is one of a single value that is not published. `rows_in` counts the source's
     rows, `left_out` those that a NULL took out before anything else; `individual` is whose row it is, if the policy
-    says so: it is never published. Where the source counts equal rows, `cells` is (row_id of the first, codes, kept
-    columns, `weight`, how many they are), and `rows` a view of all of them: what can be had of counts is had of these.
+    says so: it is never published. Where equal rows are counted, `cells` is (row_id of the first, codes, kept columns,
+    `weight`, how many they are), and `rows` a view of all of them: what can be had of counts is had of these.
     """
 
     rows: Relation
@@ -223,15 +223,28 @@ class Encoded:
         """The columns of the codes of all quasi-identifiers."""
         return [axis.code.name for axis in self.axes]
 
+    def members(self, dealt: Identifier | None) -> Relation:
+        """What a plan assigns to classes: cells, if it says in that column how many of each, or rows."""
+        return self.counted if dealt else self.rows
+
+    def in_rows(self, engine: Engine) -> Encoded:
+        """The same with a table of all rows in place of cells."""
+        return replace(self, rows=engine.copy("rows", self.rows), cells=None) if self.cells else self
+
     def count_cells(self, engine: Engine, *columns: ColumnName) -> Relation:
         """(the codes of all quasi-identifiers, the columns, rows): how many rows have each combination."""
         if self.weight is None:
             return engine.count_groups("cells", self.rows, *self.codes, *columns)
         return engine.group("cells", self.counted, *self.codes, *columns, rows=("sum", self.weight.name))
 
-    def bound_classes(self, engine: Engine, assigned: Relation, name: str = "bounds") -> Relation:
-        """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes."""
-        params = {"rows": self.rows, "assigned": assigned, "axes": self.axes}
+    def bound_classes(
+        self, engine: Engine, assigned: Relation, name: str = "bounds", dealt: Identifier | None = None
+    ) -> Relation:
+        """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes.
+
+        With `dealt` it is cells that are, in that column how many rows of each.
+        """
+        params = {"rows": self.members(dealt), "assigned": assigned, "axes": self.axes, "dealt": dealt}
         return engine.materialise(name, "recoding/publish/bound_classes", **params)
 
     @property

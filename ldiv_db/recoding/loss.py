@@ -86,8 +86,9 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
     """The sensitive values that are published as NULL though they are not."""
     if recoding.blanked is None:
         return 0
-    params = {"rows": encoded.rows, "assigned": recoding.assigned, "blanked": recoding.blanked}
-    return int(engine.scalar("recoding/publish/count_blanked", sensitive=encoded.sensitive[0].code, **params))
+    params = {"rows": encoded.members(recoding.dealt), "assigned": recoding.assigned, "dealt": recoding.dealt}
+    asked = {"blanked": recoding.blanked, "sensitive": encoded.sensitive[0].code}
+    return int(engine.scalar("recoding/publish/count_blanked", **asked, **params))
 
 
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:

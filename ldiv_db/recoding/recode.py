@@ -43,7 +43,7 @@ class Sets:
 
 
 def find_sets(
-    engine: Engine, encoded: Encoded, axis: Axis, assigned: Relation, classes: Relation, spans: Relation
+    engine: Engine, rows: Relation, axis: Axis, assigned: Relation, classes: Relation, spans: Relation
 ) -> Sets:
     """The sets of an axis that has a taxonomy; `spans` are its spans as they would be without sets."""
     code = axis.code.name
@@ -53,7 +53,7 @@ def find_sets(
         classes=classes,
         spans=spans,
         assigned=assigned,
-        rows=encoded.rows,
+        rows=rows,
         axis=axis,
     )
     sets = engine.materialise(f"sets_{code}", "recoding/publish/list_sets", members=members, spans=spans)
@@ -135,6 +135,12 @@ class Recoding:
     classes: Relation
     spans: tuple[Spans, ...]
     blanked: Relation | None = None
+    #: Of a plan of cells the column of `assigned` that says how many rows of each.
+    dealt: Identifier | None = None
+
+    def row_count(self, engine: Engine) -> int:
+        """The rows that are published."""
+        return engine.total(self.assigned, self.dealt.name) if self.dealt else engine.count(self.assigned)
 
 
 def plan_recoding(
@@ -145,21 +151,24 @@ def plan_recoding(
     classes: Relation | None = None,
     blanked: Relation | None = None,
     stars: bool = False,
+    dealt: Identifier | None = None,
 ) -> Recoding:
     """The recoding of rows assigned to classes: `assigned` is (row_id, class_id); other rows are suppressed.
+
+    With `dealt` it is cells that are assigned, in that column how many rows of each.
 
     `forms` says what a quasi-identifier is published as, a label by default. `classes` has the bounds of the classes,
     otherwise those of their rows; `blanked` is (class_id, code) of the first sensitive attribute. With `stars` bounds
     that are the whole domain are published as a star.
     """
     forms = forms or {}
-    classes = classes or encoded.bound_classes(engine, assigned, "classes")
+    classes = classes or encoded.bound_classes(engine, assigned, "classes", dealt)
     spans = [label_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
     if stars:
         spans = [_starred(engine, span) for span in spans]
     if any(span.form == "set" for span in spans):
-        classes, spans = _with_sets(engine, encoded, assigned, classes, spans)
-    return Recoding(assigned, classes, tuple(spans), blanked)
+        classes, spans = _with_sets(engine, encoded.members(dealt), assigned, classes, spans)
+    return Recoding(assigned, classes, tuple(spans), blanked, dealt)
 
 
 def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:
@@ -196,11 +205,11 @@ def _starred(engine: Engine, span: Spans) -> Spans:
 
 
 def _with_sets(
-    engine: Engine, encoded: Encoded, assigned: Relation, classes: Relation, spans: Sequence[Spans]
+    engine: Engine, rows: Relation, assigned: Relation, classes: Relation, spans: Sequence[Spans]
 ) -> tuple[Relation, list[Spans]]:
     """The classes and spans with the sets of those quasi-identifiers that may have them."""
     found = {
-        span.axis.name: find_sets(engine, encoded, span.axis, assigned, classes, span.relation)
+        span.axis.name: find_sets(engine, rows, span.axis, assigned, classes, span.relation)
         for span in spans
         if span.form == "set"
     }
@@ -257,8 +266,9 @@ def published_rows(
         "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=many
     )
     params: dict[str, Any] = {
-        "rows": encoded.rows,
+        "rows": encoded.members(recoding.dealt),
         "assigned": recoding.assigned,
+        "dealt": recoding.dealt,
         "blanked": recoding.blanked,
         "sensitive": encoded.told,
         "kept": encoded.kept,
@@ -299,8 +309,9 @@ def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Rela
         "composed",
         "recoding/publish/compose_classes",
         labels=labels,
-        rows=encoded.rows,
+        rows=encoded.members(recoding.dealt),
         assigned=recoding.assigned,
+        dealt=recoding.dealt,
         places=places,
         sensitive=attribute,
     )

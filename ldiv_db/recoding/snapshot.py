@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
@@ -48,6 +49,8 @@ def _refused(column: Column, what: str) -> PolicyError:
     return PolicyError([Problem(f"quasi_identifiers.{column.name}", what)])
 
 
+#: Equal rows are counted where there are at least so many rows, and so many a different one.
+COUNTED_FROM, EQUAL_ROWS = 100_000, 2
 #: More rows than this no source may count: more than could be published, and sums stay far from overflowing.
 MOST_COUNTED = 10**11
 
@@ -82,11 +85,25 @@ def own_columns(engine: Engine, source: Source) -> list[Renamed]:
 
 
 @dataclass(frozen=True)
+class Copied:
+    """A TEMP copy of a source, the source's rows, and how many of them a NULL left out.
+
+    `weight` is the copy's column of counts, None if it has rows alone.
+    """
+
+    snapshot: Relation
+    rows_in: int
+    left_out: int
+    weight: Identifier | None
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """A copy of a source's columns: those with a role, and `side_columns`.
 
     Columns whose working names begin with a letter of `shown` are published as they are, not by a code of theirs. Of a
-    source that counts equal rows all of these are copied, or, if they may stay `counted`, each with its count.
+    source that counts equal rows all of these are copied, or, if they may stay `counted`, each with its count; so are
+    the rows of any source that may be counted and has many equal ones.
     """
 
     engine: Engine
@@ -95,8 +112,8 @@ class Snapshot:
     shown: str = "kw"
     counted: bool = False
 
-    def take(self) -> tuple[Relation, int, int]:
-        """A TEMP copy of its columns, the source's row count, and how many rows a NULL left out.
+    def take(self) -> Copied:
+        """A TEMP copy of its columns, checked.
 
         Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError for values that
         are equal and written differently, so that one would stand for another.
@@ -104,23 +121,20 @@ class Snapshot:
         engine, source = self.engine, self.source.relation
         with engine.one_moment(source):
             rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)
-            snapshot = self.copy()
-        kept = engine.total(snapshot, WEIGHT.name) if self.weight else engine.count(snapshot)
+            grouped = self.counted and rows_in >= COUNTED_FROM and self._repeats(rows_in)
+            snapshot = self.copy(grouped)
+        weight = WEIGHT if grouped or (self.counted and self._counts) else None
+        kept = engine.total(snapshot, WEIGHT.name) if weight else engine.count(snapshot)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")
         if kept == 0:
             raise InfeasibleError(f"every one of the {rows_in:,} rows has a NULL that the policy suppresses")
-        self.check(snapshot)
-        return snapshot, rows_in, rows_in - kept
+        self.check(snapshot, weight)
+        return Copied(snapshot, rows_in, rows_in - kept, weight)
 
-    def copy(self) -> Relation:
-        """A TEMP copy of its columns, without the rows that a NULL leaves out; not checked."""
-        source = self.source
-        individual = renamed("p", names_of(one for one in (source.individual, source.person) if one))
-        kept = renamed("k", names_of(source.keep))
-        columns = [
-            self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.side_columns)
-        ]
+    def copy(self, grouped: bool = False) -> Relation:
+        """A TEMP copy of its columns, without the rows that a NULL leaves out; not checked. Equal rows may be one."""
+        source, columns = self.source, self._columns
         collated = {column.name.lower() for column in text_with_collation(self.engine, source.relation)}
         return self.engine.materialise(
             "snapshot",
@@ -132,19 +146,37 @@ class Snapshot:
             floats=[c for c in columns if self._type(c).is_float and not self._is_shown(c)],
             required=self._where_nulls("suppress"),
             alike=None if source.sensitive else Identifier("s1"),
-            counted=self._counts if self.weight else None,
-            repeated=None if self.weight else self._counts,
+            counted=self._counts if self.counted else None,
+            repeated=None if self.counted else self._counts,
+            grouped=WEIGHT if grouped else None,
         )
 
-    def check(self, snapshot: Relation) -> None:
+    def check(self, snapshot: Relation, weight: Identifier | None = None) -> None:
         """Raise for NULLs that the policy rejects, and for values that are equal and written differently."""
-        self._reject_nulls(snapshot)
+        self._reject_nulls(snapshot, weight)
         self._refuse_respelt(snapshot)
 
-    @property
-    def weight(self) -> Identifier | None:
-        """The copy's column of counts, None if it has rows alone."""
-        return WEIGHT if self.counted and self._counts else None
+    def _repeats(self, rows: int) -> bool:
+        """True if equal rows are many, and written alike in all columns, so that one stands for the others."""
+        source, columns = self.source, self._columns
+        if source.weight or source.individual or source.person or self.side_columns:
+            return False
+        loose = [c for c in columns if looseness(self._type(c)) == "members" or self._is_signed(c)]
+        if loose:
+            return False
+        found = self.engine.scalar("recoding/input/estimate_cells", source=source.relation, columns=columns)
+        return bool(found * EQUAL_ROWS <= rows)
+
+    def _is_signed(self, column: Renamed) -> bool:
+        return self._type(column).is_float and self._is_shown(column)
+
+    @cached_property
+    def _columns(self) -> list[Renamed]:
+        """The columns of the source that are copied."""
+        source = self.source
+        individual = renamed("p", names_of(one for one in (source.individual, source.person) if one))
+        kept = renamed("k", names_of(source.keep))
+        return [self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.side_columns)]
 
     @property
     def _counts(self) -> Renamed | None:
@@ -176,11 +208,11 @@ class Snapshot:
     def _is_shown(self, column: Renamed) -> bool:
         return column.alias.name[0] in self.shown
 
-    def _reject_nulls(self, snapshot: Relation) -> None:
+    def _reject_nulls(self, snapshot: Relation, weight: Identifier | None) -> None:
         rejected = self._where_nulls("reject")
         if not rejected:
             return
-        counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=self.weight)
+        counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=weight)
         reject_nulls({column.column.name: counts[column.alias.name] for column in rejected})
 
     def _refuse_respelt(self, snapshot: Relation) -> None:

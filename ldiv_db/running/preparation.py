@@ -132,7 +132,7 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
     people = _people(engine, spec.resolved)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = ledger.earlier_runs(engine, spec.resolved, coding.snapshot)
+    earlier = ledger.earlier_runs(engine, spec.resolved, coding.snapshot, coding.weight)
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)
@@ -208,6 +208,8 @@ def make_ready(
     if chosen.traits.populations:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
+    if not (chosen.traits.counts or isinstance(chosen, Chooser)):
+        task = replace(task, encoded=task.encoded.in_rows(engine))
     return PreparedRun(context, resolved, chosen, task, units=units), reason, absent
 
 

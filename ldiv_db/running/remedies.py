@@ -116,7 +116,7 @@ class WhatIf:
                 feasible = algorithm.checked(task)
                 if not _needs_classes(task):
                     return feasible.rows_suppressed
-                left_out = task.encoded.row_count - engine.count(algorithm.run(task).assigned)
+                left_out = task.encoded.row_count - algorithm.run(task).row_count(engine)
                 task.refuse_left_out(left_out)
                 return task.encoded.left_out + left_out
             except (InfeasibleError, PolicyError):

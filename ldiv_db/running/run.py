@@ -57,13 +57,14 @@ def measure_similarity(
     ]
     if not asked:
         return ()
-    before = engine.number_groups("cells", encoded.rows, *encoded.codes, number="class_no")
+    before = engine.number_groups("cells", encoded.counted, *encoded.codes, number="class_no")
     after = published_members(engine, recoding, class_id)
+    made = {"rows": encoded.members(recoding.dealt), "members": after, "dealt": recoding.dealt}
     similarities = tuple(
         Similarity(
             axis.column.name,
-            _open_rows(engine, encoded, before, axis, categories),
-            _open_rows(engine, encoded, after, axis, categories),
+            _open_rows(engine, axis, categories, rows=encoded.counted, members=before, weight=encoded.weight),
+            _open_rows(engine, axis, categories, **made),
         )
         for axis, categories in asked
     )
@@ -72,20 +73,21 @@ def measure_similarity(
 
 
 def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
-    """(row_id, class_no) of the published rows."""
+    """(row_id, class_no) of the published rows, or cells with how many of each."""
     params = {"classes": recoding.classes, "spans": recoding.spans}
     labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **params)
     number = ("class_id" if class_id else "label_rank", "class_no")
+    columns = ["row_id", *([recoding.dealt.name] if recoding.dealt else [])]
     members = engine.join(
-        "members", recoding.assigned, labels, "class_id", left_columns=["row_id"], right_columns=[number]
+        "members", recoding.assigned, labels, "class_id", left_columns=columns, right_columns=[number]
     )
     engine.drop(labels)
     return members
 
 
-def _open_rows(engine: Engine, encoded: Encoded, members: Relation, axis: SensitiveAxis, categories: Categories) -> int:
-    """The rows of the classes (row_id, class_no) that hold one category."""
-    counts = count_classes(engine, [axis], encoded.rows, members)
+def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, **members: Any) -> int:
+    """The rows of the classes that hold one category; `members` are counted as `count_classes` has it."""
+    counts = count_classes(engine, [axis], **members)
     histogram = engine.materialise(
         "histogram",
         "local/list_histogram",
@@ -187,7 +189,7 @@ def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding
     if ready.units is not None:
         plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
         task = replace(task, encoded=ready.encoded)
-        task.refuse_left_out(ready.encoded.row_count - task.engine.count(plan.assigned))
+        task.refuse_left_out(ready.encoded.row_count - plan.row_count(task.engine))
     return plan, recode(task, plan)
 
 

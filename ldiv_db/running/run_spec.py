@@ -205,10 +205,6 @@ def make_algorithm(policy: Policy) -> Algorithm:
         as_written = not any(setting.same for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)
     algorithm = algorithm_of(name)(policy.algorithm.options)
-    if policy.weight is not None and not algorithm.traits.counts:
-        takes = ", ".join(other for other in ALGORITHMS if algorithm_of(other).traits.counts)
-        what = f"{name} makes classes of rows, and with weight the source only counts them"
-        raise PolicyError([Problem("algorithm.name", what, f"{takes} plan from counts; or leave it out")])
     refuse_forms(algorithm, policy.released, [name for name, setting in policy.sensitive.items() if setting.same])
     return algorithm
 

@@ -133,7 +133,7 @@ def attempt(solver: Solver, task: Task, candidate: Candidate) -> Trial:
     with engine.scope() as scope:
         try:
             plan = solver.solve(candidate.algorithm, task)
-            left_out = rows - engine.count(plan.assigned)
+            left_out = rows - plan.row_count(engine)
             task.refuse_left_out(left_out)
         except InfeasibleError as error:
             return Trial(candidate, rows, failed=str(error))

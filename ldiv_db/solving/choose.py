@@ -55,7 +55,7 @@ def sampled(task: Task, most: int) -> Task:
         "sample", "solving/draw_sample", rows=encoded.rows, seed=Value(task.seed), most=Value(most)
     )
     sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
-    part = replace(encoded, rows=rows, sensitive=sensitive, rows_in=engine.count(rows), left_out=0)
+    part = replace(encoded, rows=rows, sensitive=sensitive, rows_in=engine.count(rows), left_out=0, cells=None)
     return replace(task, encoded=part)
 
 

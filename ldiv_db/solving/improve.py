@@ -47,7 +47,8 @@ SMALL_CELLS = 1_000_000
 
 def recode(task: Task, plan: Plan) -> Recoding:
     """The recoding by which the plan's classes are published."""
-    return plan_recoding(task.engine, task.encoded, plan.assigned, task.forms, plan.classes, plan.blanked, plan.stars)
+    published = (task.forms, plan.classes, plan.blanked, plan.stars, plan.dealt)
+    return plan_recoding(task.engine, task.encoded, plan.assigned, *published)
 
 
 def mean_loss(task: Task, plan: Plan) -> float:
@@ -56,6 +57,11 @@ def mean_loss(task: Task, plan: Plan) -> float:
     with task.engine.scope():
         found = measure_recoding(task.engine, task.encoded, recode(task, plan), task.class_ids)
         return found.lm_by_weight(weights)
+
+
+def in_rows(task: Task, plan: Plan) -> tuple[Task, Plan]:
+    """The task and its plan with rows in place of cells: what moves rows between classes looks at each."""
+    return replace(task, encoded=task.encoded.in_rows(task.engine)), plan.in_rows(task.engine)
 
 
 def improvements(task: Task, algorithm: str) -> tuple[Pass, ...]:
@@ -84,6 +90,7 @@ def improved(task: Task, algorithm: str, plan: Plan, loss: float | None = None) 
     passes, loss = improvements(task, algorithm), mean_loss(task, plan) if loss is None else loss
     if plan.parts > 1 or not passes:
         return plan, loss
+    task, plan = in_rows(task, plan)
     with task.engine.scope() as scope:
         state, search = Improving.of(task), dict(plan.search)
         assigned = task.engine.copy("assigned", plan.assigned)
@@ -106,8 +113,9 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
     """
     if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or not _can_judge(task):
         return plan
+    task, plan = in_rows(task, plan)
     engine, none = task.engine, replace(plan, search=plan.search | {"outliers": []})
-    spare = (task.most_left_out or 0) - (task.encoded.row_count - engine.count(plan.assigned))
+    spare = (task.most_left_out or 0) - (task.encoded.row_count - plan.row_count(engine))
     if spare <= 0:
         return none
     with engine.scope() as scope:

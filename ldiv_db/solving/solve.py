@@ -30,7 +30,7 @@ class PartwiseSolver:
     def plan(self, algorithm: Algorithm, task: Task) -> Plan:
         """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows."""
         plan = self.solve(algorithm, task)
-        task.refuse_left_out(task.encoded.row_count - task.engine.count(plan.assigned))
+        task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
         plan = without_outliers(task, algorithm, plan)
         return replace(plan, notes=(*plan.notes, *told_of_outliers(plan.search)))
 
@@ -39,7 +39,9 @@ class PartwiseSolver:
         if isinstance(algorithm, Chooser):
             return algorithm.choose(task, self)
         task.stage(forming(algorithm.name))
-        if task.encoded.row_count <= self.part_rows or task.encoded.cells:
+        if not algorithm.traits.counts:
+            task = replace(task, encoded=task.encoded.in_rows(task.engine))
+        if task.encoded.cells or task.encoded.row_count <= self.part_rows:
             return algorithm.run(task)
         reason = why_whole(task, algorithm)
         task.report("dividing the rows")

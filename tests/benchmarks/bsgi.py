@@ -98,19 +98,23 @@ def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation
     return variants
 
 
-def write_rows(engine: Engine, policy: Policy, count: int, seed: int, path: Path) -> None:
-    """The rows of `make_rows` as a Parquet file, row by row as they are made: more than memory holds may be asked for.
+def write_rows(engine: Engine, policy: Policy, count: int, seed: int, path: Path, share: int | None = None) -> None:
+    """The rows of `make_rows` as a Parquet file, or those of which so many values in 1000 are redrawn.
+
+    Row by row as they are made: more than memory holds may be asked for.
 
     The file is written beside and moved into its place, so that one that is there is whole.
     """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with _varying(engine, policy, count, seed) as params:
+    with _varying(engine, policy, count, seed, share) as params:
         engine.export(part, "parquet", "vary_rows", **params)
     part.replace(path)
 
 
 @contextmanager
-def _varying(engine: Engine, policy: Policy, count: int, seed: int) -> Iterator[dict[str, Any]]:
+def _varying(
+    engine: Engine, policy: Policy, count: int, seed: int, share: int | None = None
+) -> Iterator[dict[str, Any]]:
     """What the template of variants takes; Adult's own rows are there meanwhile."""
     names = [Identifier(name) for _, name in policy.roles()]
     originals = engine.materialise("originals", "number_rows", rows=load_adult(engine, policy), columns=names)
@@ -123,6 +127,8 @@ def _varying(engine: Engine, policy: Policy, count: int, seed: int) -> Iterator[
         "stride": Value(_STRIDE),
         "seed": Value(seed),
         "prime": Value(PRIME),
+        "share": Value(share),
+        "alike": share is not None,
     }
     engine.drop(originals)
 

@@ -57,11 +57,15 @@ class Case:
     driver_memory: str = "1g"
     executor_memory: str = "1g"
     shuffle_partitions: int | None = None
+    #: Of 1000 values so many are redrawn; by default a number that each row has of its own.
+    redrawn: int | None = None
     seed: int = 1
 
     @property
     def source(self) -> Path:
-        return Path(self.rows_in) / f"variants-{self.rows}-{self.seed}.parquet"
+        return (
+            Path(self.rows_in) / f"variants-{self.rows}-{self.seed}{f'-{self.redrawn}' if self.redrawn else ''}.parquet"
+        )
 
     @property
     def document(self) -> dict[str, Any]:
@@ -118,7 +122,7 @@ def _line(found: dict[str, Any]) -> list[str]:
 def _make(case: Case, folder: Path) -> None:
     case.source.parent.mkdir(parents=True, exist_ok=True)
     with open_database(folder / "make.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        write_rows(engine_on(connection), parse_policy(adult_policy()), case.rows, case.seed, case.source)
+        write_rows(engine_on(connection), parse_policy(adult_policy()), case.rows, case.seed, case.source, case.redrawn)
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
@@ -248,6 +252,9 @@ def scale(
     driver_memory: Annotated[str, typer.Option(help="On Spark: the heap of the driver.")] = "1g",
     executor_memory: Annotated[str, typer.Option(help="On Spark: the heap of an executor.")] = "1g",
     shuffle_partitions: Annotated[int | None, typer.Option(min=1, help="On Spark: partitions of a shuffle.")] = None,
+    redrawn: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Of 1000 values so many are redrawn, the same in all rows.")
+    ] = None,
     rows_in: Annotated[Path, typer.Option(help="The folder where rows are kept for the next time.")] = _ROWS_IN,
     json: AsJson = False,
 ) -> None:
@@ -256,12 +263,13 @@ def scale(
     \b
     Examples:
       python -m tests.benchmarks.scale --rows 10000000 --algorithm mondrian --workers 2
+      python -m tests.benchmarks.scale --rows 10000000 --algorithm topdown --redrawn 100
       python -m tests.benchmarks.scale --on spark --master 'local-cluster[2,1,3072]' --json
     """
     sizes = rows or [1_000_000]
     cases = [
         Case(count, str(rows_in), algorithm, select, l, on, workers, part_rows, threads, memory_limit, master,
-             driver_memory, executor_memory, shuffle_partitions)
+             driver_memory, executor_memory, shuffle_partitions, redrawn)
         for count in sizes
     ]  # fmt: skip
     found: list[dict[str, Any]] = []

@@ -17,6 +17,6 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     for block in blocks:
         exec(compile(block, str(PAGE), "exec"), names)
     printed = capsys.readouterr().out
-    assert "every requirement holds" in printed and "- frequency: 2" in printed
+    assert "worst reached" in printed and "- frequency: 2" in printed
     assert "{'require': [{'distinct': 4}]}" in printed
     assert (tmp_path / "patients.parquet").is_file()

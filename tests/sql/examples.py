@@ -72,7 +72,9 @@ def type_of(values):
 
 
 def param(value):
-    """What fills a parameter: texts are names, numbers values, lists and mappings hold some of them."""
+    """What fills a parameter: texts are names, numbers values, null nothing, lists and mappings hold some of them."""
+    if value is None:
+        return None
     if isinstance(value, list):
         return [param(item) for item in value]
     if isinstance(value, dict):

@@ -391,13 +391,16 @@ def plan_from_counts(con, listener):
               "quasi_identifiers": {"age": {"taxonomy": {"ranges": [2, 4]}}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
               "sensitive": ["s"], "keep": ["label"], "require": [{"frequency": 2}]}  # fmt: skip
     ways = [{"name": "cuts"}, {"name": "cuts", "metric": "CM", "class": "label"}, {"name": "tds", "class": "label"}]
-    for algorithm in [*ways, {"name": "tp"}]:
+    for algorithm in [*ways, {"name": "tp"}, {"name": "topdown"}, {"name": "mondrian"}, {"name": "auto"}]:
         ldiv_db.run(con, policy | {"algorithm": algorithm}, listener=listener, kl=True)
     alone = {"sensitive": [], "identifiers": ["s"], "keep": [], "require": [{"k": 3}], "algorithm": "tds"}
     con.execute("ALTER TABLE source DROP label")
     ldiv_db.run(con, policy | alone, listener=listener, kl=True)
     engine = Engine(con, on_statement=listener.on_statement)
     engine.rows(counts.TEMPLATE, **counts.counting_params(parse_policy(policy), "source"))
+    with mock.patch("ldiv_db.recoding.snapshot.COUNTED_FROM", 0):
+        rows = policy | alone | {"weight": None, "identifiers": ["s", "n"], "algorithm": "mondrian"}
+        ldiv_db.run(con, rows, listener=listener)
 
 
 def let_rows_flow(con, listener):

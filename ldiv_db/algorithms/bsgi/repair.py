@@ -135,9 +135,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         keys=keys,
         slots=False,
     )
-    bounds = engine.materialise(
-        "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
-    )
+    bounds = encoded.bound_classes(engine, assigned)
     traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
     return _Members(members, traced, frequent, measures, numbered)
 
@@ -223,8 +221,6 @@ def _apply(task: Task, state: _Members, moves: Relation) -> None:
         slots=False,
     )
     touched = engine.select_among("touched", state.members, moves, "class_id", columns=["row_id", "class_id"])
-    bounds = engine.materialise(
-        "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=touched, axes=encoded.axes
-    )
+    bounds = encoded.bound_classes(engine, touched)
     engine.delete_listed(state.classes, _CLASS, moves)
     engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, measures=state.measures)

@@ -269,9 +269,7 @@ def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], c
 
 def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _GrownClasses:
     engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
-    bounds = engine.materialise(
-        "bounds", "recoding/publish/bound_classes", rows=encoded.rows, assigned=assigned, axes=encoded.axes
-    )
+    bounds = encoded.bound_classes(engine, assigned)
     traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
     members = engine.materialise("members", _MEMBERS, rows=encoded.rows, assigned=assigned, keys=keys, **_KEYS_ALONE)
     return _GrownClasses(assigned, members, bounds, traced, measures, keys, Value(classes + 1))

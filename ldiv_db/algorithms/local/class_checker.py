@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, Traits
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.recoding.encoded import SensitiveAxis
+from ldiv_db.recoding.encoded import DEALT, Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 
 #: The columns of candidates and of assignments that say which class a row is of.
@@ -122,13 +122,15 @@ def count_classes(
     number: Identifier | None = CLASS_NO,
     weight: Identifier | None = None,
     least: int = 1,
+    dealt: Identifier | None = None,
 ) -> Relation:
     """The TEMP table (class_no, the code of each sensitive attribute, rows) of the classes of at least so many rows.
 
     `number` is the column of `members`, or without them of the rows, that says which class a row is of; None for one
-    class of all rows.
+    class of all rows. Rows may be cells: `weight` is their column of counts, `dealt` the members' of how many of each.
     """
     params = {"rows": rows, "members": members, "number": number, "sensitive": sensitive, "weight": weight}
+    params |= {"dealt": dealt}
     large = {"least": Value(least), "large_only": least > 1}
     return engine.materialise("counts", "local/count_classes", **params, **large)
 
@@ -226,13 +228,21 @@ def _nearest(task: Task) -> list[str]:
     return lines
 
 
-def require_good(task: Task, name: str, assigned: Relation) -> None:
-    """Raise InfeasibleError if a class of (row_id, class_id) is bad; monotone requirements need no such look."""
+def start_plan(engine: Engine, encoded: Encoded, feasible: Feasibility, cells: bool = True) -> Plan:
+    """A plan without classes yet, of cells where the table has them and the algorithm deals these out."""
+    dealt = DEALT if encoded.cells and cells else None
+    columns = {"row_id": "BIGINT", "class_id": "BIGINT"} | ({dealt.name: "BIGINT"} if dealt else {})
+    return Plan(engine.load("assigned", columns, []), feasible.l, feasible.notes, dealt=dealt)
+
+
+def require_good(task: Task, name: str, assigned: Relation, dealt: Identifier | None = None) -> None:
+    """Raise InfeasibleError if a class of an assignment is bad; monotone requirements need no such look."""
     if not nonmonotone(task):
         return
     engine = task.engine
     with engine.scope():
-        counts = count_classes(engine, task.encoded.sensitive, task.encoded.rows, assigned, CLASS_ID)
+        encoded = task.encoded
+        counts = count_classes(engine, encoded.sensitive, encoded.members(dealt), assigned, CLASS_ID, dealt=dealt)
         margins = ClassChecker(task).margins(counts)
         classes = engine.count(margins)
         bad = classes - engine.count(margins, GOOD)

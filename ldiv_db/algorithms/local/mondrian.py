@@ -12,11 +12,11 @@ quasi-identifier.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good
+from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
 from ldiv_db.database.table_queries import Aggregate
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT, Axis
@@ -50,6 +50,7 @@ class Mondrian(LocalAlgorithm):
     """Recursive median splits, for any list of monotone requirements."""
 
     name = "mondrian"
+    traits = replace(LocalAlgorithm.traits, counts=True)
     options_type = MondrianOptions
     options: MondrianOptions
 
@@ -59,23 +60,31 @@ class Mondrian(LocalAlgorithm):
         widths = widths_of(task.encoded.axes)
         last, rounds = 1, 0
         with engine.scope() as scope:
-            assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
+            plan = start_plan(engine, task.encoded, feasible, cells=self._is_strict)
+            scope.keep(plan.assigned)
             active = self._start(task)
             while True:
                 choices = self._choose(task, checker, active, widths)
-                engine.insert(assigned, "local/mondrian/list_settled", active=active, choices=choices)
+                settled = {"active": active, "choices": choices, "dealt": plan.dealt}
+                engine.insert(plan.assigned, "local/mondrian/list_settled", **settled)
                 if not engine.count(choices):
                     break
                 active, last = self._split(task, checker, active, choices, widths, last)
                 rounds += 1
-                task.progress(engine.count(assigned), task.encoded.row_count)
-            require_good(task, self.name, assigned)
-        return Plan(assigned, feasible.l, feasible.notes, {"split": self.options.split, "rounds": rounds})
+                task.progress(plan.row_count(engine), task.encoded.row_count)
+            require_good(task, self.name, plan.assigned, plan.dealt)
+        return replace(plan, search={"split": self.options.split, "rounds": rounds})
+
+    @property
+    def _is_strict(self) -> bool:
+        return self.options.split == "strict"
 
     def _start(self, task: Task) -> Relation:
         """All rows in one node; where equal values stay together, so do equal rows, in one with their `weight`."""
-        strict = self.options.split == "strict"
-        params = {"rows": task.encoded.rows, "codes": _codes(task), "grouped": strict}
+        encoded, strict = task.encoded, self._is_strict
+        params: dict[str, Any] = {"rows": encoded.rows, "weight": None, "codes": _codes(task), "grouped": strict}
+        if strict and encoded.cells:
+            params |= {"rows": encoded.cells, "weight": encoded.weight, "grouped": False}
         return task.engine.materialise("active", "local/mondrian/start_nodes", **params)
 
     def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:
@@ -108,7 +117,7 @@ class Mondrian(LocalAlgorithm):
         """The rows of nodes that are to be split, each with its side."""
         engine, params = task.engine, {"active": active, "choices": choices, "widths": widths}
         medians = None
-        if self.options.split == "strict":
+        if self._is_strict:
             placed = engine.materialise("placed", "local/mondrian/count_places", **params)
             medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
         return engine.materialise("sides", "local/mondrian/side_rows", medians=medians, **params)

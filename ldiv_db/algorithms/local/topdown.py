@@ -25,15 +25,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import CostLevel, Measure, lm_measures
-from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
+from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good, start_plan
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.recoding.encoded import SensitiveAxis
+from ldiv_db.recoding.encoded import DEALT, SensitiveAxis
 
 #: The most retentions that are tried for one part, and for all parts of a round.
 MOST, BUDGET = 1024, 2**20
@@ -151,7 +151,8 @@ class _Round:
             splits = find_splits(self.task, self.checker, self.children, counts, measured, chosen)
             if splits is not None:
                 measured = add_splits(self.task, splits, nodes, measured, chosen, taken)
-            engine.extend_others(assigned, active, chosen, "node", "row_id", ("node", "class_id"))
+            dealt: list[tuple[str, str]] = [("weight", DEALT.name)] if self.task.encoded.cells else []
+            engine.extend_others(assigned, active, chosen, "node", "row_id", ("node", "class_id"), *dealt)
             moved = self._move(nodes, measured, chosen, taken)
             self.rounds += 1
             return scope.keep(moved) if moved else None
@@ -234,22 +235,27 @@ class TopDown(LocalAlgorithm):
     """Top-down specialisation with local recoding, for any list of monotone requirements."""
 
     name = "topdown"
+    traits = replace(LocalAlgorithm.traits, counts=True)
 
     def run(self, task: Task) -> Plan:
         feasible, engine = self.check(task), task.engine
         with engine.scope() as scope:
             measures = lm_measures(task)
             rounds = _first_round(task, measures)
-            assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
-            params = {"rows": task.encoded.rows, "measures": measures, "sensitive": task.encoded.sensitive}
-            active: Relation | None = engine.materialise("active", "local/topdown/start_nodes", **params)
+            encoded = task.encoded
+            plan = start_plan(engine, encoded, feasible)
+            scope.keep(plan.assigned)
+            params = {"rows": encoded.counted, "weight": encoded.weight, "measures": measures}
+            active: Relation | None = engine.materialise(
+                "active", "local/topdown/start_nodes", sensitive=encoded.sensitive, **params
+            )
             while active is not None:
-                moved = rounds.run(active, assigned)
+                moved = rounds.run(active, plan.assigned)
                 engine.drop(active)  # all the rows that are not settled, once a round
                 active = moved
-                task.progress(engine.count(assigned), task.encoded.row_count)
-            require_good(task, self.name, assigned)
-        return Plan(assigned, feasible.l, feasible.notes, {"rounds": rounds.rounds})
+                task.progress(plan.row_count(engine), encoded.row_count)
+            require_good(task, self.name, plan.assigned, plan.dealt)
+        return replace(plan, search={"rounds": rounds.rounds})
 
 
 def _first_round(task: Task, measures: Sequence[Measure]) -> _Round:

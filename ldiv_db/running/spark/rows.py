@@ -44,7 +44,7 @@ MOST_PARTS = 20
 
 def plans_from_counts(algorithm: Algorithm) -> bool:
     """True if an algorithm plans from the counts of equal rows alone."""
-    return algorithm.traits.counts
+    return algorithm.traits.counts and not algorithm.traits.divides
 
 
 def refuse_whole(name: str, rows: int, part_rows: int) -> None:
