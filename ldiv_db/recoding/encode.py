@@ -115,7 +115,7 @@ class Coding:
         rows = self.engine.view(
             "repeated", "recoding/input/repeat_rows", cells=encoded.rows, columns=columns, weight=self.weight
         )
-        return replace(encoded, rows=rows, cells=encoded.rows)
+        return replace(encoded, rows=rows, cells=encoded.rows, different=self.engine.count(encoded.rows))
 
     def reseeded(self, seed: int) -> Coding:
         """The same with the codes that sensitive values have by another seed; the copy must be there still."""

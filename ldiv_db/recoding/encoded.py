@@ -205,6 +205,8 @@ class Encoded:
     left_out: int
     individual: SensitiveAxis | None = None
     cells: Relation | None = None
+    #: How many cells there are.
+    different: int = 0
     #: Whether these are units of which some span several codes, so that a quasi-identifier may be two axes.
     spans: bool = False
 
@@ -261,6 +263,11 @@ class Encoded:
     def leaves_unjudged(self) -> bool:
         """True if there are rows with NULL in the place of a sensitive value that are not judged."""
         return any(axis.judged for axis in self.sensitive)
+
+    @property
+    def size(self) -> int:
+        """The rows that a plan looks at, those of a cell as one."""
+        return self.different if self.cells else self.row_count
 
     @property
     def row_count(self) -> int:

@@ -265,7 +265,7 @@ class Auto(Chooser):
         return self._suppress or task.suppression is not None
 
     def _budget(self, task: Task) -> int:
-        return 0 if task.encoded.row_count >= MANY_ROWS else self.options.budget
+        return 0 if task.encoded.size >= MANY_ROWS else self.options.budget
 
 
 class FastOptions(Options):
@@ -311,7 +311,7 @@ def _names(candidates: list[Checked]) -> tuple[str, ...]:
 
 
 def _is_large(task: Task) -> bool:
-    return LARGE <= task.encoded.row_count < MANY_ROWS
+    return task.encoded.row_count >= LARGE and task.encoded.size < MANY_ROWS
 
 
 def _plan_note(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:

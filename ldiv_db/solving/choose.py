@@ -59,7 +59,7 @@ def sampled(task: Task, most: int) -> Task:
     return replace(task, encoded=part)
 
 
-#: From so many rows on nothing is tried: the fastest runs.
+#: From so many rows on that differ nothing is tried: the fastest runs.
 MANY_ROWS = 5_000_000
 #: The work of each a cell, in that of the quickest: as measured on Adult, rounded up.
 WORK = {"bsgi": 1, "mondrian": 1, "topdown": 4, "stratified": 6, "peel": 8}
@@ -101,7 +101,7 @@ def candidates_of(task: Task, suppress: bool) -> list[Candidate]:
     if alone := _alone(task, residue):
         return [alone]
     bsgi = Candidate(Bsgi({}), "its classes of different values are the smallest that keep shares bounded")
-    many = task.encoded.row_count >= MANY_ROWS
+    many = task.encoded.size >= MANY_ROWS
     listed = fast_candidates(task) if many else _promising(task, bsgi, Peel(residue))
     return _fitting(task, [*listed, *([leaving()] if suppress else [])])
 

@@ -59,11 +59,6 @@ def mean_loss(task: Task, plan: Plan) -> float:
         return found.lm_by_weight(weights)
 
 
-def in_rows(task: Task, plan: Plan) -> tuple[Task, Plan]:
-    """The task and its plan with rows in place of cells: what moves rows between classes looks at each."""
-    return replace(task, encoded=task.encoded.in_rows(task.engine)), plan.in_rows(task.engine)
-
-
 def improvements(task: Task, algorithm: str) -> tuple[Pass, ...]:
     """The passes that an algorithm's classes are taken through: none where all that is left has been done already."""
     small = task.cell_count <= SMALL_CELLS
@@ -90,7 +85,7 @@ def improved(task: Task, algorithm: str, plan: Plan, loss: float | None = None) 
     passes, loss = improvements(task, algorithm), mean_loss(task, plan) if loss is None else loss
     if plan.parts > 1 or not passes:
         return plan, loss
-    task, plan = in_rows(task, plan)
+    plan = plan.in_rows(task.engine)
     with task.engine.scope() as scope:
         state, search = Improving.of(task), dict(plan.search)
         assigned = task.engine.copy("assigned", plan.assigned)
@@ -113,7 +108,7 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
     """
     if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or not _can_judge(task):
         return plan
-    task, plan = in_rows(task, plan)
+    plan = plan.in_rows(task.engine)
     engine, none = task.engine, replace(plan, search=plan.search | {"outliers": []})
     spare = (task.most_left_out or 0) - (task.encoded.row_count - plan.row_count(engine))
     if spare <= 0:

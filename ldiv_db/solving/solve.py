@@ -39,9 +39,10 @@ class PartwiseSolver:
         if isinstance(algorithm, Chooser):
             return algorithm.choose(task, self)
         task.stage(forming(algorithm.name))
-        if not algorithm.traits.counts:
+        traits, cells = algorithm.traits, task.encoded.size
+        if not traits.counts or (cells > self.part_rows and traits.divides):
             task = replace(task, encoded=task.encoded.in_rows(task.engine))
-        if task.encoded.cells or task.encoded.row_count <= self.part_rows:
+        if task.encoded.cells or task.encoded.size <= self.part_rows:
             return algorithm.run(task)
         reason = why_whole(task, algorithm)
         task.report("dividing the rows")
@@ -75,8 +76,8 @@ class PartwiseSolver:
 
 def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:
     """In how many parts a task will be solved, in words; empty if it has no more rows than a part."""
-    rows = task.encoded.row_count
-    if rows <= part_rows or task.encoded.cells:
+    rows = task.encoded.size
+    if rows <= part_rows or (task.encoded.cells and not algorithm.traits.divides):
         return ""
     reason = "" if isinstance(algorithm, Chooser) else why_whole(task, algorithm)
     if reason:

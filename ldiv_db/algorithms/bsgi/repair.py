@@ -134,6 +134,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         measures=measures,
         keys=keys,
         slots=False,
+        grouped=False,
     )
     bounds = encoded.bound_classes(engine, assigned)
     traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
@@ -219,6 +220,7 @@ def _apply(task: Task, state: _Members, moves: Relation) -> None:
         measures=state.measures,
         keys=[key.axis for key in state.keys],
         slots=False,
+        grouped=False,
     )
     touched = engine.select_among("touched", state.members, moves, "class_id", columns=["row_id", "class_id"])
     bounds = encoded.bound_classes(engine, touched)

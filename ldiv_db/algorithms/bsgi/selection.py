@@ -42,7 +42,7 @@ BATCH, RANKED = 64, 16
 _SMALLEST_BATCH = 8
 #: The keys of the rows of classes, and nothing else of them.
 _MEMBERS = "neighbours/list_members"
-_KEYS_ALONE: dict[str, Any] = {"measures": [], "slots": False}
+_KEYS_ALONE: dict[str, Any] = {"measures": [], "slots": False, "grouped": False}
 
 
 @dataclass(frozen=True)

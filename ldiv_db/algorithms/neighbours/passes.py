@@ -140,11 +140,19 @@ class ClassState:
     measured: Relation
 
     @staticmethod
-    def of(task: Task, measures: Sequence[Measure], assigned: Relation, least: int = 0, most: int = MOST) -> ClassState:
+    def of(
+        task: Task,
+        measures: Sequence[Measure],
+        assigned: Relation,
+        least: int = 0,
+        most: int = MOST,
+        grouped: bool = False,
+    ) -> ClassState:
         """The state of (row_id, class_id); of classes that cost less than `least`, or have `most` rows, the members
-        alone.
+        alone. If `grouped` one of equal members stands for all of them, where a class gives one row a round.
         """
         params = {"rows": task.encoded.rows, "assigned": assigned, "keys": task.encoded.sensitive, "slots": True}
+        params |= {"grouped": grouped}
         members = task.engine.materialise("members", "neighbours/list_members", measures=measures, **params)
         return ClassState.of_members(task, measures, members, least, most)
 

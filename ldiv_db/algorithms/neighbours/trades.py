@@ -54,7 +54,7 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
     """One round of trades."""
     task, engine = state.task, state.task.engine
     with engine.scope() as scope:
-        classes = ClassState.of(task, state.measures, assigned)
+        classes = ClassState.of(task, state.measures, assigned, grouped=task.encoded.cells is not None)
         near = classes.near(orders, number)
         trades = engine.materialise(
             "trades",

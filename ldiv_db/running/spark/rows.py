@@ -98,7 +98,7 @@ def counted(engine: Engine, encoded: Encoded, counts: Relation) -> Encoded:
     rows = engine.view(
         "repeated", "recoding/input/repeat_rows", cells=numbered, columns=row_columns(encoded), weight=WEIGHT
     )
-    return replace(encoded, rows=rows, cells=numbered)
+    return replace(encoded, rows=rows, cells=numbered, different=engine.count(numbered))
 
 
 def _beside(work: Dividing, columns: Sequence[Renamed]) -> Iterator[Renamed]:
