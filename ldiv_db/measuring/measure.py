@@ -27,6 +27,7 @@ from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.snapshot import Copied
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST
 
@@ -142,8 +143,8 @@ class _Measuring:
 
     def measure(self, show_values: bool) -> Measurement:
         engine, wanted, source = self._engine, self._wanted, self._source
-        copied, axes = scan(engine, source, show_values)
-        snapshot, rows_in = copied.snapshot, copied.rows_in
+        copied, axes = scan(engine, source, show_values, counted=True)
+        rows_in = copied.rows_in
         with (
             read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
             read_exactly(engine, read) as table,
@@ -156,7 +157,7 @@ class _Measuring:
         kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
         sets = [self._forms[axis.name] == "set" for axis in axes]
         found = resolver.quasi_identifiers(axes, kinds, sets)
-        sensitive = [self._sensitive(resolver, snapshot, i, s.name) for i, s in enumerate(source.sensitive, 1)]
+        sensitive = [self._sensitive(resolver, copied, i, s.name) for i, s in enumerate(source.sensitive, 1)]
         both = [*found, *sensitive]
         numbered = engine.materialise(
             "numbered", "measuring/number_published", counted=counted, columns=both, others=self._others
@@ -164,7 +165,8 @@ class _Measuring:
         loss = self._loss(numbered, found, sensitive, axes, rows_in)
         divergence, queries = None, None
         if wanted.kl or wanted.queries:
-            cells = engine.materialise("cells", "measuring/count_cells", snapshot=snapshot, columns=both)
+            counted_rows = {"snapshot": copied.snapshot, "weight": copied.weight}
+            cells = engine.materialise("cells", "measuring/count_cells", columns=both, **counted_rows)
             kept, shown = rows_in - copied.left_out, loss.rows_published
             tries = grow_tries(engine, both, cells, numbered, kept, shown)
             if wanted.kl:
@@ -187,15 +189,15 @@ class _Measuring:
         label = [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
         return self._classes + label
 
-    def _sensitive(self, resolver: Resolver, snapshot: Relation, number: int, name: str) -> ResolvedColumn:
+    def _sensitive(self, resolver: Resolver, copied: Copied, number: int, name: str) -> ResolvedColumn:
         code = Identifier(f"s{number}")
         dictionary = self._engine.materialise(
             f"dictionary_{code.name}",
             "recoding/input/map_sensitive",
-            rows=snapshot,
+            rows=copied.snapshot,
             column=code,
             seed=Value(self._wanted.seed),
-            weight=None,
+            weight=copied.weight,
             individuals=False,
         )
         leaves = self._engine.count(dictionary)
