@@ -2,8 +2,7 @@
 
 LeFevre, DeWitt & Ramakrishnan (2006), for any monotone requirement, all nodes of a level at once. Where the widest
 does not allow a split the next one is tried. `strict` keeps equal values together, so that classes do not overlap;
-`relaxed` halves the rows, equal values going to both sides. A taxonomy is ordered by its leaves. Under `strict` equal
-rows are one row with a `weight` until their class is final.
+`relaxed` halves the rows, equal values going to both sides. A taxonomy is ordered by its leaves.
 
 Guarantee: every class meets every requirement, no row is left out, and no class can be split at the median of any
 quasi-identifier.
@@ -13,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
@@ -80,11 +79,10 @@ class Mondrian(LocalAlgorithm):
         return self.options.split == "strict"
 
     def _start(self, task: Task) -> Relation:
-        """All rows in one node; where equal values stay together, so do equal rows, in one with their `weight`."""
-        encoded, strict = task.encoded, self._is_strict
-        params: dict[str, Any] = {"rows": encoded.rows, "weight": None, "codes": _codes(task), "grouped": strict}
-        if strict and encoded.cells:
-            params |= {"rows": encoded.cells, "weight": encoded.weight, "grouped": False}
+        """All rows in one node; cells, where equal values stay together."""
+        encoded = task.encoded
+        rows, weight = (encoded.counted, encoded.weight) if self._is_strict else (encoded.rows, None)
+        params = {"rows": rows, "weight": weight, "codes": _codes(task)}
         return task.engine.materialise("active", "local/mondrian/start_nodes", **params)
 
     def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:
