@@ -36,6 +36,7 @@ from ldiv_db.attacking.downcoding import CANDIDATE, downcoding
 from ldiv_db.attacking.gains import Attack, all_hold, gain_of
 from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of, refuse_shared
 from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse
+from ldiv_db.attacking.several_rows import OwnedRows, PlacedPeople, placed_people, several_rows
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.audit import Counted, counted
 from ldiv_db.auditing.individuals import people_warning
@@ -50,7 +51,7 @@ from ldiv_db.display import Shown
 from ldiv_db.policy.sensitive import read_attributes, resolve_all
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
-from ldiv_db.requirements.guarantees import together
+from ldiv_db.requirements.guarantees import Guarantee, together
 
 #: The database of temporary tables, and of frames.
 TEMPORARY = "temp"
@@ -187,12 +188,12 @@ def _attack_counted(
     promise = together(found.promise() for required in wanted.values() for found in required)
     with _knowledge(engine, first, columns, attackers) as known:
         for name, attribute in attributes.items():
-            target = make_target(
-                engine, attribute, counts[name].classes, together(required.promise() for required in wanted[name])
-            )
+            own = together(required.promise() for required in wanted[name])
+            of_rows = own.of_rows if columns.on_people else own
+            target = make_target(engine, attribute, counts[name].classes, of_rows)
             if columns.sensitive:
                 attacks += disclosures(target, attackers.excluded)
-                attacks += _by_knowledge(target, known, attackers, len(attributes))
+                attacks += _by_knowledge(target, known, attackers, len(attributes), own)
             bounds += [target.bounds.record] if target.bounds.record is not None else []
             engine.drop(target.priors)
         if columns.pair is None:  # a pair shows who has which quasi-identifiers, and no value beside them
@@ -221,6 +222,7 @@ class _Knowledge:
     places: Counting | None
     guessed: GuessedPeople | None
     releases: OverlappingPeople | None
+    placed: PlacedPeople | None
     others: Sequence[Mapping[str, Counted]]
 
 
@@ -245,7 +247,8 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
             releases = stack.enter_context(
                 people_in_all(engine, seen, as_text(engine, attackers.known), attackers.budget)
             )
-        yield _Knowledge(known, population, everybody, places, guessed, releases, others)
+        placed = people.placed(attackers.owned if columns.sensitive else None)
+        yield _Knowledge(known, population, everybody, places, guessed, releases, placed, others)
         engine.drop(*({places.pairs} - {places.everybody.pairs} if places else ()))
 
 
@@ -289,6 +292,14 @@ class _KnownPeople:
         group = first.columns[0]
         return self.stack.enter_context(by_groups(self.engine, first.subject.table, first.listed, group, names, read))
 
+    def placed(self, owned: OwnedRows | None) -> PlacedPeople | None:
+        """The people with several rows of a source."""
+        matches = self.matches(owned.source, "source", 1) if owned else None
+        if owned is None or matches is None:
+            return None
+        read = as_text(self.engine, owned.source)
+        return self.stack.enter_context(placed_people(self.engine, owned, read, matches, self.first))
+
 
 def _count_other(engine: Engine, stack: ExitStack, other: OtherRelease, sensitive: Iterable[str]) -> dict[str, Counted]:
     """Another release, counted for each sensitive attribute."""
@@ -304,7 +315,7 @@ def _listed(other: OtherRelease, counts: Mapping[str, Counted]) -> tuple[Relatio
 
 
 def _by_knowledge(
-    target: AttackedAttribute, known: _Knowledge, attackers: Attackers, attributes: int
+    target: AttackedAttribute, known: _Knowledge, attackers: Attackers, attributes: int, promise: Guarantee
 ) -> Iterator[Attack]:
     """The attacks on one sensitive attribute by who knows people."""
     if known.known:
@@ -316,6 +327,8 @@ def _by_knowledge(
         yield composition(target, known.releases, [target.histogram, *others])
     if known.guessed:
         yield definetti(target, known.guessed)
+    if known.placed:
+        yield several_rows(target, known.placed, promise)
 
 
 def _on_rows(

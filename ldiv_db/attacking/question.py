@@ -13,6 +13,7 @@ from ldiv_db.attacking.counting import require_networkx
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.attacking.matching import BUDGET, people_counter
 from ldiv_db.attacking.replay import Replay
+from ldiv_db.attacking.several_rows import OwnedRows, owned_rows
 from ldiv_db.attacking.trials import TRIES, PeopleTrial
 from ldiv_db.auditing.check import CheckRequest, missing_columns, request_problems
 from ldiv_db.auditing.subject import Pair, pair_of
@@ -48,7 +49,8 @@ class Columns:
     `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
     each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
-    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's.
+    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's; where requirements are
+    `on_people` a class may have several rows of one.
     """
 
     labels: Sequence[str]
@@ -58,6 +60,7 @@ class Columns:
     folder: Path = field(default_factory=Path)
     pair: Pair | None = None
     algorithm: AlgorithmSpec = field(default_factory=AlgorithmSpec)
+    on_people: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,8 @@ class Attackers:
     counting: bool = False
     downcoding: bool = False
     trial: PeopleTrial | None = None
+    #: The source's rows, each known to be somebody's: several rows of a person are looked for.
+    owned: OwnedRows | None = None
     show_values: bool = False
     budget: int = BUDGET
 
@@ -168,9 +173,11 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
-    return Columns(
-        labels, policy.released.class_ids_among(names), policy.sensitive, axes, folder, algorithm=policy.algorithm
-    )
+    ids, algorithm = policy.released.class_ids_among(names), policy.algorithm
+    apart = algorithm.name == "bsgi" or any(spec.name == "unique_distinct" for spec in policy.require)
+    whose = policy.individual
+    on_people = whose is not None and (whose.rows == "together" or not apart)
+    return Columns(labels, ids, policy.sensitive, axes, folder, algorithm=algorithm, on_people=on_people)
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
@@ -298,6 +305,9 @@ class AttackRequest:
         """The attackers with their knowledge, the tables of people opened."""
         named = {key: getattr(self, key) for key in ("known", "population", "definetti")}
         people: dict[str, Any] = {k: open_given(engine, given, k) for k, given in named.items() if given is not None}
+        if policy is not None and policy.individual is not None:
+            owners = (policy.individual, policy.output.person)
+            people["owned"] = owned_rows(engine, policy.source, Path(self.folder), *owners)
         return Attackers(
             self.m,
             read_threshold(self.threshold),

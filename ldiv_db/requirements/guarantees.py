@@ -138,6 +138,19 @@ class Guarantee:
             presence=self.presence,
         )
 
+    @property
+    def of_rows(self) -> Guarantee:
+        """The part that rows keep where it is of people, of whom a class may have several rows: least numbers alone."""
+        least = math.ceil(1 / (max([self.share, *(share for _, share in self.shares)]) or ONE))
+        return Guarantee(
+            max(self.size, least),
+            max(self.values, least),
+            self.categories,
+            mixed=self.mixed,
+            people=self.people,
+            presence=self.presence,
+        )
+
     def fewest_people(self, population: str) -> int:
         """The fewest people of a population that a class covers."""
         return max((least for name, least in self.people if name == population), default=1)

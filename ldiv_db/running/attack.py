@@ -177,7 +177,8 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     `budget`                      make about so many pairs of people and classes in each attack, and say what is untried
     ============================  ======================================================================================
 
-    All that knows people, and what reads labels, needs a policy. The Attacks have `holds`, `finished`, `rows`,
+    All that knows people, and what reads labels, needs a policy. Where that names an `individual` and its source is
+    there, attackers are tried as well who know several rows of a person. The Attacks have `holds`, `finished`, `rows`,
     `classes` and `attacks`, each with what is `untried` of it; no value of the table is in them unless `show_values`.
     Raises PolicyError for what does not exist or cannot be read, and for a release to be replayed that its policy and
     source do not give; DatabaseError if the database refuses.
@@ -192,7 +193,12 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
             return replay_groups(ReplaySubject(context, request.table, None, policy), replay, request.budget)
         published = open_given(engine, request.table, "table")
         columns = request.columns(engine, published, policy)
-        found = attack_table(engine, published, columns, promised, request.attackers(engine, policy))
+        attackers = request.attackers(engine, policy)
+        found = attack_table(engine, published, columns, promised, attackers)
+        if policy and policy.individual and attackers.owned is None:
+            lacking = f"{policy.individual.column} of {policy.source} is not there"
+            told = f"several rows of a person: not tried, as {lacking}"
+            found = replace(found, warnings=(*found.warnings, told))
         if replay is None or policy is None:
             return found
         subject = ReplaySubject(context, request.table, published, policy, columns.quasi_identifiers)

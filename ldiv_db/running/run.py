@@ -42,7 +42,7 @@ from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import recode
-from ldiv_db.solving.people import plan_of_rows
+from ldiv_db.solving.people import notes_on_people, plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 
 
@@ -190,6 +190,8 @@ def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding
         plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
         task = replace(task, encoded=ready.encoded)
         task.refuse_left_out(ready.encoded.row_count - plan.row_count(task.engine))
+    elif ready.encoded.individual is not None:
+        plan = replace(plan, notes=(*plan.notes, *notes_on_people(task.engine, ready.encoded, plan.assigned)))
     return plan, recode(task, plan)
 
 

@@ -18,6 +18,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 
@@ -43,7 +44,7 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
             bounds = [bound.name for axis in units.encoded.axes for bound in (axis.low, axis.high)]
             shown = {"left_columns": ["class_id", *bounds], "right_columns": ["rows"]}
             classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
-    notes = (*plan.notes, *_notes(engine, units, rows))
+    notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, units.together))
     return replace(plan, assigned=rows, classes=classes, notes=notes)
 
 
@@ -112,15 +113,15 @@ def _bad_classes(
     return bad if engine.count(bad) else None
 
 
-def _notes(engine: Engine, units: Units, assigned: Relation) -> list[str]:
-    """What is said of people with several rows."""
-    person = units.rows.individual
-    assert person is not None  # noqa: S101 - units are made of it
-    found = engine.record("solving/count_scattered", rows=units.rows.rows, assigned=assigned, person=person.code)
+def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together: bool = False) -> list[str]:
+    """Notes on people with several rows, by the class of each row."""
+    person = rows.individual
+    assert person is not None  # noqa: S101 - the caller has looked
+    found = engine.record("solving/count_scattered", rows=rows.rows, assigned=assigned, person=person.code)
     if not found["people"]:
         return []
     several = f"{found['people']:,} people have several rows"
-    if units.together:
+    if together:
         return [f"{several}, each person's in one class: who knows all of them learns no more than who knows one"]
     if not found["scattered"]:
         return []

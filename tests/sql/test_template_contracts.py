@@ -497,8 +497,10 @@ def count_people(con, listener):
     few = {"source": "few", "identifiers": [], "sensitive": [], "require": [{"k": 2}], "target": "merged"}
     ldiv_db.run(con, {**policy, **few, "algorithm": "mondrian"}, listener=listener)
     ldiv_db.run(con, {**policy, "target": "apart", "algorithm": "topdown"}, listener=listener)
+    ldiv_db.attack(con, "apart", policy=policy, listener=listener)
     together = {"individual": {"column": "p", "rows": "together"}, "output": {"person": "who"}}
     ldiv_db.run(con, {**policy, **together, "target": "together", "algorithm": "topdown"}, listener=listener)
+    ldiv_db.attack(con, "together", policy=policy | together, listener=listener)
     cut = {"identifiers": ["n"], "quasi_identifiers": keys, "require": [{"k": 2}], "algorithm": "tds"}
     ldiv_db.run(con, {**policy, **cut, "target": "cut"}, listener=listener)
 
