@@ -154,7 +154,8 @@ def check(
     rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; they are judged if nothing is said. A
     `policy`, whose release the table is, says what is not given, and what labels stand for, which requirements on a
     population need; relative files lie in `folder`. With `individual`, the column that says whose a row is, people are
-    counted in place of rows. With `twice` there is a second reading, by the tests of the
+    counted in place of rows; a policy's pseudonym is such a column. Where the policy counts people and there is none,
+    `holds` is None: rows decide nothing. With `twice` there is a second reading, by the tests of the
     dbt package: a verdict has its `second`, or why it is read `once`. Every Audit has `holds`, `classes`, `rows` and
     its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for
     requirements that are none, DatabaseError if the database refuses.
@@ -195,8 +196,8 @@ def check_sql(
     Its columns are (requirement, sensitive, rows, reached, margin) and with `labels` the `qi`. Where `reached` and
     `margin` are NULL the row says what leaves a verdict open. The arguments are those of `check`; a `policy`, whose
     release the table is, says what is not given. `types` are those of sensitive columns that are no text, as DuckDB
-    names them. Raises PolicyError for what `check` would refuse without looking at rows, and for what the dialect does
-    not express.
+    names them. Raises PolicyError for what `check` would refuse without looking at rows or leave open, and for what the
+    dialect does not express.
     """
     given = check_request(
         None if policy is None else parse_policy(policy),

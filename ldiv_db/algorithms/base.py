@@ -178,7 +178,7 @@ class Traits:
     rows. `suppressing`: the options under which it leaves out rows where not all can be published, none if it cannot.
     `outliers`: rows may be left out of its classes, once they are made. `foresees_left_out`: its check tells how many
     rows it leaves out. `divides`: a table can be solved in parts. `bags`: people may have several values, as it
-    judges classes by counts of whatever it is given. `keeps_apart`: it makes no class with two rows of one person.
+    judges classes by counts of whatever it is given.
     """
 
     recodes_globally: bool = False
@@ -193,7 +193,6 @@ class Traits:
     foresees_left_out: bool = True
     divides: bool = False
     bags: bool = False
-    keeps_apart: bool = False
 
 
 class Algorithm(ABC):

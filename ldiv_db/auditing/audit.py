@@ -67,6 +67,8 @@ class Audit(Shown):
     warnings: tuple[str, ...] = ()
     #: How suppressed rows were taken.
     suppressed: Suppressed = "judge"
+    #: The fewest people of a class, where people were counted.
+    least_people: int | None = None
 
     @property
     def about(self) -> str:
@@ -74,8 +76,15 @@ class Audit(Shown):
         return f" on {self.sensitive}" if self.sensitive else ""
 
     @property
-    def holds(self) -> bool:
-        """True if all requirements hold, by all readings."""
+    def unit(self) -> str:
+        """The word for those whom requirements count in classes: people, or rows."""
+        return "people" if self.of_people else "rows"
+
+    @property
+    def holds(self) -> bool | None:
+        """True if all requirements hold, by all readings; None if rows were counted where people are protected."""
+        if any(verdict.holds is None for verdict in self.verdicts):
+            return None
         return all(verdict.holds and verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
 
     @property
@@ -99,19 +108,26 @@ class Audit(Shown):
             "ignored_rows": self.ignored_rows,
             "unmatched_groups": self.unmatched_groups,
             "of_people": self.of_people,
+            "least_people": self.least_people,
             "holds": self.holds,
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
             "warnings": list(self.warnings),
         }
 
 
+def hold_together(audits: Sequence[Audit]) -> bool | None:
+    """True if all audits hold; None if one of them is left open."""
+    found = [audit.holds for audit in audits]
+    return None if None in found else all(found)
+
+
 class Audits(Shown, list[Audit]):
     """The audits of a table, one a sensitive attribute."""
 
     @property
-    def holds(self) -> bool:
-        """True if all of them hold."""
-        return all(audit.holds for audit in self)
+    def holds(self) -> bool | None:
+        """True if all of them hold; None if rows were counted where people are protected."""
+        return hold_together(self)
 
 
 #: Is shown every requirement's measures (class_no, rows, reached, margin) while the classes are there.
@@ -224,7 +240,9 @@ def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
     left_out, taken = counts.suppressed_rows, counts.subject.suppressed
     ignored = left_out if taken == "ignore" else 0
     found = Audit(sensitive, classes, rows, (), left_out, ignored, counts.unmatched_groups, of_people)
-    return replace(found, suppressed=taken)
+    return replace(
+        found, suppressed=taken, least_people=engine.least(counts.listed, "class_rows") if of_people else None
+    )
 
 
 def _judge_all(
@@ -361,7 +379,7 @@ def require_good(audits: Sequence[Audit]) -> None:
     """Raise AuditError, naming what failed, unless every audit holds by all readings."""
     failed = [
         f"{verdict.requirement}{audit.about}: {verdict.violating_classes:,} of {verdict.classes:,} classes"
-        f" violate it ({verdict.violating_rows:,} rows){verdict.otherwise}"
+        f" violate it ({verdict.violating_rows:,} {audit.unit}){verdict.otherwise}"
         for audit in audits
         for verdict in audit.verdicts
         if not (verdict.holds and verdict.agrees)

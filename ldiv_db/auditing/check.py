@@ -23,8 +23,14 @@ from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
 
 _TEMPLATE = "auditing/list_violations"
-#: What is said of a table whose policy counts people, where no column says whose its rows are.
+#: What is said of a table whose policy names people, where no column says whose its rows are,
 UNTOLD = "rows were counted: the policy protects people, and no column is named (`individual`) that says whose a row is"
+#: and of one whose policy counts them, which no count of rows can judge.
+NOT_JUDGED = (
+    "nothing is judged: the policy counts people, and no column says whose a row is. Name one (`--individual COLUMN`),"
+    " or publish a pseudonym (`output: {person: NAME}`, where `rows: together`); the run itself counted people, and the"
+    " ledger has its audit"
+)
 #: The columns of a violation besides labels; a label of such a name gets an underscore.
 _COLUMNS = ("sensitive", "requirement", "class_no", "rows", "reached", "missing", "suppress", "values")
 
@@ -107,14 +113,23 @@ class CheckRequest:
     people: CountPeople | None = None
     #: The column of the table that says whose a row is: people are counted in place of rows.
     individual: str | None = None
-    #: Whether the policy of the table counts people; where no column says whose a row is, rows are judged all the same.
+    #: Whether the policy of the table names people, and whether its requirements are on them.
     protects_people: bool = False
+    counts_people: bool = False
     #: Whether the verdicts are held against a second reading.
     twice: bool = False
 
+    @property
+    def is_open(self) -> bool:
+        """True if requirements are on people, and no column says whose a row is: rows then decide nothing."""
+        return self.counts_people and self.individual is None
+
 
 def request_by_policy(policy: Policy) -> CheckRequest:
-    """The request that a policy makes of its release; raises PolicyError if its columns follow from its source."""
+    """The request that a policy makes of its release, whose pseudonym says whose a row is.
+
+    Raises PolicyError if the release's columns follow from its source.
+    """
     if policy.decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
@@ -125,7 +140,8 @@ def request_by_policy(policy: Policy) -> CheckRequest:
     ids = next(iter(policy.released.class_ids), None)
     keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
     request = CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
-    return replace(request, protects_people=policy.individual is not None)
+    named, counts, person = policy.individual is not None, policy.counts_people, policy.released.person
+    return replace(request, protects_people=named, counts_people=counts, individual=person)
 
 
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
@@ -141,6 +157,8 @@ def check(
     engine: Engine, table: Relation | FileRelation, request: CheckRequest, watch: Watch | None = None
 ) -> list[Audit]:
     """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
+
+    Where people are asked about and no column says whose a row is, they have the figures of rows and no verdict.
 
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
     they need.
@@ -177,10 +195,17 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
-    told = "" if request.individual else people_warning(engine, subject, list(request.sensitive))
-    if told or (request.protects_people and not request.individual):
-        audits[0] = replace(audits[0], warnings=(*audits[0].warnings, told or UNTOLD))
-    return audits
+    if request.individual is not None:
+        return audits
+    told = UNTOLD if request.protects_people else people_warning(engine, subject, list(request.sensitive))
+    told = NOT_JUDGED if request.is_open else told
+    audits[0] = replace(audits[0], warnings=(*audits[0].warnings, *([told] if told else [])))
+    return [_left_open(audit) for audit in audits] if request.is_open else audits
+
+
+def _left_open(audit: Audit) -> Audit:
+    """The same figures without verdicts."""
+    return replace(audit, verdicts=tuple(replace(verdict, holds=None) for verdict in audit.verdicts))
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:

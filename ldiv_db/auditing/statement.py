@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import Any
 
 from ldiv_db.auditing.audit import refuse_people, refuse_unknown, refuse_unlisted
-from ldiv_db.auditing.check import CheckRequest, label_columns, problems_of
+from ldiv_db.auditing.check import NOT_JUDGED, CheckRequest, label_columns, problems_of
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.dialects import DIALECTS
@@ -115,9 +115,10 @@ def check_statement(
     A row stands for a violating class, as `check` would find it, or for what it would refuse to judge, such as values
     of no category: then `reached` and `margin` are NULL. `types` are SQL types of sensitive columns as our own database
     calls them, by name; VARCHAR if nothing is said. The engine serves to read the request, not to look at the table.
-    Raises PolicyError for what is wrong with the request, and for what the dialect does not express.
+    Raises PolicyError for what is wrong with the request, for people whom no column tells, and for what the dialect
+    does not express.
     """
-    problems = problems_of(request)
+    problems = problems_of(request) + ([Problem("individual", NOT_JUDGED)] if request.is_open else [])
     if problems:
         raise PolicyError(problems)
     columns = _columns(engine, request.sensitive, types or {})

@@ -59,7 +59,8 @@ def check_command(
     """Audit any table: do all its classes meet the requirements?
 
     A class is the rows with equal quasi-identifiers, NULL being a value like any other; of an anatomised
-    pair, the rows of a group. The exit code is 1 if a requirement fails.
+    pair, the rows of a group. The exit code is 1 if a requirement fails, and if a policy counts people and no column
+    says whose a row is: rows then decide nothing.
 
     Requirements: k:5, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
     threshold:0.5,HIV=0.1 (and absent=allow if no row need have the values), alpha_k:alpha=0.5,k=3,

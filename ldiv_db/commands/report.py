@@ -99,8 +99,8 @@ def report_command(
     weasyprint.
 
     With --verify every number of a report is worked out again from the table, by the report's own question, and plainly
-    counted as well where that can be done. The exit code is 1 if the release does not meet what was asked of it, an
-    attack gains more than is promised, or a report is not of this table.
+    counted as well where that can be done. The exit code is 1 if the release does not meet what was asked of it or
+    cannot be judged by it, an attack gains more than is promised, or a report is not of this table.
 
     \b
     Examples:

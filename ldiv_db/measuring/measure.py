@@ -87,6 +87,8 @@ class Measurement(Shown):
     cm: int | None
     queries: QueryErrors | None
     spreads: tuple[Spread, ...] | None = None
+    #: Whether the policy's requirements are on people; classes are measured in rows all the same.
+    of_people: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """The measurement as JSON has it, keys as those of a run."""
@@ -130,7 +132,7 @@ class _Measuring:
     def __init__(self, engine: Engine, original: Described, published: Relation | FileRelation, wanted: MeasureRequest):
         self._engine = engine
         self._required = original.required
-        self._source = original.source.bare()
+        self._source, self._of_people = original.source.bare(), original.source.counts_people
         self._forms = original.released.forms
         self._published = published
         names = [column.name for column in columns_of(engine, published)]
@@ -272,6 +274,7 @@ class _Measuring:
             rows_uncovered=divergence.rows_uncovered if divergence else None,
             cm=cm,
             queries=queries,
+            of_people=self._of_people,
         )
 
     def _judged(self, dictionary: Relation) -> Distribution:

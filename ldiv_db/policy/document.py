@@ -24,8 +24,10 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.sources import (
+    CHOOSING,
     DECOMPOSITIONS,
     DEFAULT_ALGORITHM,
+    KEEPS_APART,
     REPEATED,
     UNSPECIFIED,
     PolicySource,
@@ -312,6 +314,19 @@ class Policy(Document):
     def is_series(self) -> bool:
         """True if the source is published again and again as it changes."""
         return self.decomposes or self.key is not None
+
+    @property
+    def counts_people(self) -> bool:
+        """True if requirements are on people; else rows are counted, and those of a person kept apart if it is named.
+
+        They are by BSGI, and where the algorithm is left open and something is asked of rows that people cannot be
+        asked.
+        """
+        if self.individual is None or self.individual.rows == "together":
+            return self.individual is not None
+        of_rows = any(spec.kind.on_people is None or spec.others_known for spec in self.require)
+        on_rows = self.algorithm.name in CHOOSING and (of_rows or self.suppressed != "judge")
+        return not (on_rows or self.algorithm.name in KEEPS_APART)
 
     @property
     def names_algorithm(self) -> bool:

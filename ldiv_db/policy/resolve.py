@@ -79,8 +79,9 @@ class Source:
     #: How many equal rows each row of the source stands for, if it holds counts; and what is kept of rows beside these.
     weight: Column | None = None
     uncounted: tuple[str, ...] = ()
-    #: Whether all rows of an individual stand in one class.
+    #: Whether all rows of an individual stand in one class, and whether requirements are on people.
     together: bool = False
+    counts_people: bool = False
     #: The column that may say whose a row is, where the policy does not: its rows are counted, and nobody kept apart.
     person: Column | None = None
 
@@ -101,9 +102,8 @@ class Source:
         nulls, nulls_sensitive = (
             "value" if nulls == "reject" else nulls for nulls in (self.nulls, self.nulls_sensitive)
         )
-        return replace(
-            self, keep=(), individual=None, person=None, key=None, nulls=nulls, nulls_sensitive=nulls_sensitive
-        )
+        nobody = replace(self, keep=(), individual=None, counts_people=False, person=None, key=None)
+        return replace(nobody, nulls=nulls, nulls_sensitive=nulls_sensitive)
 
 
 @dataclass(frozen=True)
@@ -247,13 +247,14 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     weight = [policy.weight] if policy.weight else []
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
     aside = [column.name for column in columns if column.name.lower() not in described]
+    counts_people = policy.counts_people
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
     problems = Problems([*column_problems(policy, columns), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems
-    return found
+    return replace(found, source=replace(found.source, counts_people=counts_people))
 
 
 def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
@@ -301,6 +302,7 @@ def _describe(
         keep=tuple(map(column, policy.keep)),
         individual=column(policy.individual.column) if policy.individual else None,
         together=policy.individual is not None and policy.individual.rows == "together",
+        counts_people=policy.counts_people,
         key=column(policy.key) if policy.key else None,
         nulls=policy.nulls,
         nulls_sensitive=policy.nulls_sensitive,

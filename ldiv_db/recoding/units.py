@@ -110,10 +110,11 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
 def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[WideAxis]:
     """The quasi-identifiers that vary within some unit, each as two."""
     found = engine.record("recoding/input/count_wide", units=units, axes=axes)
+    first = 1 + max(int(axis.code.name.removeprefix("q")) for axis in axes)  # some columns may be left out
     pairs = list[WideAxis]()
     for axis in axes:
         if found[axis.code.name]:
-            number, half = len(axes) + len(pairs) + 1, axis.weight / 2
+            number, half = first + len(pairs), axis.weight / 2
             known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
             last = Axis.numbered(number, f"{axis.name} (highest)", *known)
             pairs.append(WideAxis(replace(axis, weight=half), last))

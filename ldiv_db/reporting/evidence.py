@@ -39,6 +39,7 @@ from ldiv_db.reporting.risks import (
     attacks_on,
     identifiability,
     not_tried,
+    people_counted,
     protection_of,
     residual_risks,
     source_document,
@@ -151,7 +152,7 @@ def _internal(subject: ReportSubject, tell: Tell) -> Document:
     return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name)}
 
 
-def _statement(subject: ReportSubject, holds: bool, found: Attacks, threshold: float) -> Document:
+def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, threshold: float) -> Document:
     """The opening statement: the table, its recipient, whether it meets the requirements, and the largest risk."""
     asked = subject.asked
     (prosecutor,) = [attack for attack in found.attacks if attack.name == "prosecutor"]
@@ -184,6 +185,7 @@ def _data(subject: ReportSubject) -> Document:
         "sensitive": list(question.sensitive),
         "keep": list(policy.keep) if policy else [],
         "class_column": question.class_column,
+        **people_counted(policy),
     }
 
 
@@ -191,7 +193,7 @@ def _recoding_kind(numeric: bool, is_open: bool) -> str:
     return "to ranges of numbers" if numeric else "by its type" if is_open else "along a taxonomy"
 
 
-def _algorithm(subject: ReportSubject, holds: bool) -> Document:
+def _algorithm(subject: ReportSubject, holds: bool | None) -> Document:
     policy = subject.asked.policy
     options = {} if policy is None else policy.algorithm.options
     transparent = policy is not None and policy.transparent

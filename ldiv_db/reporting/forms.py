@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.auditing.audit import Audit, Audits
+from ldiv_db.auditing.audit import Audit, Audits, hold_together
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
@@ -76,7 +76,8 @@ def _loss_in_words(loss: Loss) -> str:
 
 
 def _verdict_in_words(audits: Sequence[Audit]) -> str:
-    return "every requirement holds" if all(audit.holds for audit in audits) else "NOT every requirement holds"
+    said = {True: "every requirement holds", False: "NOT every requirement holds", None: "nothing is judged"}
+    return said[hold_together(audits)]
 
 
 Row = Mapping[str, Any]

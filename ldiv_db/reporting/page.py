@@ -39,7 +39,7 @@ def figures(document: Document) -> dict[str, list[ReportFigure]]:
     source = document.get("source") or {}
     utility = source.get("utility")
     return {
-        "audit": [*_sizes(document["classes"]["sizes"]), *_largest_shares(document)],
+        "audit": [*_sizes(document), *_largest_shares(document)],
         "identifiability": _risks(document["identifiability"], source.get("risk_before")),
         "attacks": _attacks(document["attacks"]["attacks"]),
         "loss": _loss(utility["loss"]["lm_by_column"]) if utility else [],
@@ -47,19 +47,21 @@ def figures(document: Document) -> dict[str, list[ReportFigure]]:
     }
 
 
-def _sizes(sizes: Document) -> list[ReportFigure]:
-    """Chart the number of classes by their number of rows."""
+def _sizes(document: Document) -> list[ReportFigure]:
+    """Chart the number of classes by their number of rows, or of people where the audit counts them."""
+    sizes = document["classes"]["sizes"]
     if not sizes["bins"]:
         return []
-    bins = [_size_bin(one, sizes["width"]) for one in sizes["bins"]]
-    marks = [Mark(sizes["least"], f"smallest class: {number(sizes['least'])} rows")]
-    chart = histogram("Class sizes", bins, "rows of a class", "number of classes", marks=marks, whole=True)
+    unit = "people" if any(one["of_people"] for one in document["audit"]["attributes"]) else "rows"
+    bins = [_size_bin(one, sizes["width"], unit) for one in sizes["bins"]]
+    marks = [Mark(sizes["least"], f"smallest class: {number(sizes['least'])} {unit}")]
+    chart = histogram("Class sizes", bins, f"{unit} of a class", "number of classes", marks=marks, whole=True)
     return [ReportFigure("Class sizes", chart)]
 
 
-def _size_bin(one: Document, width: int) -> Bin:
+def _size_bin(one: Document, width: int, unit: str) -> Bin:
     low, high = one["from"], one["from"] + width - 1
-    label = f"{number(low)} rows" if width == 1 else f"{number(low)} to {number(high)} rows"
+    label = f"{number(low)} {unit}" if width == 1 else f"{number(low)} to {number(high)} {unit}"
     return Bin(low - 0.5, high + 0.5, one["classes"], label)
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db.attacking.question import with_people
-from ldiv_db.auditing.audit import Audit, counted
+from ldiv_db.auditing.audit import Audit, counted, hold_together
 from ldiv_db.auditing.check import CheckRequest, request_by_policy
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Subject
@@ -122,7 +122,7 @@ def question_about(engine: Engine, table: Table, asked: ReportRequest) -> CheckR
 
 def audit_document(audits: Sequence[Audit]) -> dict[str, Any]:
     """The audits as a report has them: each requirement with its bound, worst class and margin."""
-    return {"holds": all(found.holds for found in audits), "attributes": [_attribute(found) for found in audits]}
+    return {"holds": hold_together(audits), "attributes": [_attribute(found) for found in audits]}
 
 
 def _attribute(found: Audit) -> dict[str, Any]:
@@ -139,10 +139,14 @@ def _meaning(requirement: Requirement) -> str:
 
 
 def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:
-    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone."""
+    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone.
+
+    They are of people where the question names whose a row is.
+    """
     ids = [question.class_column] if question.class_column else []
     same = {name: setting.same for name, setting in question.sensitive.items()}
     subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)
+    subject = replace(subject, person=question.individual)
     sizes: dict[str, Any] = {}
     shares = {}
     for name in question.sensitive or [""]:

@@ -132,7 +132,10 @@ def _umask() -> int:
 def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     """What the report says of the release, and the files that it was written to."""
     said: dict[str, Any] = found.document["statement"]
-    yield f"{said['table']}: {'meets' if said['holds'] else 'does not meet'} what was asked of it"
+    meets = {True: "meets", False: "does not meet", None: "is not judged by"}[said["holds"]]
+    yield f"{said['table']}: {meets} what was asked of it"
+    if said["holds"] is None:
+        yield from found.document["audit"]["attributes"][0]["warnings"]
     if said["promises_hold"] is False:
         yield "attacks gain more than is promised: see section 9"
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]

@@ -87,12 +87,13 @@ _UNKNOWN = Protection(_BOUND, "nothing: how the release was made is not known", 
 
 
 _FAILED = Protection(*["nothing: the audit failed"] * 4)
+_OPEN_AUDIT = Protection(*["not known: nothing here says whose a row is, and people are to be counted"] * 4)
 
 
-def protection_of(algorithm: str | None, policy: Policy | None, holds: bool) -> Protection:
+def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | None) -> Protection:
     """The protection of a release whose audit `holds`; if its making is unknown, only what the audit proves."""
     if not holds:
-        return _FAILED
+        return _OPEN_AUDIT if holds is None else _FAILED
     if algorithm is None:
         return _UNKNOWN
     if policy is not None and policy.transparent:
@@ -131,6 +132,27 @@ _ALWAYS = (
 )
 
 
+#: What is left where a policy names people, by where their rows stand.
+_OF_PEOPLE = {
+    "apart": (
+        "What is bounded is what one row of a person tells: a person's rows may stand in several classes. Who knows the"
+        " classes of m rows of a person may be m times as sure that the person has a value in one of them."
+    ),
+    "together": (
+        "What is bounded is what all rows of a person tell, which stand in one class. How many rows a person has must"
+        " not be known: who knows that is to be told the number as a quasi-identifier."
+    ),
+}
+
+
+def people_counted(policy: Policy | None) -> dict[str, str]:
+    """A sentence on whom requirements count, if these are people."""
+    if policy is None or policy.individual is None or not policy.counts_people:
+        return {}
+    rows = {"apart": "one row of a person tells", "together": "all rows of a person tell"}[policy.individual.rows]
+    return {"people": f"Requirements count people, not rows: they bound what {rows}."}
+
+
 def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:
     """Against what the release does not protect."""
     return [*_ALWAYS, *_by_attribute(question), *(_by_policy(policy) if policy else ())]
@@ -163,11 +185,14 @@ def _by_policy(policy: Policy) -> Iterator[str]:
         )
     if policy.individual is None and policy.key is None:
         yield "Each row is taken for another person. Of a person with several rows the bounds do not hold."
+    elif policy.individual is not None:
+        yield _OF_PEOPLE[policy.individual.rows]
 
 
 def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
     """The attacks that were not tried, and what they need."""
-    return list(_not_tried(question, asked, has_source))
+    of_rows = "Attacks count rows. What is promised is promised of people, so that no gain here is held against it."
+    return [*_not_tried(question, asked, has_source), *([of_rows] if question.counts_people else [])]
 
 
 def _not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> Iterator[str]:
@@ -200,21 +225,24 @@ WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold
 def attacks_on(
     engine: Engine, table: Table, question: CheckRequest, asked: ReportRequest, source: Table | None
 ) -> Attacks:
-    """All attacks that can be tried; of a public report those alone that need nothing but the release."""
+    """All attacks that can be tried; of a public report those alone that need nothing but the release.
+
+    They count rows: what is promised of people bounds none of them.
+    """
+    require = [] if question.counts_people else question.require
+    threshold = read_threshold(asked.threshold)
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
         columns = columns_asked(engine, table, *names)
-        return attack_table(
-            engine, table, columns, question.require, Attackers(threshold=read_threshold(asked.threshold))
-        )
+        return attack_table(engine, table, columns, require, Attackers(threshold=threshold))
     columns = columns_by_policy(engine, table, asked.policy, asked.folder)
     attackers = Attackers(
-        threshold=read_threshold(asked.threshold),
+        threshold=threshold,
         known=_people(engine, asked.known, "known", source) if question.sensitive else None,
         population=_people(engine, asked.population, "population", source),
         trial=_trial(engine, asked, source) if question.sensitive else None,
     )
-    return attack_table(engine, table, columns, question.require, attackers)
+    return attack_table(engine, table, columns, require, attackers)
 
 
 def _people(engine: Engine, name: str | None, key: str, otherwise: Table | None = None) -> Table | None:

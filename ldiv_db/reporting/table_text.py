@@ -5,6 +5,7 @@ Each form yields its lines and tables in their order; `forms.py` enters them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -24,12 +25,22 @@ def notes_text(notes: Iterable[str]) -> Iterator[str]:
     return (f"note: {note}" for note in notes)
 
 
-def yes_or_no(holds: bool) -> str:
-    return "yes" if holds else "NO"
+def yes_or_no(holds: bool | None) -> str:
+    return "-" if holds is None else "yes" if holds else "NO"
+
+
+def class_size_of(people: bool) -> str:
+    """The name of class sizes, which are of rows: said where requirements count people."""
+    return "rows of a class" if people else "class size"
 
 
 def sizes_in_words(loss: Loss) -> str:
     return f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
+
+
+def in_unit(figure: str, unit: str) -> str:
+    """The name of a figure of rows, for those who are counted in their place."""
+    return re.sub(r"\brows\b", unit, figure)
 
 
 def number_or_dash(value: float | None) -> str:
@@ -39,7 +50,7 @@ def number_or_dash(value: float | None) -> str:
 # -- audits ------------------------------------------------------------------------------------------
 
 #: The columns of an audit; the worst class is that of the least margin.
-_VERDICTS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes", "rows in them")
+_VERDICTS = ("requirement", "holds", "worst reached", "worst class", "margin", "violating classes")
 #: How suppressed rows are taken.
 _TAKEN: dict[Suppressed, str] = {
     "judge": "judged like any others",
@@ -51,12 +62,13 @@ _TAKEN: dict[Suppressed, str] = {
 def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
     """The verdicts of an audit, one table a sensitive attribute of which something is required."""
     for audit in (audit for audit in audits if audit.verdicts):
+        unit = audit.unit
         rows = [
             (
                 str(verdict.requirement),
                 yes_or_no(verdict.holds),
-                "-" if verdict.worst is None else f"{verdict.worst:g} ({verdict.requirement.reaches})",
-                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} rows",
+                "-" if verdict.worst is None else f"{verdict.worst:g} ({in_unit(verdict.requirement.reaches, unit)})",
+                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} {unit}",
                 "-" if verdict.margin is None else f"{verdict.margin:g}",
                 f"{verdict.violating_classes:,} of {verdict.classes:,}",
                 f"{verdict.violating_rows:,}",
@@ -64,7 +76,9 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
             for verdict in audit.verdicts
         ]
         about = audit.sensitive or "rows alone"
-        yield table_of(f"audit of {about}: {audit.classes:,} {DISTINCT_CLASSES}, {audit.rows:,} rows", _VERDICTS, rows)
+        people = "" if audit.least_people is None else f", each of at least {audit.least_people:,} people"
+        title = f"audit of {about}: {audit.classes:,} {DISTINCT_CLASSES}, {audit.rows:,} rows{people}"
+        yield table_of(title, (*_VERDICTS, f"{unit} in them"), rows)
         yield from audit.readings
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
             yield f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
@@ -99,7 +113,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
         yield "rows more than the source has", f"{found.rows_added:,}"
     yield "sensitive cells left blank", f"{loss.cells_suppressed:,}"
     yield DISTINCT_CLASSES, f"{loss.classes:,}"
-    yield "class size", sizes_in_words(loss)
+    yield class_size_of(found.of_people), sizes_in_words(loss)
     yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
     yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "stars", f"{loss.stars:,} cells fully generalised"
@@ -135,6 +149,9 @@ def profile_text(found: Profile) -> Iterator[Part]:
         for c in document["columns"]
     ]
     yield table_of(f"{found.table}: {found.rows:,} rows", _COLUMNS, rows)
+    if found.individual is not None:
+        who = found.individual
+        yield f"{found.rows - who.nulls:,} rows are of {who.distinct:,} people if {who.column.name} says whose they are"
     if document["uniqueness"]:
         yield from _uniqueness(document["uniqueness"])
     for column in document["sensitive"]:
@@ -217,7 +234,7 @@ def _verdict(found: Attack, gain: Gain) -> str:
     """Say if the promise is kept; an unfinished attack can only show that it is broken."""
     if found.untried and gain.holds is not False:
         return "not finished"
-    return "-" if gain.holds is None else yes_or_no(gain.holds)
+    return yes_or_no(gain.holds)
 
 
 def _attack_figures(found: Attack) -> Iterator[Part]:

@@ -14,7 +14,14 @@ from ldiv_db.policy.quasi_identifiers import written
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Released, Result
-from ldiv_db.reporting.table_text import notes_text, number_or_dash, sizes_in_words, verdicts_text, yes_or_no
+from ldiv_db.reporting.table_text import (
+    class_size_of,
+    notes_text,
+    number_or_dash,
+    sizes_in_words,
+    verdicts_text,
+    yes_or_no,
+)
 from ldiv_db.running.demo import Demo, next_steps
 from ldiv_db.running.estimate import about, size
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
@@ -41,7 +48,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     if loss.classes_made is not None:
         alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
         yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
-    yield "class size", sizes_in_words(loss)
+    yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "fully generalised", f"{loss.stars:,} cells"
@@ -149,7 +156,8 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "tries", ", ".join(document["tries"])
     if document["largest_l"] is not None:
         yield "l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression"
-    yield "rows of the source", f"{document['rows_in']:,}"
+    people = f", of {document['people']:,} people, whom requirements count" if "people" in document else ""
+    yield "rows of the source", f"{document['rows_in']:,}{people}"
     most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
     yield "rows suppressed", f"{document['rows_suppressed']:,}{most}"
     yield CLASSES_MADE, f"up to {document['classes_made']:,}"

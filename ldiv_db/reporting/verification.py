@@ -66,7 +66,7 @@ class _Counting:
         classes = [*question.quasi_identifiers, *ids]
         released = self._groups(self._release, classes)
         yield from _of_release(released)
-        if question.suppressed == "judge":
+        if question.suppressed == "judge" and question.individual is None:
             yield from self._shares(classes)
             yield "classes.sizes.least", released["least"] or 0
             yield "classes.sizes.most", released["most"] or 0

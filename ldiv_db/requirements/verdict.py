@@ -26,12 +26,13 @@ class Verdict:
 
     `worst_class` is the number of the class of the least `margin`, which is negative if it violates, and
     `worst_rows` its rows: all None for a table without classes. `worst` is the worst that any class reaches.
+    `holds` is None where rows were counted and people are asked about, which leaves it open.
     `second` are the classes that violate by a second reading of the table, `once` why there is none where it was asked
     for.
     """
 
     requirement: Requirement
-    holds: bool
+    holds: bool | None
     worst: float | None
     classes: int
     violating_classes: int

@@ -173,8 +173,8 @@ def prepare(context: Context, spec: RunSpec) -> Preparation:
 
 def strictest(ready: Preparation) -> Preparation:
     """With the strictest parameters that can be met, where classes may have equal values; elsewhere `l` says it."""
-    if not ready.algorithm.traits.any_class:
-        return ready
+    if not ready.algorithm.traits.any_class or (ready.units and not ready.units.together):
+        return ready  # a person whose rows stand apart is several units, and one person in the whole table
     task = ready.task
     found = {
         axis.column.name: met_by_table(task.engine, axis, task.wanted[axis.column.name])
@@ -191,10 +191,9 @@ def make_ready(
     Raises PolicyError for what the algorithm does not take.
     """
     engine = context.engine
-    people = counts_people(resolved, algorithm)
     if resolved.released.person is not None:
         encoded = with_pseudonyms(engine, encoded, resolved.released.person, resolved.source.seed)
-    units = units_of(engine, encoded, resolved.source.together) if people else None
+    units = units_of(engine, encoded, resolved.source.together) if resolved.source.counts_people else None
     counted = units.encoded if units else encoded
     requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)
     if units:
@@ -218,19 +217,6 @@ def _refuse_append(resolved: Resolved) -> None:
     if resolved.target.if_exists == "append":
         what = "does not go with individual: whose the rows are that are published already is not known"
         raise PolicyError([Problem("target.if_exists", what, "replace, or a table of its own")])
-
-
-def counts_people(resolved: Resolved, algorithm: Algorithm) -> bool:
-    """True if requirements are on people; else rows are counted, and where the policy names people kept apart.
-
-    They are by BSGI, and where the algorithm is left open and something is asked of rows that people cannot be asked.
-    """
-    source = resolved.source
-    if source.individual is None or source.together:
-        return source.individual is not None
-    specs = resolved.required.specs
-    on_rows = resolved.suppressed != "judge" or any(spec.kind.on_people is None or spec.others_known for spec in specs)
-    return not (algorithm.traits.keeps_apart or (isinstance(algorithm, Chooser) and on_rows))
 
 
 def check_ready(ready: PreparedRun) -> Feasibility:

@@ -45,6 +45,8 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         "unchanged": ready.earlier.unchanged,
         "notes": [*ready.earlier.told(), *ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
     }
+    if ready.units and ready.encoded.individual:
+        document["people"] = ready.encoded.individual.distribution.distinct
     if ready.tried:
         document["tried"] = list(ready.tried)
     if statements is not None:

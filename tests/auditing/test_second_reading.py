@@ -18,7 +18,7 @@ from ldiv_db.database import dbt_macros, templates
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import Relation, resource_folder
-from ldiv_db.policy.reading import read_requirements, read_sensitive
+from ldiv_db.policy.reading import parse_policy, read_requirements, read_sensitive
 
 POLICY = {
     "source": "patients",
@@ -136,6 +136,26 @@ def test_suppressed_rows_and_pairs_are_judged_once(patients):
     asked = read_sensitive(["disease"]), read_requirements("distinct:2")
     (audit,) = check(Engine(patients), Relation(("qit",)), CheckRequest([], *asked, pair=pair, twice=True))
     assert audit.verdicts[0].once == second_reading.UNREAD
+
+
+@pytest.mark.parametrize(
+    ("says", "counts"),
+    [
+        ({"individual": "cost"}, True),
+        ({"individual": {"column": "cost", "rows": "together"}, "algorithm": "bsgi"}, True),
+        ({"individual": "cost", "algorithm": {"name": "bsgi"}}, False),
+        ({}, False),
+    ],
+)
+def test_the_package_judges_no_policy_that_counts_people(patients, says, counts):
+    policy = {"quasi_identifiers": ["sex"], "require": [{"k": 2}], **says}
+    asked = Engine(patients), Relation(("patients",)), "meets_policy"
+    assert parse_policy({"source": "patients", "target": "t", **policy}).counts_people is counts
+    if not counts:
+        assert dbt_macros.count_failures(*asked, policy=policy) == 0
+        return
+    with pytest.raises(dbt_macros.NotReadError, match="cannot judge individual"):
+        dbt_macros.count_failures(*asked, policy=policy)
 
 
 def test_a_class_id_that_nobody_names_tells_no_classes_apart(patients):

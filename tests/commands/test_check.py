@@ -42,6 +42,22 @@ def test_texts_are_one_after_the_steps_that_are_said(small: Any) -> None:
     assert called.code == 1 and "note:" not in called.out
 
 
+def test_a_policy_that_counts_people_is_not_judged_by_rows(small: Any) -> None:
+    small.sql("CREATE TABLE released AS SELECT '*' AS a, 'x' AS c, s, 1 AS class_id, rowid AS who FROM t")
+    policy = small.write(
+        "policy.yml",
+        "source: t\ntarget: released\nquasi_identifiers: [a, c]\nsensitive: [s]\nindividual: person\n"
+        "require: [{k: 3}]\nalgorithm: topdown\n",
+    )
+    called = check(small, "released", "--policy", policy, "--json")
+    assert called.code == 1 and called.json["holds"] is None
+    assert called.json["audits"][0]["requirements"][0]["holds"] is None
+    called = check(small, "released", "--policy", policy, "--individual", "who", "--json")
+    assert called.code == 0 and called.json["holds"]
+    called = small.call("sql", "check", "released", "--policy", policy)
+    assert called.code == 2 and "no column says whose a row is" in called.err
+
+
 def test_null_classes_count(small: Any) -> None:
     small.sql("INSERT INTO t VALUES (NULL, 'x', 'Flu'), (NULL, 'x', 'Flu')")
     called = check(small, "w", "--qi", "a,c", "--sensitive", "s", "--require", "distinct:2", "--json")
@@ -58,7 +74,7 @@ def test_json_has_the_documented_keys(small: Any) -> None:
     for audit in found["audits"]:
         assert set(audit) == {
             "sensitive", "classes", "rows", "suppressed_rows", "ignored_rows", "unmatched_groups", "holds",
-            "of_people", "requirements", "warnings",
+            "of_people", "least_people", "requirements", "warnings",
         }  # fmt: skip
         for requirement in audit["requirements"]:
             assert set(requirement) == {

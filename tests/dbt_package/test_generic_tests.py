@@ -60,6 +60,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         {"policy": {"quasi_identifiers": ["age"], "suppressed": "ignore", "require": [{"k": 2}]}},
         "cannot judge suppressed: ignore",
     ),
+    "people": (
+        "meets_policy",
+        {"policy": {"quasi_identifiers": ["age"], "individual": "person", "require": [{"k": 2}]}},
+        "cannot judge individual: the policy counts people",
+    ),
 }
 
 

@@ -15,6 +15,8 @@ import pytest
 from hospitals import HOSTILE, SEED, fill_hospital, hospital_policy, quoted
 
 import ldiv_db
+from ldiv_db.reporting.report import verify_report
+from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.reporting.risks import PROTECTION
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -248,6 +250,31 @@ def test_residual_risks_follow_from_the_policy(con, changes, words):
     ldiv_db.run(con, policy)
     document = ldiv_db.report(con, "published", policy, queries=0, tries=5).document
     assert any(words in line for line in document["residual"])
+
+
+def test_a_report_speaks_of_people_where_people_are_counted(con):
+    con.execute(
+        "CREATE TABLE visits AS SELECT i // 2 AS person, i // 4 AS age, 'd' || i % 3 AS disease FROM range(60) t(i)"
+    )
+    policy = {"source": "visits", "target": "published", "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": ["disease"], "require": [{"k": 3}], "algorithm": "topdown", "seed": 1,
+              "individual": {"column": "person", "rows": "together"}, "output": {"person": "who"}}  # fmt: skip
+    ldiv_db.run(con, policy)
+    report = ldiv_db.report(con, "published", policy, queries=0, tries=5)
+    document = json.loads(report.json())
+    people = dict(con.execute("SELECT age, count(DISTINCT who) FROM published GROUP BY age").fetchall())
+    assert report.holds and document["audit"]["attributes"][0]["of_people"]
+    assert document["classes"]["sizes"]["least"] == min(people.values()) and document["statement"]["rows"] == 60
+    said = " ".join(document["residual"])
+    assert "what all rows of a person tell" in said and "Each row is taken for another person" not in said
+    assert document["data"]["people"].endswith("they bound what all rows of a person tell.")
+    assert "Attacks count rows" in document["not_tried"][-1] and document["statement"]["promises_hold"] is None
+    assert f"smallest class: {min(people.values())} people" in report.html()
+    assert verify_report(con, document, "published", ReportRequest()).holds
+    apart = policy | {"individual": "person", "output": {}}
+    ldiv_db.run(con, apart | {"target": "apart"})
+    said = ldiv_db.report(con, "apart", apart | {"target": "apart"}, public=True).document
+    assert "m times as sure" in " ".join(said["residual"]) and said["statement"]["holds"] is None
 
 
 @pytest.mark.heavy

@@ -248,6 +248,21 @@ def test_a_table_that_fails_says_so(con):
     Page(text)
 
 
+def test_rows_do_not_judge_what_is_asked_of_people(con):
+    con.execute("CREATE TABLE theirs AS SELECT '*' AS age, 'd' || i AS disease, 1 AS class_id FROM range(6) AS t(i)")
+    policy = {"source": "source", "target": "out", "quasi_identifiers": ["age"], "sensitive": "disease",
+              "require": [{"k": 3}], "algorithm": "topdown", "individual": "person"}  # fmt: skip
+    found = ldiv_db.report(con, "theirs", policy, public=True)
+    assert not found.holds and found.document["statement"]["holds"] is None
+    assert set(found.document["algorithm"]["protection"].values()) == {
+        "not known: nothing here says whose a row is, and people are to be counted"
+    }
+    assert "is not judged by what was asked of it" in str(found) and "`--individual COLUMN`" in str(found)
+    text = found.html()
+    assert "not judged" in text and "✓ met" not in text and "✗ not met" not in text
+    Page(text)
+
+
 def test_a_promise_that_an_attack_breaks_fails_the_report(con):
     """Rows without labels are left out of the audit, and tell their values all the same."""
     con.execute("CREATE TABLE theirs AS SELECT '*' AS age, 'd' AS disease FROM range(4)")

@@ -97,6 +97,26 @@ def test_a_build_of_what_is_unchanged_says_so_and_another_warns(con: Any) -> Non
     assert later["unchanged"] is None and "`key`" in later["warnings"][0]
 
 
+def test_a_model_counts_people_as_a_run_does(con: Any) -> None:
+    """Two people are too few for k = 3, however many rows they have."""
+    policy = POLICY | {
+        "individual": {"column": "who", "rows": "together"},
+        "output": {"person": "person_no"},
+        "require": [{"k": 3}],
+        "algorithm": "topdown",
+    }
+    build(con, settings(policy), "SELECT *, id // 2 AS who FROM people")
+    con.commit()
+    ((least,),) = con.execute(
+        "SELECT min(n) FROM (SELECT count(DISTINCT person_no) AS n FROM dev.people GROUP BY age)"
+    ).fetchall()
+    assert least >= 3
+    assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = 'temp'").fetchone() == (0,)
+    with pytest.raises(NotPublishedError, match="k k=3"):
+        build(con, settings(policy), "SELECT *, id % 2 AS who FROM people")
+    con.rollback()
+
+
 def test_a_release_that_fails_leaves_what_was_there(con: Any, snapshot: Any) -> None:
     build(con, settings())
     con.commit()

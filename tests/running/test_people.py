@@ -13,6 +13,9 @@ import pytest
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
+from ldiv_db.algorithms import ALGORITHMS, algorithm_of
+from ldiv_db.policy.sources import CHOOSING, KEEPS_APART
+from ldiv_db.solving.auto import Chooser
 from tests.times import seeds
 
 #: Requirements of all kinds: on how many people have a value, and on shares in which everybody weighs one.
@@ -189,6 +192,85 @@ def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
         assert audit.of_people
         assert audit.verdicts[0].violating_classes == len(violating)
         assert audit.verdicts[0].violating_rows == sum(violating.values())  # of people
+
+
+def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
+    """Rows may look good where people are not: the verdict is left open until a column says whose a row is."""
+    con = duckdb.connect()
+    con.execute(
+        "CREATE TABLE released AS SELECT '*' AS age, 'd' || i AS value, i // 3 AS who, 1 AS class_id FROM range(6) r(i)"
+    )
+    policy: dict[str, Any] = {
+        "source": "visits",
+        "target": "released",
+        "quasi_identifiers": ["age"],
+        "sensitive": ["value"],
+        "individual": "person",
+        "require": [{"k": 3}],
+        "algorithm": "topdown",
+    }
+    found = ldiv_db.check(con, "released", policy=policy)
+    (audit,) = found
+    assert (
+        found.holds is None and audit.as_dict()["holds"] is None and audit.as_dict()["requirements"][0]["holds"] is None
+    )
+    assert "nothing is judged" in repr(found) and "`--individual COLUMN`" in str(found) and " yes " not in str(found)
+    with pytest.raises(PolicyError, match="the policy counts people, and no column says"):
+        ldiv_db.check_sql("released", policy=policy)
+    assert ldiv_db.check(con, "released", policy=policy, individual="who").holds is False
+    linked = policy | {"individual": {"column": "person", "rows": "together"}, "output": {"person": "who"}}
+    assert ldiv_db.check(con, "released", policy=linked).holds is False  # the pseudonym says whose a row is
+    con.execute("UPDATE released SET who = who * 10 + rowid")
+    assert ldiv_db.check(con, "released", policy=linked).holds
+    con.execute("ALTER TABLE released DROP who")
+    with pytest.raises(PolicyError, match="no column 'who'"):
+        ldiv_db.check(con, "released", policy=linked)
+
+
+def test_rows_judge_the_release_of_who_keeps_people_apart() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE released AS SELECT '*' AS age, 'd' || i AS value, 1 AS class_id FROM range(6) AS r(i)")
+    keys = {"source": "visits", "target": "released", "quasi_identifiers": ["age"], "sensitive": ["value"]}
+    policy = {**keys, "individual": "person", "require": [{"frequency": 3}]}
+    (audit,) = ldiv_db.check(con, "released", policy={**policy, "algorithm": "bsgi"})
+    assert audit.holds and "no column is named" in audit.warnings[0]
+
+
+def test_every_command_says_whether_it_counts_people_or_rows() -> None:
+    con, rng = duckdb.connect(), random.Random(9)
+    con.execute("CREATE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", visits(rng, 60))
+    people = con.execute("SELECT count(DISTINCT person) + count(*) - count(person) FROM visits").fetchall()[0][0]
+    policy: dict[str, Any] = {
+        "source": "visits",
+        "target": "release",
+        "quasi_identifiers": {"age": {"numeric": True}, "zone": {}},
+        "sensitive": ["value"],
+        "identifiers": ["row_no"],
+        "individual": {"column": "person", "rows": "together"},
+        "output": {"person": "who"},
+        "require": [{"k": 3}],
+        "algorithm": "topdown",
+        "seed": 3,
+    }
+    plan = ldiv_db.plan(con, policy)
+    assert f"of {people} people, whom requirements count" in str(plan) and f"meet k: {people}" in str(plan)
+    apart = str(ldiv_db.plan(con, policy | {"individual": "person", "output": {}}))
+    assert f"of {people} people" in apart and "as one class meet" not in apart  # units are no people
+    result = ldiv_db.run(con, policy)
+    classes = con.execute("SELECT count(DISTINCT who) FROM release GROUP BY age, zone").fetchall()
+    assert result.audits[0].least_people == min(classes)[0]
+    assert f"each of at least {min(classes)[0]} people" in str(result) and f"{min(classes)[0]} (people)" in str(result)
+    assert "rows of a class" in str(result) and "rows of a class" in str(ldiv_db.measure(con, "release", policy=policy))
+    explored = ldiv_db.explore(con, policy, vary=["columns"], workers=1)
+    assert "risks are those of rows; requirements count people" in str(explored)
+    assert {one.status for one in explored.outcomes} == {"done"}  # whichever column is left out
+    assert "people if person says whose they are" in str(ldiv_db.profile(con, "visits"))
+
+
+def test_who_chooses_and_who_keeps_apart_are_known_by_name() -> None:
+    choosing = {name for name in ALGORITHMS if issubclass(algorithm_of(name), Chooser)}
+    assert choosing == set(CHOOSING) and set(KEEPS_APART) <= set(ALGORITHMS)
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "sqlite", "postgres"])

@@ -36,4 +36,4 @@ def compare(frame: object) -> bool:
     result = ldiv_db.run(frame, POLICY)
     audits = ldiv_db.check(result.table(), qi=["age", "zip"], sensitive="disease", require=[Distinct(3)])
     attacks = ldiv_db.attack(result.table(), policy=POLICY, known=frame)
-    return audits.holds and attacks.holds is not False and result.loss.lm_mean < 1
+    return audits.holds is True and attacks.holds is not False and result.loss.lm_mean < 1

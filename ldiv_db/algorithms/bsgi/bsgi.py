@@ -168,7 +168,7 @@ class Bsgi(Algorithm):
     """Unique distinct l-diversity with the largest number of classes."""
 
     name = "bsgi"
-    traits = Traits(outliers=True, divides=True, suppressing={"residue": "suppress"}, keeps_apart=True)
+    traits = Traits(outliers=True, divides=True, suppressing={"residue": "suppress"})
     options_type = BsgiOptions
     options: BsgiOptions
 

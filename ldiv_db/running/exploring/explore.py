@@ -83,6 +83,7 @@ def explore(
         interrupted=interrupted,
         seconds=time.perf_counter() - start,
         document=document,
+        of_people=base.counts_people,
     )
 
 

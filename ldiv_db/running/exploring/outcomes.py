@@ -108,6 +108,8 @@ class Exploration(Printed):
     seconds: float = 0.0
     #: The policy's document, if it was given as one: what the keys of a variant are put into.
     document: Mapping[str, Any] | None = field(default=None, repr=False)
+    #: Whether the policy's requirements are on people; risks are of rows all the same.
+    of_people: bool = False
 
     @property
     def done(self) -> list[VariantOutcome]:
@@ -192,6 +194,8 @@ def findings(found: Exploration) -> Iterator[str]:
     if found.done:
         best = f"{len(found.frontier):,} of {len(found.done):,} are on the frontier (*)"
         yield f"{best}: no other loses less without telling more"
+    if found.done and found.of_people:
+        yield "risks are those of rows; requirements count people, and each variant was audited by them"
     for name, before, after in found.costs[:1]:
         if after < before:
             yield f"without {name} the mean LM of the other columns falls most, from {before:.4f} to {after:.4f}"

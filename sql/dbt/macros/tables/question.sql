@@ -15,6 +15,11 @@
     {% if given.get("suppressed", "judge") != "judge" %}
         {% do ldiv.refuse(test, "cannot judge suppressed: " ~ given["suppressed"] ~ "; `ldiv check` can") %}
     {% endif %}
+    {% if ldiv.counts_people(given) %}
+        {% do ldiv.refuse(
+            test, "cannot judge individual: the policy counts people, and rows are counted here; `ldiv check` can"
+        ) %}
+    {% endif %}
     {% set own = class_column is none and "class_id" in columns and given and not ldiv.keeps_class_id(given) %}
     {% set ids = ["class_id"] if own else ([class_column] if class_column is not none else []) %}
     {% set class_columns = ldiv.published_columns(test, ldiv.as_mapping(qi).keys() | list, columns) + ids %}
@@ -25,6 +30,16 @@
     {% do return({
         "table": model, "columns": columns, "class_columns": class_columns, "sensitive": attributes, "required": required
     }) %}
+{% endmacro %}
+
+
+{# Whether the policy's requirements are on people, of whom a class may have several rows: bsgi keeps them apart. #}
+{% macro counts_people(policy) %}
+    {% set individual, algorithm = policy.get("individual"), policy.get("algorithm") %}
+    {% set name = algorithm.get("name") if algorithm is mapping else algorithm %}
+    {% set together = individual is mapping and individual.get("rows") == "together" %}
+    {% set apart = name == "bsgi" or policy.get("key") is not none %}
+    {% do return(individual is not none and (together or not apart)) %}
 {% endmacro %}
 
 
