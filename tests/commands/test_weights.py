@@ -101,8 +101,6 @@ def test_the_counts_of_counts_are_refused(counted: Any) -> None:
         ({"weight": "age"}, "weight.age: is classified already under quasi_identifiers"),
         ({"weight": "disease"}, "weight.disease: is classified already under sensitive"),
         ({"weight": ["n"]}, "weight"),
-        ({"algorithm": "auto"}, "algorithm.name: auto makes classes of rows"),
-        ({"algorithm": "bsgi"}, "annealing, cuts, incognito, tds, tp, tp_plus plan from counts"),
         ({"individual": "name"}, "individual: does not go with weight"),
         ({"transparent": True}, "transparent: does not go with weight"),
         ({"algorithm": {"name": "tds", "class": "ward"}}, "algorithm.class: ward is not published as it is"),
