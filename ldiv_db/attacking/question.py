@@ -173,11 +173,9 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
         what = "is published as two bounds, and its taxonomy is of labels"
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
-    ids, algorithm = policy.released.class_ids_among(names), policy.algorithm
-    apart = algorithm.name == "bsgi" or any(spec.name == "unique_distinct" for spec in policy.require)
-    whose = policy.individual
-    on_people = whose is not None and (whose.rows == "together" or not apart)
-    return Columns(labels, ids, policy.sensitive, axes, folder, algorithm=algorithm, on_people=on_people)
+    ids = policy.released.class_ids_among(names)
+    found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm)
+    return replace(found, on_people=policy.counts_people)
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
