@@ -22,6 +22,7 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
+from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -168,6 +169,14 @@ def audit_individuals(engine: Engine, encoded: Encoded, assigned: Relation) -> l
     classes.drop()
     engine.drop(histogram)
     return [Audit(encoded.individual.column.name, verdict.classes, rows, (verdict,))]
+
+
+def require_together(engine: Engine, judged: Subject) -> None:
+    """Raise AuditError unless all rows of a person have the labels of one class."""
+    params = {"published": judged.table, "class_columns": judged.renamed, "person": Identifier(judged.person or "")}
+    parted = engine.scalar("auditing/count_parted", **params)
+    if parted:
+        raise AuditError(f"rows of {count_phrase(parted, 'person', 'people')} stand in several classes, not together")
 
 
 # -- where no individual is named ----------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.attacking.matching import people_counter
 from ldiv_db.auditing.audit import Audit, audit_table, require_good, require_same_rows
-from ldiv_db.auditing.individuals import audit_individuals
+from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
@@ -117,6 +117,8 @@ def audit_classes(
     if people is not None:
         judged = replace(subject, table=people.table, person=people.person)
         require_same_rows(engine, subject, judged, names)
+        if resolved.source.together:
+            require_together(engine, judged)
         subject = judged
     audits = [
         audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ import oracle
 import pytest
 
 import ldiv_db
-from ldiv_db import InfeasibleError, PolicyError
+from ldiv_db import AuditError, InfeasibleError, PolicyError
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
+from ldiv_db.auditing.individuals import require_together
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.templates import Relation
 from ldiv_db.policy.sources import CHOOSING, KEEPS_APART
 from ldiv_db.solving.auto import Chooser
 from tests.times import seeds
@@ -286,6 +290,16 @@ def test_the_audit_of_people_is_a_statement(dialect: str) -> None:
         assert len(con.execute(text).fetchall()) == expected
     with pytest.raises(PolicyError, match="shares of people"):
         ldiv_db.check_sql("visits", "zone", "value", "entropy:2", dialect=dialect, individual="person")
+
+
+@pytest.mark.parametrize(("label", "parted"), [("30-40", ""), ("*", "rows of 1 person stand in several classes")])
+def test_rows_of_a_person_in_several_classes_are_not_together(con: Any, engine: Any, label: str, parted: str) -> None:
+    con.execute("CREATE TABLE judged (age VARCHAR, value VARCHAR, person INT)")
+    rows = [("30-40", "flu", 1), (label, "HIV", 1), ("30-40", "flu", None), ("*", "flu", None), ("*", "cold", 2)]
+    con.executemany("INSERT INTO judged VALUES (?, ?, ?)", rows)
+    judged = Subject(Relation(("judged",)), ["age"], person="person")
+    with pytest.raises(AuditError, match=parted) if parted else nullcontext():
+        require_together(engine, judged)
 
 
 def test_all_ways_of_publishing_count_people(tmp_path: Path) -> None:
