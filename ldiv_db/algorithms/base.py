@@ -153,7 +153,7 @@ class Plan:
 
     def row_count(self, engine: Engine) -> int:
         """The rows that are in classes."""
-        return engine.total(self.assigned, self.dealt.name) if self.dealt else engine.count(self.assigned)
+        return engine.count_weighted(self.assigned, self.dealt)
 
     def in_rows(self, engine: Engine) -> Plan:
         """The plan of rows: those of a cell that is dealt out to several classes go by the numbers of these."""

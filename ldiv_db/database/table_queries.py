@@ -123,6 +123,10 @@ class TableQueries(Queries):
         """The sum of a column of whole numbers, 0 without rows."""
         return int(self._summary(rows, column, "sum", where) or 0)
 
+    def count_weighted(self, rows: Relation, weight: Identifier | None) -> int:
+        """The rows that those of a table stand for: each of them as many as its column `weight` says, or one."""
+        return self.total(rows, weight.name) if weight else self.count(rows)
+
     def sum_of(self, rows: Relation, column: str) -> Value:
         """The sum of a column of whole numbers, 0 without rows, as a parameter of a template takes it."""
         return Value(self.total(rows, column))

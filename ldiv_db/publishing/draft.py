@@ -126,7 +126,7 @@ def audit_classes(
     ]
     beside = [] if people else audit_individuals(engine, encoded, recoding.assigned)
     require_good([*audits, *beside])
-    expected = recoding.row_count(engine)
+    expected = engine.count_weighted(recoding.assigned, recoding.dealt)
     for audit in audits:
         require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
     return [*audits, *beside]

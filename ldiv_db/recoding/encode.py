@@ -101,7 +101,7 @@ class Coding:
             secret=Value(self.secret),
             weight=self.weight,
         )
-        made = engine.total(rows, self.weight.name) if self.weight else engine.count(rows)
+        made = engine.count_weighted(rows, self.weight)
         expected = self.rows_in - self.left_out
         if made != expected:
             raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")

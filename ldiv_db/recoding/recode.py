@@ -138,10 +138,6 @@ class Recoding:
     #: Of a plan of cells the column of `assigned` that says how many rows of each.
     dealt: Identifier | None = None
 
-    def row_count(self, engine: Engine) -> int:
-        """The rows that are published."""
-        return engine.total(self.assigned, self.dealt.name) if self.dealt else engine.count(self.assigned)
-
 
 def plan_recoding(
     engine: Engine,

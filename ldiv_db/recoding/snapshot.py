@@ -124,7 +124,7 @@ class Snapshot:
             grouped = self.counted and rows_in >= COUNTED_FROM and self._repeats(rows_in)
             snapshot = self.copy(grouped)
         weight = WEIGHT if grouped or (self.counted and self._counts) else None
-        kept = engine.total(snapshot, WEIGHT.name) if weight else engine.count(snapshot)
+        kept = engine.count_weighted(snapshot, weight)
         if rows_in == 0:
             raise InfeasibleError(f"{source} is empty: there is nothing to publish")
         if kept == 0:
