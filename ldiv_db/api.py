@@ -292,6 +292,7 @@ def report(
     sensitive: str | Sequence[str] | Mapping[str, Any] = (),
     require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
     class_column: str | None = None,
+    individual: str | None = None,
     source: str | None = None,
     known: str | None = None,
     population: str | None = None,
@@ -307,11 +308,12 @@ def report(
 ) -> Report:
     """The evidence on a release, a table or the id of a run, for the one who signs: numbers, words and charts.
 
-    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`. With a
-    policy whose source can be read the report also has what was lost, and attacks by people of the source, or of
-    `known` and `population`, with a `control` of people who are not in it. Risks are held against `threshold` (0..1).
-    A `public` one is without what the release itself does not tell. `said` are texts for the page: `recipient`,
-    `purpose`, `release_model` (public, shared or internal), `why` (this policy), `review` (by when).
+    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; the column
+    `individual` says whose a row is. With a policy whose source can be read the report also has what was lost, and
+    attacks by people of the source, or of `known` and `population`, with a `control` of people who are not in it. Risks
+    are held against `threshold` (0..1). A `public` one is without what the release itself does not tell. `said` are
+    texts for the page: `recipient`, `purpose`, `release_model` (public, shared or internal), `why` (this policy),
+    `review` (by when).
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
@@ -324,6 +326,7 @@ def report(
         sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
         [require] if isinstance(require, str | Mapping) else list(require),
         class_column,
+        individual,
         source,
         known,
         population,

@@ -359,6 +359,8 @@ class AttackRequest:
             problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
         elif any(setting.same for setting in policy.sensitive.values()):
             problems.append(Problem("replay", "compares releases as they are written, without `same`"))
+        if policy is not None and policy.counts_people:
+            problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
         if policy is not None and not policy.sensitive:
             problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
         if problems:

@@ -38,6 +38,9 @@ _STAGE = "looking the release up"
 class ReportOptions:
     """Options of a report besides the columns, and the texts people add to it, by the names of `ReportRequest`."""
 
+    individual: Annotated[
+        str | None, typer.Option(help="The column of the release that says whose a row is: people are counted.")
+    ] = None
     source: Annotated[str | None, typer.Option(help="The original table or file; the policy's if not given.")] = None
     known: Annotated[
         str | None,

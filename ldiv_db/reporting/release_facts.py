@@ -15,7 +15,7 @@ from typing import Any
 
 from ldiv_db.attacking.question import with_people
 from ldiv_db.auditing.audit import Audit, counted, hold_together
-from ldiv_db.auditing.check import CheckRequest, request_by_policy
+from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
@@ -114,8 +114,9 @@ def question_about(engine: Engine, table: Table, asked: ReportRequest) -> CheckR
     """The check that the table must pass; class ids count where it has them."""
     if asked.policy is None:
         require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
-        return CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
-    question = replace(request_by_policy(asked.policy), folder=asked.folder)
+        question = CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
+        return replace(question, individual=asked.individual)
+    question = check_request(asked.policy, folder=asked.folder, individual=asked.individual)
     ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
     return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
 

@@ -36,7 +36,8 @@ class ReportRequest:
 
     Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
     `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
-    are not named. `audience` decides what is left out.
+    are not named. The column `individual` of the release, if it has one, says whose a row is. `audience` decides what
+    is left out.
     """
 
     policy: Policy | None = None
@@ -44,6 +45,7 @@ class ReportRequest:
     sensitive: Sequence[str] | Mapping[str, Any] = ()
     require: Sequence[str | Mapping[str, Any]] = ()
     class_column: str | None = None
+    individual: str | None = None
     source: str | None = None
     known: str | None = None
     population: str | None = None

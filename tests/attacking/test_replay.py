@@ -303,3 +303,13 @@ def test_figures_do_not_depend_on_threads_or_the_order_of_rows() -> None:
             attacks = ldiv_db.attack(con, "release", policy=policy, replay=Replay(limit=20)).attacks
             found.append([attack.as_dict() for attack in attacks if attack.name == "replay"])
     assert found[0] == found[1] and len(found[0]) == 2
+
+
+def test_people_are_not_replayed_as_rows(con: Any) -> None:
+    """Units are not made again, so that no world would give the release, and that would be no finding."""
+    policy = policy_of("topdown", {"k": 2}) | {"individual": "id"}
+    fill(con, [1, 2, 3, 4], ("a", "b", "a", "b"))
+    policy.pop("identifiers")
+    publish(con, policy)
+    with pytest.raises(PolicyError, match="replay: runs the policy on rows, and this one counts people"):
+        ldiv_db.attack(con, "release", policy=policy, replay=Replay())

@@ -13,7 +13,10 @@ import pytest
 from hospitals import HOSTILE, fill_hospital, hospital_policy
 
 import ldiv_db
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting.page import page_of
+from ldiv_db.reporting.report import verify_report
+from ldiv_db.reporting.request import ReportRequest
 
 HEADINGS = [
     "Statement, scope and recipient", "Context and release model", "The data", "Policy, and why",
@@ -261,6 +264,13 @@ def test_rows_do_not_judge_what_is_asked_of_people(con):
     text = found.html()
     assert "not judged" in text and "✓ met" not in text and "✗ not met" not in text
     Page(text)
+    con.execute("ALTER TABLE theirs ADD COLUMN who INTEGER")
+    for people, holds in ((2, False), (3, True)):
+        con.execute(f"UPDATE theirs SET who = rowid % {people}")
+        told = ldiv_db.report(con, "theirs", policy, public=True, individual="who").document
+        assert told["statement"]["holds"] is holds and told["classes"]["sizes"]["least"] == people
+        again = verify_report(con, json.loads(json.dumps(told)), "theirs", ReportRequest(policy=parse_policy(policy)))
+        assert again.holds
 
 
 def test_a_promise_that_an_attack_breaks_fails_the_report(con):

@@ -29,7 +29,7 @@ REQUIREMENTS: list[dict[str, Any]] = [
     {"frequency": 2},
     {"alpha_k": {"alpha": 0.6, "k": 3}},
     {"p_sensitive": {"p": 2, "k": 3}},
-    {"threshold": {"default": 0.7, "a": 0.5}},
+    {"threshold": {"default": 0.7, "a": 0.5, "absent": "allow"}},
     {"entropy": 1.5},
     {"recursive": {"c": 3, "l": 2}},
     {"t_closeness": {"t": 0.4, "distance": "equal"}},
