@@ -162,7 +162,8 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "rows suppressed", f"{document['rows_suppressed']:,}{most}"
     yield CLASSES_MADE, f"up to {document['classes_made']:,}"
     needs = document["needs"]
-    yield "time", about(needs["seconds"])
+    efforts = ", ".join(f"{name} {about(seconds)}" for name, seconds in document.get("efforts", {}).items())
+    yield "time", about(needs["seconds"]) + (f"; by effort: {efforts}" if efforts else "")
     yield "memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed"
     yield "the release", f"about {size(needs['release_bytes'])}"
     for requirement in document["requirements"]:

@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Stages, forming
-from ldiv_db.algorithms.local.stratified import SPLITS
-from ldiv_db.algorithms.neighbours.flows import FLOWS
-from ldiv_db.algorithms.neighbours.trades import TRADES
+from ldiv_db.algorithms.neighbours.passes import IMPROVING
 from ldiv_db.database import databases
 from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine
@@ -38,9 +36,7 @@ SECONDS = {
     forming("mondrian"): (0.8, 0.6),
     forming("topdown"): (2.8, 1.9),
     forming("cuts"): (0.5, 10.3),
-    SPLITS.stage: (1.0, 26.0),
-    FLOWS.stage: (0.5, 5.0),
-    TRADES.stage: (0.0, 2.4),
+    IMPROVING: (0.0, 2.4),
     MEASURING: (0.03, 0.02),
     WRITING: (0.17, 0.17),
 }
@@ -52,9 +48,7 @@ CURVES = {
     forming("mondrian"): (0.0, 0.05, 0.9),
     forming("topdown"): (0.004, 0.08, 0.4),
     # Rounds end when they gain too little, most of them before the last that there may be.
-    SPLITS.stage: (0.18, 0.36, 0.6),
-    FLOWS.stage: (0.03, 0.06, 0.12),
-    TRADES.stage: (0.2, 0.45, 0.7),
+    IMPROVING: (0.09, 0.18, 0.27),
 }
 #: What was expected counts as much as what was found in so great a part of the run.
 TRUST = 0.05

@@ -121,6 +121,8 @@ class Preparation(Shown, PreparedRun):
     people: LikelyPeople | None = None
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
+    #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
+    efforts: Mapping[str, float] = field(default_factory=dict)
     #: What the ledger knows of earlier releases of the source.
     earlier: Earlier = field(default_factory=Earlier)
 

@@ -47,6 +47,8 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
     }
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct
+    if ready.efforts:
+        document["efforts"] = dict(ready.efforts)
     if ready.tried:
         document["tried"] = list(ready.tried)
     if statements is not None:

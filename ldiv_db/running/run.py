@@ -36,11 +36,12 @@ from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
-from ldiv_db.running.estimate import MEASURING, WRITING
+from ldiv_db.running.estimate import MEASURING, WRITING, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
+from ldiv_db.solving.effort import EFFORTS, LEAST
 from ldiv_db.solving.improve import recode
 from ldiv_db.solving.people import notes_on_people, plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
@@ -165,18 +166,30 @@ def plan(
     asked = load_policy(policy)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
         ready = strictest(prepare(context, resolve_run(context, asked)))
+        if isinstance(ready.algorithm, Auto):
+            ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
         if rehearse:
             made = rehearsed(ready).plan
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
 
 
+def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
+    """The seconds that a run would take by each effort, about."""
+    seconds: dict[str, float] = {}
+    for name in EFFORTS:
+        other = algorithm.by_effort(name)
+        stages = expected(other.stages(task, other.check(task)), task.cell_count)
+        seconds[name] = sum(stage.seconds for stage in stages)
+    return seconds
+
+
 def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
     """The algorithm's plan, and how its classes are published."""
     released = ready.resolved.released
     task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
-    improve = isinstance(ready.algorithm, Auto) and ready.algorithm.improves
-    solver = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, improve)
+    effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
+    solver = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, effort)
     if isinstance(ready.algorithm, Tp) and ready.algorithm.options.coarsen == "auto":
         plan = _least_divergent(ready, ready.algorithm, task, solver)
     else:

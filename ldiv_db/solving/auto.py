@@ -2,7 +2,7 @@
 
 Candidates are run, what each would publish is measured, and what loses least is kept.
 
-Budgets are of counted work, never of time: the same table gives the same release on any machine.
+Effort is counted work, never time: the same table gives the same release on any machine.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
-
-from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
 from ldiv_db.database.errors import InfeasibleError, SuppressionError
@@ -29,6 +27,7 @@ from ldiv_db.solving.choose import (
     leaving,
     sampled,
 )
+from ldiv_db.solving.effort import EFFORTS, LEAST, Effort, Name
 from ldiv_db.solving.improve import improved, mean_loss, stages
 
 #: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
@@ -59,7 +58,7 @@ class Trial:
 
     def as_dict(self) -> dict[str, Any]:
         """The entry on the trial for the result."""
-        found: dict[str, Any] = {"algorithm": self.candidate.name, "rows": self.rows}
+        found: dict[str, Any] = {"algorithm": self.candidate.name, "rows": self.rows, "work": self.candidate.work}
         if self.plan is None:
             return found | {"failed": self.failed}
         return found | {"loss": self.loss, "rows_left_out": self.left_out}
@@ -97,17 +96,16 @@ def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: i
     return trials
 
 
-def take_best(task: Task, trials: Sequence[Trial], suppress: bool, improve: bool) -> tuple[Trial, Trial]:
-    """The trial that is taken, as it was and after exchanges, if they are to `improve`; the other plans are dropped.
+def take_best(task: Task, trials: Sequence[Trial], suppress: bool, effort: Effort) -> tuple[Trial, Trial]:
+    """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
 
     Those that come near the least are improved as well: one of them may be the least afterwards.
     """
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
     near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]
-    if improve:
-        task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name)])
-    after = {trial: _improved(task, trial) if improve and trial in near else trial for trial in made}
+    task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name, effort)])
+    after = {trial: _improved(task, trial, effort) if trial in near else trial for trial in made}
     best = min(made, key=lambda trial: _rank(after[trial], suppress))
     for trial in made:
         if trial is not best:
@@ -146,10 +144,10 @@ def attempt(solver: Solver, task: Task, candidate: Candidate) -> Trial:
         return trial
 
 
-def _improved(task: Task, trial: Trial) -> Trial:
+def _improved(task: Task, trial: Trial, effort: Effort) -> Trial:
     """The trial after improvements, if it loses less then."""
     assert trial.plan is not None  # noqa: S101 - others are not among those made
-    plan, loss = improved(task, trial.candidate.name, trial.plan, trial.loss)
+    plan, loss = improved(task, trial.candidate.name, trial.plan, effort, trial.loss)
     return replace(trial, plan=plan, loss=loss) if plan is not trial.plan else trial
 
 
@@ -169,18 +167,15 @@ def _rank(trial: Trial, suppress: bool) -> tuple[int, float]:
     return (0 if suppress else trial.left_out, trial.loss)
 
 
-#: Enough for `topdown` and `bsgi` beside whichever comes first, and not for `peel`, which is the slowest by far.
-BUDGET = 5
-
-
 class AutoOptions(Options):
-    """With `suppress`, rows are left out where that loses less; `budget` bounds the work of trials after the first.
+    """With `suppress`, rows are left out where that loses less; `effort` says how much work less loss is worth.
 
-    Work is in that of the quickest algorithm on the table; with 0 nothing else is tried, and classes stay as they are.
+    `quick`: the classes of the most promising algorithm as they are; `normal`: improved as long as that gains much for
+    its work; `thorough`: also for little, and other algorithms are tried.
     """
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
-    budget: int = Field(default=BUDGET, ge=0, le=1_000)
+    effort: Name = "normal"
 
 
 class Chooser(Algorithm):
@@ -211,10 +206,14 @@ class Auto(Chooser):
     options_type = AutoOptions
     options: AutoOptions
 
+    def by_effort(self, name: Name) -> Auto:
+        """The same by another effort."""
+        return Auto({**self.options.model_dump(exclude_unset=True), "effort": name})
+
     @property
-    def improves(self) -> bool:
-        """True if classes are split anew and exchange rows, which is work after the first trial."""
-        return self.options.budget > 0
+    def effort(self) -> Effort:
+        """The effort that the policy asks for."""
+        return EFFORTS[self.options.effort]
 
     @property
     def _suppress(self) -> bool:
@@ -230,22 +229,23 @@ class Auto(Chooser):
     def check(self, task: Task) -> Feasibility:
         """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
         found = self._checked(task)
-        tried, left = within(found, self._budget(task))
+        tried, left = within(found, self._effort(task).trials)
         notes = (*found[0].feasible.notes, _plan_note(tried, left, _is_large(task)))
         return replace(found[0].feasible, notes=notes, tries=_names(tried))
 
     def choose(self, task: Task, solver: Solver) -> Plan:
-        found, budget, before = self._checked(task), self._budget(task), list[Trial]()
+        found, budget, before = self._checked(task), self._effort(task).trials, list[Trial]()
         suppress = self._may_leave_out(task)
         if _is_large(task):
             with task.engine.scope():
                 found, before = ranked(solver, sampled(task, SAMPLE), found, budget, suppress)
             budget = 0
         trials = try_all(solver, task, found, budget, suppress)
-        best, better = take_best(task, trials, suppress, improve=self.improves and task.encoded.row_count < MANY_ROWS)
+        best, better = take_best(task, trials, suppress, self._effort(task))
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
+        search["effort"] = self.options.effort
         notes = (*better.plan.notes, _trials_note(tried, best, better))
         return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
 
@@ -255,7 +255,7 @@ class Auto(Chooser):
         tried = [(forming(name), SAMPLE * len(task.encoded.axes) if large else cells) for name in names]
         if large:
             tried = [*(tried if len(tried) > 1 else []), (forming(names[0]), cells)]
-        return [*tried, *(stages(task, names[0]) if self.improves and task.encoded.row_count < MANY_ROWS else [])]
+        return [*tried, *stages(task, names[0], self._effort(task))]
 
     def _checked(self, task: Task) -> list[Checked]:
         return checked_within(task, candidates_of(task, self._suppress))
@@ -264,8 +264,10 @@ class Auto(Chooser):
         """True if rows may be left out where that loses less."""
         return self._suppress or task.suppression is not None
 
-    def _budget(self, task: Task) -> int:
-        return 0 if task.encoded.size >= MANY_ROWS else self.options.budget
+    def _effort(self, task: Task) -> Effort:
+        """The effort on this table: the least where there are many rows."""
+        many = task.encoded.size >= MANY_ROWS
+        return LEAST if many or task.encoded.row_count >= MANY_ROWS else self.effort
 
 
 class FastOptions(Options):

@@ -1,7 +1,7 @@
 """Improvements: passes over the classes of a plan after which they lose less, and what a plan would lose.
 
-Neighbouring classes are split anew, let rows flow and trade them (`IMPROVEMENTS`). Then outliers are left out: rows
-leave their classes where that loses less, as many as the policy has a budget for.
+Near classes trade rows, are regrouped, let rows flow and are split anew (`IMPROVEMENTS`). Then outliers are left out:
+rows leave their classes where that loses less, as many as the policy has a budget for.
 
 A row that is left out loses every cell, and its class may become narrower for all others. A round takes of each class
 the row whose leaving gains most, of those without which the class still meets every requirement, judged by counts as
@@ -24,23 +24,25 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.flows import FLOWS
-from ldiv_db.algorithms.neighbours.passes import ClassState, Improving, Pass, improve, margins_of
+from ldiv_db.algorithms.neighbours.passes import IMPROVING, ClassState, Improving, Pass, improve, margins_of
+from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.loss import measure_recoding
 from ldiv_db.recoding.recode import Recoding, plan_recoding
+from ldiv_db.solving.effort import Effort
 
 #: Classes of so many rows keep them all: what one row of them costs the others is too little to look for.
 LARGE = 4096
 
 
-#: What is done to classes, in this order.
-IMPROVEMENTS = (SPLITS, FLOWS, TRADES)
+#: What is done to classes; each is tried in this order.
+IMPROVEMENTS = (TRADES, REGROUP, FLOWS, SPLITS)
 #: The classes of these have been through trades already.
 TRADED = ("peel",)
 #: The classes of these are as small as there can be, or have been split anew already.
-SPLIT = ("bsgi", "stratified")
+SPLIT = ("bsgi",)
 #: The most cells of a table that is taken through passes of many rounds.
 SMALL_CELLS = 1_000_000
 
@@ -59,39 +61,51 @@ def mean_loss(task: Task, plan: Plan) -> float:
         return found.lm_by_weight(weights)
 
 
-def improvements(task: Task, algorithm: str) -> tuple[Pass, ...]:
+def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
     """The passes that an algorithm's classes are taken through: none where all that is left has been done already."""
+    if effort.asked is None:
+        return ()
     small = task.cell_count <= SMALL_CELLS
     passes = tuple(
         step
-        for step in IMPROVEMENTS
+        for step in (IMPROVEMENTS if effort.every else _paying(task))
         if (small or not step.small_only) and (step is not SPLITS or algorithm not in SPLIT)
     )
-    return () if algorithm in TRADED and SPLITS not in passes else passes
+    return () if algorithm in TRADED and passes == (TRADES,) else passes
 
 
-def stages(task: Task, algorithm: str) -> Stages:
-    """The stages in which an algorithm's classes become better, where they are whole, each with its work."""
-    return [(step.stage, step.work(task)) for step in improvements(task, algorithm)]
+def _paying(task: Task) -> tuple[Pass, ...]:
+    """The passes that gained most for their work under such requirements."""
+    if any(requirement.compares_with_table for requirement in task.requirements):
+        return (FLOWS, SPLITS)
+    if all(requirement.more_is_better for requirement in task.requirements):
+        return (TRADES, REGROUP)
+    return IMPROVEMENTS
 
 
-def improved(task: Task, algorithm: str, plan: Plan, loss: float | None = None) -> tuple[Plan, float]:
-    """The algorithm's plan after all improvements, if it loses less then, and its loss.
+def stages(task: Task, algorithm: str, effort: Effort) -> Stages:
+    """The stage in which an algorithm's classes become better, where they are whole, with its work; or none."""
+    work = sum(step.work(task) for step in improvements(task, algorithm, effort))
+    return [(IMPROVING, work * effort.lasting)] if work else []
+
+
+def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float | None = None) -> tuple[Plan, float]:
+    """The algorithm's plan after improvements that gain what the effort asks, if it loses less then, and its loss.
 
     `loss` is what it loses before, where that is known.
 
     The classes of a plan in parts have been through them part by part.
     """
-    passes, loss = improvements(task, algorithm), mean_loss(task, plan) if loss is None else loss
-    if plan.parts > 1 or not passes:
+    passes, loss = improvements(task, algorithm, effort), mean_loss(task, plan) if loss is None else loss
+    if plan.parts > 1 or not passes or effort.asked is None:
         return plan, loss
     plan = plan.in_rows(task.engine)
     with task.engine.scope() as scope:
-        state, search = Improving.of(task), dict(plan.search)
         assigned = task.engine.copy("assigned", plan.assigned)
-        for step in passes:
-            assigned, search[step.name] = improve(step, state, assigned)
-        better = replace(plan, assigned=assigned, search=search)
+        assigned, courses = improve(passes, Improving.of(task), assigned, effort.asked)
+        search: dict[str, Any] = {course.step.name: course.changes for course in courses if course.changes}
+        search["improved"] = [course.as_dict() for course in courses if course.changes]
+        better = replace(plan, assigned=assigned, search=plan.search | search)
         less = mean_loss(task, better)
         if less >= loss:
             return plan, loss

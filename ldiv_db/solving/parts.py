@@ -24,6 +24,7 @@ from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, published_rows
 from ldiv_db.requirements import Requirement
+from ldiv_db.solving.effort import LEAST, Effort
 from ldiv_db.solving.improve import improved, recode, without_outliers
 
 
@@ -33,7 +34,7 @@ class PartJob:
 
     `encoded` is the whole table's, of which a part has other rows; `tables` are those that it refers to, empty where
     a part is solved in the same database. `numbering` are the axes in the order in which they number rows, `forms`
-    what quasi-identifiers are published as. With `improve` its classes are taken through improvements, as `auto` does.
+    what quasi-identifiers are published as. Its classes are taken through improvements by the `effort`, as `auto` does.
     """
 
     encoded: Encoded
@@ -42,7 +43,7 @@ class PartJob:
     seed: int
     forms: Mapping[str, Form]
     numbering: tuple[Axis, ...]
-    improve: bool = False
+    effort: Effort = LEAST
     #: The share of each part's rows that may be left out, so that they are no more than that of all rows.
     suppression: Decimal | None = None
     tables: Mapping[Relation, Packed] | None = None
@@ -52,10 +53,10 @@ class PartJob:
         return replace(self, tables=pack(engine, _tables(self.encoded), folder))
 
 
-def work_of(task: Task, algorithm: Algorithm, improve: bool = False) -> PartJob:
+def work_of(task: Task, algorithm: Algorithm, effort: Effort = LEAST) -> PartJob:
     """The work on parts of a task by an algorithm."""
     numbering = as_numbered(task.engine, task.encoded.axes)
-    return PartJob(task.encoded, task.wanted, algorithm, task.seed, task.forms, numbering, improve, task.suppression)
+    return PartJob(task.encoded, task.wanted, algorithm, task.seed, task.forms, numbering, effort, task.suppression)
 
 
 @contextmanager
@@ -89,8 +90,8 @@ def part_task(
 def solve(work: PartJob, task: Task) -> Plan:
     """The plan of a part's task; of an algorithm that leaves rows out itself no outliers are left out beside these."""
     plan = work.algorithm.run(task)
-    if work.improve:
-        plan, _ = improved(task, work.algorithm.name, plan)
+    if work.effort.asked is not None:
+        plan, _ = improved(task, work.algorithm.name, plan, work.effort)
     leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
     return plan if leaves else without_outliers(task, work.algorithm, plan)
 

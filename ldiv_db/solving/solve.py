@@ -11,6 +11,7 @@ from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
+from ldiv_db.solving.effort import LEAST, Effort
 from ldiv_db.solving.improve import TRADED, told_of_outliers, without_outliers
 from ldiv_db.solving.parts import work_of
 from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
@@ -20,12 +21,12 @@ from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
 class PartwiseSolver:
     """Plans tasks in parts: the most rows of a part, the processes (None: as many as pay).
 
-    With `improve` a part's classes are taken through improvements, as `auto` does.
+    A part's classes are taken through improvements by the `effort`, as `auto` does.
     """
 
     part_rows: int = PART_ROWS
     workers: int | None = 1
-    improve: bool = False
+    effort: Effort = LEAST
 
     def plan(self, algorithm: Algorithm, task: Task) -> Plan:
         """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows."""
@@ -59,8 +60,8 @@ class PartwiseSolver:
     def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:
         """The parts' classes, numbered one part after the other."""
         engine, feasible = task.engine, algorithm.check(task)
-        improve = self.improve and algorithm.name not in TRADED and task.encoded.row_count < MANY_ROWS
-        work = work_of(task, algorithm, improve)
+        improves = algorithm.name not in TRADED and task.encoded.row_count < MANY_ROWS
+        work = work_of(task, algorithm, self.effort if improves else LEAST)
         workers = workers_for(self.workers, engine, len(division.parts))
         several = workers > 1
         found = solve_by_workers(work, task, division, workers) if several else solve_here(work, task, division)

@@ -5,6 +5,7 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
+from types import SimpleNamespace
 
 import duckdb
 import oracle
@@ -206,7 +207,9 @@ def test_trades_keep_requirements_and_lower_the_loss(con, seed, monkeypatch):
     classes = oracle.group(((n, m), s) for n, m, s in con.execute("SELECT n, m, s FROM out").fetchall())
     assert sum(traded.search["trades"]) > 0 and sum(map(len, classes.values())) == 120
     assert all(good(values, policy["require"]) for values in classes.values())
-    monkeypatch.setattr(peel, "improve", lambda step, state, assigned: (assigned, []))
+    monkeypatch.setattr(
+        peel, "improve", lambda steps, state, assigned, asked: (assigned, [SimpleNamespace(changes=[])])
+    )
     assert ldiv_db.run(con, policy).loss.lm > traded.loss.lm
 
 

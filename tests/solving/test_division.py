@@ -12,7 +12,6 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.solving import auto
 from ldiv_db.solving import nodes as positions
 
 
@@ -198,8 +197,7 @@ def test_what_is_not_divided_says_why(case):
 
 @pytest.mark.heavy
 def test_auto_exchanges_rows_inside_parts(monkeypatch):
-    monkeypatch.setattr(auto, "BUDGET", 0)
-    policy = policy_of({"name": "auto", "budget": 1}, [{"distinct": 2}], 40)
+    policy = policy_of("auto", [{"distinct": 2}], 40)
     result, release = released(policy, people(80))
     assert result.search["parts"] > 1 and result.search["polish"]
     assert len(release) == 80 and result.algorithm == "topdown"

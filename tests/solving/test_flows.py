@@ -13,8 +13,9 @@ from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours import flows
 from ldiv_db.algorithms.neighbours import passes as shared
 from ldiv_db.algorithms.neighbours.passes import Changed
+from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.templates import Value
-from ldiv_db.solving import improve
+from ldiv_db.solving import effort, improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
 REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
@@ -53,8 +54,8 @@ MERGES = replace(SPLITS, start=merging, rounds=lambda task: 1)
 
 
 def passes(first):
-    """All improvements, with another in place of splits anew."""
-    return (first, *improve.IMPROVEMENTS[1:])
+    """Flows and trades, after another pass."""
+    return (first, flows.FLOWS, TRADES)
 
 
 @pytest.fixture
@@ -74,18 +75,20 @@ def heard(monkeypatch):
 
         monkeypatch.setattr(module, name, told)
 
-    def told(step, state, assigned, rounds=None):
-        before = classes_of(state.task, assigned)
-        found = run_pass(step, state, assigned, rounds)
-        if step.name == "flows":
-            steps.append(("flow", before, classes_of(state.task, found[0]), found))
-        return found
+    def told(all_passes, state, assigned, asked):
+        """One pass after the other."""
+        courses = []
+        for step in all_passes:
+            before = classes_of(state.task, assigned)
+            assigned, (course,) = run_passes([step], state, assigned, asked)
+            courses.append(course)
+            if step.name == "flows":
+                steps.append(("flow", before, classes_of(state.task, assigned), (assigned, course.changes)))
+        return assigned, courses
 
-    run_pass = improve.improve
+    run_passes = improve.improve
     monkeypatch.setattr(improve, "improve", told)
-    monkeypatch.setattr(improve, "SPLITS", MERGES)
-    monkeypatch.setattr(improve, "IMPROVEMENTS", passes(MERGES))
-    monkeypatch.setattr(improve, "SPLIT", ())
+    monkeypatch.setattr(improve, "_paying", lambda task: passes(MERGES))
     listen(flows, "_turn", 2)
     listen(flows, "_swap", 1)
     return steps
@@ -163,8 +166,7 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
     )
     for name, value in {"RANKED": 10**4, "ROUNDS": 200}.items():
         monkeypatch.setattr(flows, name, value)
-    patient = [replace(step, least_part=10**12) if step is flows.FLOWS else step for step in passes(MERGES)]
-    monkeypatch.setattr(improve, "IMPROVEMENTS", patient)
+    monkeypatch.setitem(effort.EFFORTS, "normal", effort.Effort(asked=0))
     rows = random_rows(seed, 60)
     run_on(rows, tmp_path, require, "auto")
     for name, before, after, found in heard:
@@ -189,7 +191,7 @@ def test_same_classes_for_any_order_of_rows_and_number_of_threads(require, heard
 
 
 def test_the_result_says_how_many_flows_each_round_had(heard, tmp_path, monkeypatch):
-    monkeypatch.setattr(improve, "IMPROVEMENTS", passes(SPLITS))
+    monkeypatch.setattr(improve, "_paying", lambda task: passes(SPLITS))
     result, _ = run_on(random_rows(3), tmp_path, [{"distinct": 3}], "auto")
     assert result.search["flows"] in [found[1] for name, _, _, found in heard if name == "flow"]
 

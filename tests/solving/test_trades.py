@@ -1,4 +1,4 @@
-"""Trades: each saves what it says, classes stay good, rows are conserved; in the end no trade is left that saves."""
+"""Trades and regrouping: each saves what it says, classes stay good, rows are conserved; in the end none is left."""
 
 import itertools
 import random
@@ -12,6 +12,7 @@ from towns import cost, run_on
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import passes
 from ldiv_db.algorithms.neighbours import trades as moves
+from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.database.templates import Value
 
 
@@ -28,13 +29,13 @@ def good(members, require):
     return all(oracle.class_is_good(jobs, *next(iter(wanted.items()))) for wanted in require)
 
 
-@pytest.fixture
-def rounds(monkeypatch):
-    """What each round says of itself, as it is run."""
+@pytest.fixture(params=[moves.TRADES, REGROUP], ids=lambda step: step.name)
+def rounds(request, monkeypatch):
+    """What each round of a pass says of itself, as it is run after peeling."""
     heard = []
 
     def start(state):
-        change = moves.TRADES.start(state)
+        change = request.param.start(state)
 
         def told(assigned, number):
             heard.append(change(assigned, number))
@@ -42,7 +43,7 @@ def rounds(monkeypatch):
 
         return told
 
-    monkeypatch.setattr(peel, "TRADES", replace(moves.TRADES, start=start))
+    monkeypatch.setattr(peel, "TRADES", replace(request.param, start=start))
     return heard
 
 
@@ -53,6 +54,7 @@ def test_what_a_round_saves_is_what_classes_cost_less(seed, require, rounds, tmp
     assert result.search["trades"] == [changed.changes for changed in rounds]
     assert [later.cost for later in rounds[1:]] == [changed.cost - changed.gain for changed in rounds[:-1]]
     assert all((changed.gain > 0) == (changed.changes > 0) for changed in rounds)
+    assert sum(changed.changes for changed in rounds)
     classes = {}
     for class_id, _, _, job, _ in released:
         classes.setdefault(class_id, []).append(job)
@@ -76,7 +78,7 @@ def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeyp
     monkeypatch.setattr(passes, "STEPS", tuple(map(Value, range(1, 26))))
     for name, value in {"RANKED": 10**4, "TRIED": 10**4, "ROUNDS": 200}.items():
         monkeypatch.setattr(moves, name, value)
-    monkeypatch.setattr(peel, "TRADES", replace(moves.TRADES, least_part=10**12))
+    monkeypatch.setattr(peel, "ASKED", 0)
     draw = random.Random(seed)
     towns = ["a1", "a2", "a3", "b1", "b2", "c"]
     rows = [(number, town, draw.choice("uvwx"), i) for i, (number, town) in enumerate([(0, "a1"), (19, "c")])]
@@ -93,7 +95,7 @@ def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("seed", seeds(2))
-def test_same_classes_for_any_order_of_rows_and_number_of_threads(seed, tmp_path):
+def test_same_classes_for_any_order_of_rows_and_number_of_threads(seed, rounds, tmp_path):
     rows = random_rows(seed, 150)
     _, released = run_on(rows, tmp_path, [{"distinct": 3}], "peel")
     random.Random(seed).shuffle(rows)

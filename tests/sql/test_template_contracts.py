@@ -440,7 +440,7 @@ def recode_locally(con, listener):
         ldiv_db.run(con, policy | {"algorithm": way}, listener=listener)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(auto, "LARGE", 1)
-        ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "budget": 100}}, listener=listener)
+        ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "effort": "thorough"}}, listener=listener)
     few = {"sensitive": ["s"], "require": [{"frequency": 2}], "algorithm": "peel", "identifiers": ["u"]}
     fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR", "u": "VARCHAR"},
          [(0, "00", "a", "")] * 5 + [(99, "99", value, "") for value in "bcdef"])  # fmt: skip

@@ -41,7 +41,7 @@ from ldiv_db.algorithms.local.class_checker import (
     require_good,
 )
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
-from ldiv_db.algorithms.neighbours.passes import Improving, improve
+from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -282,10 +282,11 @@ class Peel(LocalAlgorithm):
             if state.unassigned_rows and any(requirement.compares_with_table for requirement in task.requirements):
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
-            assigned, trades = improve(TRADES, Improving(task, state.checker, measures), state.assigned)
+            by = Improving(task, state.checker, measures)
+            assigned, (trades,) = improve([TRADES], by, state.assigned, ASKED)
             scope.keep(assigned)
             require_good(task, self.name, assigned)
-        search = self._search(state, vectors, left_over) | {"trades": trades}
+        search = self._search(state, vectors, left_over) | {"trades": trades.changes}
         return Plan(assigned, feasible.l, feasible.notes, search)
 
     def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:

@@ -177,7 +177,7 @@ def _splitting(state: Improving) -> Round:
 
 
 #: Pairs of near classes are put together and split anew.
-SPLITS = Pass("resplit", "splitting classes anew", lambda task: ROUNDS, _splitting, small_only=True)
+SPLITS = Pass("resplit", lambda task: ROUNDS, _splitting, price=14, small_only=True)
 
 
 def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequence[Measure], offset: int) -> Changed:
@@ -215,7 +215,7 @@ class Stratified(LocalAlgorithm):
             state = Improving.of(task)
             splits = StratifiedSplits(task, state.checker, state.measures)
             whole = engine.select("whole", task.encoded.rows, "row_id", constants={"class_id": 1})
-            assigned, again = improve(SPLITS, state, splits.split(whole, last=1), STRATIFIED_ROUNDS)
+            assigned, (again,) = improve([SPLITS], state, splits.split(whole, last=1), rounds=STRATIFIED_ROUNDS)
             scope.keep(assigned)
             require_good(task, self.name, assigned)
-        return Plan(assigned, feasible.l, feasible.notes, {"rounds": splits.rounds, "resplit": again})
+        return Plan(assigned, feasible.l, feasible.notes, {"rounds": splits.rounds, "resplit": again.changes})

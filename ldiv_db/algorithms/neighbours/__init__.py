@@ -6,6 +6,8 @@ Guarantee: what the classes met before they meet afterwards, and no step raises 
 - `flows`: rows go to classes that cost less and stay as they are with them (what `auto` takes, on small tables).
 - `trades`: classes of any size exchange rows, or one gives a row to the other, where both stay good (after
   `local.peel`, and what `auto` takes).
+- `regroup`: two near classes become one, which is parted around one of its rows where that costs less (what `auto`
+  takes, on small tables).
 - `resplit`: two classes become one, which is split by its own rows (after `local.stratified`).
 - `repair`: rows of a class that agree on a key change places with rows of other classes; what is left in conflict is
   given up (within `bsgi`, where several keys count).

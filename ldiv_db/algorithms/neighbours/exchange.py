@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import LEAST_PART, ClassState, Orders, choose
+from ldiv_db.algorithms.neighbours.passes import ClassState, Orders, choose
 from ldiv_db.database.templates import Identifier, Relation, Value
 
+#: Rounds end when two in a row lower the cost by less than this part of it.
+LEAST_PART = 200
 #: How far the classes are that each is paired with on either side, within parts.
 STEPS = tuple(map(Value, range(1, 5)))
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import (
-    SLOW_LEAST_PART,
     Changed,
     ClassState,
     Improving,
@@ -43,11 +42,9 @@ def _flowing(state: Improving) -> Round:
 #: Rows flow to near classes that cost less.
 FLOWS = Pass(
     "flows",
-    "letting rows flow between classes",
     lambda task: ROUNDS,
     _flowing,
-    SLOW_LEAST_PART,
-    until_idle=True,
+    price=9,
     small_only=True,
 )
 

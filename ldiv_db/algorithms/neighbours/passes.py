@@ -9,6 +9,7 @@ best for both of their classes are carried out, at most one a class.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,12 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
-#: Rounds end when two in a row lower the cost by less than this part of it, or where they are cheap by this one.
-LEAST_PART, SLOW_LEAST_PART = 200, 500
+#: What is shown while classes are improved.
+IMPROVING = "improving classes"
+#: Gains are counted in so many parts of what all classes cost, for each tenth of the work of the quickest algorithm.
+GAIN_UNIT = 10**6
+#: What such a tenth must gain, if nothing else is asked.
+ASKED = 200
 #: The jitter of an order by cardinality, in thousandths of a place.
 JITTER = 4000
 #: How far a row looks in an order on either side.
@@ -66,16 +71,14 @@ Round = Callable[[Relation, int], Changed]
 class Pass:
     """A pass over all classes in rounds, after which they meet the same requirements and cost no more.
 
-    `name` is its key in the `search` of a plan, `stage` what is shown while it runs. `start` makes its round. With
-    `until_idle` it ends also when a round changes nothing; `small_only`: large tables are spared its many rounds.
+    `name` is its key in the `search` of a plan. `start` makes its round, which is so many tenths of the work of the
+    quickest algorithm on the table (`price`). `small_only`: large tables are spared its many rounds.
     """
 
     name: str
-    stage: str
     rounds: Callable[[Task], int]
     start: Callable[[Improving], Round]
-    least_part: int = LEAST_PART
-    until_idle: bool = False
+    price: int
     small_only: bool = False
 
     def work(self, task: Task) -> int:
@@ -83,26 +86,61 @@ class Pass:
         return task.cell_count * (1 if self.small_only else self.rounds(task))
 
 
-def improve(step: Pass, state: Improving, assigned: Relation, rounds: int | None = None) -> tuple[Relation, list[int]]:
-    """The assignment after a pass of at most so many rounds, and the changes of each; `assigned` is dropped.
+class Course:
+    """A pass under way: the most `rounds`, the `changes` of those done, and what these gained by themselves."""
 
-    It ends when two rounds in a row lower the cost by less than its `least_part`-th part.
+    def __init__(self, step: Pass, state: Improving, rounds: int | None):
+        self.step = step
+        self.changes = list[int]()
+        self.rounds = step.rounds(state.task) if rounds is None else rounds
+        self._round = step.start(state)
+        self._gains = list[int]()
+
+    def go_on(self, assigned: Relation) -> Changed:
+        """One more round."""
+        changed = self._round(assigned, len(self.changes))
+        self.changes.append(changed.changes)
+        self._gains.append(changed.gain * GAIN_UNIT // max(changed.cost, 1))
+        return changed
+
+    def promises(self, asked: int) -> int:
+        """What a tenth of work may gain: what it did in the last two rounds; -1 for less than is asked, or no round.
+
+        A pass that was not tried promises more than any other.
+        """
+        if len(self.changes) >= self.rounds:
+            return -1
+        if not self._gains:
+            return GAIN_UNIT
+        last = self._gains[-2:]
+        found = sum(last) // (len(last) * self.step.price)
+        return found if found >= max(asked, 1) else -1
+
+    def as_dict(self) -> dict[str, Any]:
+        """The entry on the pass for the result: its rounds, their work, and the part of the cost that they gained."""
+        left = math.prod(1 - gain / GAIN_UNIT for gain in self._gains)
+        work = len(self.changes) * self.step.price / 10
+        return {"step": self.step.name, "rounds": len(self.changes), "work": work, "gained": 1 - left}
+
+
+def improve(
+    steps: Sequence[Pass], state: Improving, assigned: Relation, asked: int = ASKED, rounds: int | None = None
+) -> tuple[Relation, list[Course]]:
+    """The assignment after passes of at most so many rounds each, and their courses; `assigned` is dropped.
+
+    Each round is one of the pass that promises most for its work. It ends when none promises what is `asked`: parts of
+    `GAIN_UNIT` of the cost, for a tenth of the work of the quickest algorithm.
     """
-    task, changes, before = state.task, list[int](), 0
-    rounds, change = step.rounds(task) if rounds is None else rounds, step.start(state)
-    task.stage(step.stage)
-    while len(changes) < rounds:
+    task, courses, done = state.task, [Course(step, state, rounds) for step in steps], 0
+    task.stage(IMPROVING)
+    while (course := max(courses, key=lambda one: one.promises(asked))).promises(asked) >= 0:
         if not task.is_part:  # which says itself how far its algorithm is
-            task.progress(len(changes), rounds)
-        changed = change(assigned, len(changes))
+            task.progress(done, sum(one.rounds for one in courses))
+        done += 1
+        changed = course.go_on(assigned)
         task.engine.drop(assigned)  # all the rows, once a round
         assigned = changed.assigned
-        changes.append(changed.changes)
-        slow = len(changes) > 1 and (before + changed.gain) * step.least_part <= changed.cost
-        if slow or (step.until_idle and not changed.changes):
-            break
-        before = changed.gain
-    return assigned, changes
+    return assigned, courses
 
 
 class Orders:
@@ -232,10 +270,15 @@ def choose(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> tu
     `among` with `margins` (class_no, margin) are trades whose classes violate nothing, with `taken` those with none of
     its classes. A side has the row that its class takes: (row_id, class_id) is where rows move.
     """
+    chosen = choose_first(engine, sides, passes, **among)
+    return chosen, engine.count(chosen) // 2, engine.total(chosen, "gain") // 2
+
+
+def choose_first(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> Relation:
+    """The sides of trades, or of pairs, that are the first for both of their classes."""
     params = {"sides": sides, "passes": [*map(_ChoosingPass, range(passes))]}
     params |= {"margins": None, "taken": None, "ranked": Value(None), "few": "ranked" in among} | among
-    chosen = engine.materialise("chosen", "neighbours/choose_trades", **params)
-    return chosen, engine.count(chosen) // 2, engine.total(chosen, "gain") // 2
+    return engine.materialise("chosen", "neighbours/choose_trades", **params)
 
 
 def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: Any) -> tuple[Relation, int, int]:

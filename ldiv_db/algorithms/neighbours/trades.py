@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import (
-    SLOW_LEAST_PART,
     Changed,
     ClassState,
     Improving,
@@ -47,7 +46,7 @@ def _rounds(task: Task) -> int:
 
 
 #: Classes trade rows with those of near rows.
-TRADES = Pass("polish", "trading rows", _rounds, _trading, SLOW_LEAST_PART)
+TRADES = Pass("polish", _rounds, _trading, price=6)
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
