@@ -413,7 +413,7 @@ def let_rows_flow(con, listener):
         "target": {"table": "out", "if_exists": "replace"},
         "quasi_identifiers": {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
         "sensitive": ["s"],
-        "require": [{"distinct": 3}],
+        "require": [{"t_closeness": 0.2}],
         "seed": 0,
     }
     assert sum(ldiv_db.run(con, policy, listener=listener).search["flows"])
