@@ -97,7 +97,7 @@ def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float
     The classes of a plan in parts have been through them part by part.
     """
     passes, loss = improvements(task, algorithm, effort), mean_loss(task, plan) if loss is None else loss
-    if plan.parts > 1 or not passes or effort.asked is None:
+    if plan.parts > 1 or not passes or effort.asked is None or _is_judged_otherwise(task, plan):
         return plan, loss
     plan = plan.in_rows(task.engine)
     with task.engine.scope() as scope:
@@ -135,6 +135,12 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
         scope.keep(assigned)
     engine.drop(plan.assigned)
     return better
+
+
+def _is_judged_otherwise(task: Task, plan: Plan) -> bool:
+    """True if classes are compared with all rows that are published, and the plan leaves out some of the task's."""
+    compared = any(requirement.compares_with_table for requirement in task.requirements)
+    return compared and plan.row_count(task.engine) < task.encoded.row_count
 
 
 def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,9 +1,9 @@
 """`python -m tests.benchmarks.utility`: what local recoding loses under each requirement, and what other tools lose.
 
 Adult's 30,162 training rows, 7 quasi-identifiers, occupation sensitive; of each taxonomy only the leaves that occur,
-age as its share of the range, the mean LM of a cell, suppressed rows counting 1. The figures of the other tool are the
-best that ARX 3.9.2 reached on the same terms: local recoding, mean LM, generalisation alone (gs 0), in steps of 1 % or
-.1 %.
+age as its share of the range or by the tree that the other tool has for it, the mean LM of a cell, suppressed rows
+counting 1. The figures of the other tool are the best that ARX 3.9.2 reached on the same terms: local recoding, mean
+LM, generalisation alone (gs 0), in steps of 1 % or .1 %.
 """
 
 from __future__ import annotations
@@ -25,11 +25,14 @@ from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import encode
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
+from ldiv_db.solving.effort import Name
 from tests.benchmarks.bounds import lower_bounds
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import peak_memory
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
+#: The tree that the other tool has for ages.
+AGE_TREE = {"taxonomy": {"ranges": [5, 10, 20], "origin": 0}}
 ALGORITHMS = ("topdown", "mondrian", "peel", "stratified", "bsgi")
 NAMES = (*ALGORITHMS, "auto")
 
@@ -74,17 +77,22 @@ def measure_utility(
     threads: int = 2,
     rows: int | None = None,
     bounds: bool = False,
+    same_trees: bool = False,
+    effort: Name = "normal",
 ) -> Iterator[dict[str, Any]]:
     """One result a requirement: what the peer and each algorithm lost, and its seconds; None where it cannot.
 
     With `rows` so many variants of Adult's rows are taken, on which no peer was measured. With `bounds` each says what
-    no local recoding can lose less than (`at_least`).
+    no local recoding can lose less than (`at_least`). With `same_trees` ages have the tree that the peer had, else they
+    are published in any interval. `auto` runs by that `effort`.
     """
     with (
         tempfile.TemporaryDirectory(prefix="ldiv_") as scratch,
         open_database(":memory:", create=True, settings=Settings(threads)) as connection,
     ):
         folder, document = Path(scratch), adult_policy()
+        if same_trees:
+            document["quasi_identifiers"]["age"] = AGE_TREE
         policy = parse_policy(document)
         engine = engine_on(connection)
         source = make_rows(engine, policy, rows, seed=1) if rows else load_adult(engine, policy)
@@ -93,7 +101,8 @@ def measure_utility(
         peers = [peer for peer in PEERS if not asked or peer.require in asked]
         least = _bounds(engine, folder, document, peers) if bounds else dict[Peer, float]()
         for peer in peers:
-            runs = {name: _run(connection, folder, document, peer, name) for name in algorithms}
+            options = {name: {"name": name} | ({"effort": effort} if name == "auto" else {}) for name in algorithms}
+            runs = {name: _run(connection, folder, document, peer, options[name]) for name in algorithms}
             other = {"tool": None, "tool_lm": None} if rows else {"tool": peer.tool, "tool_lm": peer.lm}
             yield {"require": peer.require, **other, "at_least": least.get(peer), "runs": runs}
 
@@ -120,9 +129,11 @@ def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Pa
         target.write_text("".join(line for line in lines if line.split(";")[0] in values), encoding="utf-8")
 
 
-def _run(connection: Any, folder: Path, document: dict[str, Any], peer: Peer, name: str) -> dict[str, Any] | None:
+def _run(
+    connection: Any, folder: Path, document: dict[str, Any], peer: Peer, algorithm: dict[str, Any]
+) -> dict[str, Any] | None:
     """What one algorithm lost under the peer's requirement; None if the algorithm cannot meet it."""
-    wanted = {"require": [{peer.name: peer.argument}], "algorithm": {"name": name}}
+    wanted = {"require": [{peer.name: peer.argument}], "algorithm": algorithm}
     start, used = time.perf_counter(), time.process_time()
     try:
         result = run(connection, document | wanted, folder)
@@ -177,6 +188,8 @@ def utility(
         int | None,
         typer.Option(min=100, help="Rows made by the variant method.", show_default="Adult's 30,162"),
     ] = None,
+    same_trees: Annotated[bool, typer.Option("--same-trees", help="Ages by the tree that the others had.")] = False,
+    effort: Annotated[Name, typer.Option(help="Of auto.")] = "normal",
     bounds: Annotated[bool, typer.Option(help="Also what no local recoding can lose less than.")] = False,
     threads: Threads = 2,
     json: AsJson = False,
@@ -188,12 +201,13 @@ def utility(
       python -m tests.benchmarks.utility --algorithm topdown --algorithm mondrian
       python -m tests.benchmarks.utility --require distinct:4 --json
       python -m tests.benchmarks.utility --algorithm auto --bounds
+      python -m tests.benchmarks.utility --algorithm auto --same-trees --effort thorough
       python -m tests.benchmarks.utility --rows 1000000 --algorithm topdown --require distinct:4 --json
     """
     refuse_unknown("--algorithm", algorithm or (), NAMES)
     refuse_unknown("--require", require or (), [peer.require for peer in PEERS])
     found: list[dict[str, Any]] = []
-    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads, rows, bounds):
+    for result in measure_utility(algorithm or ALGORITHMS, require or (), threads, rows, bounds, same_trees, effort):
         typer.echo(f"{result['require']} …", err=True)
         found.append(result)
     show("mean LM per cell", json, found, utility_as_table)

@@ -201,6 +201,18 @@ def test_rows_are_left_out_only_where_the_policy_says_so(con):
     assert "1 rows are left out" in " ".join(less.notes)
 
 
+def test_classes_are_compared_with_what_is_published_where_rows_are_left_out(con):
+    """A dozen rows stand far off and are of other shares: improvements by the shares of all rows failed the audit."""
+    draw = random.Random(5)
+    rows = [(draw.randrange(60), draw.randrange(4), draw.choice("abcd"), "") for _ in range(150)]
+    rows += [(draw.randrange(500, 520), 9, draw.choice("aaab"), "") for _ in range(12)]
+    policy = simple(con, [{"t_closeness": 0.2}], ALL | {"residue": "suppress"})
+    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR", "u": "VARCHAR"}, rows)
+    ages, sizes = {"taxonomy": {"ranges": [5, 20, 60, 600]}}, {"taxonomy": {"flat": True}}
+    result = ldiv_db.run(con, policy | {"quasi_identifiers": {"age": ages, "size": sizes}})
+    assert result.loss.rows_suppressed and all(found["holds"] for found in result.requirements)
+
+
 def test_a_value_in_most_rows_needs_suppression(con):
     policy = frequent(con, require=[{"frequency": 3}])
     with pytest.raises(InfeasibleError):
