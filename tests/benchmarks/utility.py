@@ -31,8 +31,8 @@ from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import peak_memory
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
 
-#: The tree that the other tool has for ages.
-AGE_TREE = {"taxonomy": {"ranges": [5, 10, 20], "origin": 0}}
+#: The tree that the other tool has for ages: a level of so many years each, from 1 on.
+AGE_FILE, AGE_LEVELS = "taxonomies/age.csv", (5, 10, 20)
 ALGORITHMS = ("topdown", "mondrian", "peel", "stratified", "bsgi")
 NAMES = (*ALGORITHMS, "auto")
 
@@ -92,12 +92,14 @@ def measure_utility(
     ):
         folder, document = Path(scratch), adult_policy()
         if same_trees:
-            document["quasi_identifiers"]["age"] = AGE_TREE
+            document["quasi_identifiers"]["age"] = {"taxonomy": {"file": AGE_FILE}}
         policy = parse_policy(document)
         engine = engine_on(connection)
         source = make_rows(engine, policy, rows, seed=1) if rows else load_adult(engine, policy)
         document["source"] = str(source)
         trim_taxonomies(engine, source, policy, folder)
+        if same_trees:
+            write_age_tree(engine, source, folder)
         peers = [peer for peer in PEERS if not asked or peer.require in asked]
         least = _bounds(engine, folder, document, peers) if bounds else dict[Peer, float]()
         for peer in peers:
@@ -119,7 +121,7 @@ def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Pa
     """Copies of the policy's level files in `folder`, without the leaves that the source does not have."""
     fixtures = resource_folder("fixtures") / "adult"
     for name, column in policy.quasi_identifiers.items():
-        if column.taxonomy is None or column.taxonomy.file is None:
+        if column.taxonomy is None or column.taxonomy.file is None or column.taxonomy.file == AGE_FILE:
             continue
         found = engine.rows("measuring/profile/list_values", source=source, column=Identifier(name))
         values = {value for (value,) in found}
@@ -127,6 +129,18 @@ def trim_taxonomies(engine: Engine, source: Relation, policy: Policy, folder: Pa
         target = folder / column.taxonomy.file
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("".join(line for line in lines if line.split(";")[0] in values), encoding="utf-8")
+
+
+def write_age_tree(engine: Engine, source: Relation, folder: Path) -> None:
+    """The level file of the ages that the source has."""
+    found = engine.rows("measuring/profile/list_values", source=source, column=Identifier("age"))
+    ages = sorted(int(age) for (age,) in found)
+    firsts = [[(age - 1) // years * years + 1 for years in AGE_LEVELS] for age in ages]
+    lines = [
+        ";".join([str(age), *(f"{low}-{low + years - 1}" for low, years in zip(lows, AGE_LEVELS, strict=True)), "*"])
+        for age, lows in zip(ages, firsts, strict=True)
+    ]
+    (folder / AGE_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _run(

@@ -26,7 +26,7 @@ ALGORITHMS = {
     "mondrian": {"split": ("strict", "relaxed")},
     "peel": {"residue": ("incorporate", "suppress", "suppress")},
     "stratified": {},
-    "auto": {"residue": ("incorporate", "suppress"), "budget": (0, 5, 20)},
+    "auto": {"residue": ("incorporate", "suppress"), "effort": ("quick", "normal", "thorough")},
     "fast": {},
     "cuts": {"metric": ("LM", "DM"), "scheme": ("none", *SCHEMES, "allRec")},
     "annealing": {"scheme": SCHEMES, "steps": (20,)},
