@@ -19,6 +19,7 @@ from ldiv_db.solving.choose import (
     LARGE,
     MANY_ROWS,
     SAMPLE,
+    WORK,
     Candidate,
     Checked,
     candidates_of,
@@ -229,12 +230,12 @@ class Auto(Chooser):
     def check(self, task: Task) -> Feasibility:
         """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
         found = self._checked(task)
-        tried, left = within(found, self._effort(task).trials)
+        tried, left = within(found, self._trials(task))
         notes = (*found[0].feasible.notes, _plan_note(tried, left, _is_large(task)))
         return replace(found[0].feasible, notes=notes, tries=_names(tried))
 
     def choose(self, task: Task, solver: Solver) -> Plan:
-        found, budget, before = self._checked(task), self._effort(task).trials, list[Trial]()
+        found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._may_leave_out(task)
         if _is_large(task):
             with task.engine.scope():
@@ -268,6 +269,11 @@ class Auto(Chooser):
         """The effort on this table: the least where there are many rows."""
         many = task.encoded.size >= MANY_ROWS
         return LEAST if many or task.encoded.row_count >= MANY_ROWS else self.effort
+
+    def _trials(self, task: Task) -> int:
+        """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
+        effort, compared = self._effort(task), any(found.compares_with_table for found in task.requirements)
+        return max(effort.trials, WORK["topdown"]) if compared and effort.asked is not None else effort.trials
 
 
 class FastOptions(Options):

@@ -77,7 +77,7 @@ def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]
 def _paying(task: Task) -> tuple[Pass, ...]:
     """The passes that gained most for their work under such requirements."""
     if any(requirement.compares_with_table for requirement in task.requirements):
-        return (FLOWS, SPLITS)
+        return (FLOWS, SPLITS, TRADES)
     if all(requirement.more_is_better for requirement in task.requirements):
         return (TRADES, REGROUP)
     return IMPROVEMENTS
