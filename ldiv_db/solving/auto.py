@@ -246,7 +246,7 @@ class Auto(Chooser):
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried], "loss": better.loss}
-        search["effort"] = self.options.effort
+        search["effort"] = "quick" if self._effort(task) is LEAST else self.options.effort
         notes = (*better.plan.notes, _trials_note(tried, best, better))
         return replace(better.plan, notes=notes, search=search, algorithm=best.candidate.name)
 
