@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from ldiv_db.commands.console import show
 from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_engine
@@ -22,7 +23,21 @@ _HEADINGS = (
 )
 
 
-def runs_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
+class _Runs(TyperGroup):
+    """`list` may be left out: a database that is called as a command of the group is, can be listed by that."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if is_named else ["list", *args])
+
+
+runs_app = typer.Typer(
+    cls=_Runs, add_completion=False, rich_markup_mode=None, help="List the runs of the ledger, or withdraw one."
+)
+
+
+@runs_app.command("list")
+def list_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
     """List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.
 
     Seeds are shown to who asks for them, and may read the table that has them.
@@ -54,6 +69,27 @@ def _runs_text(title: str, found: list[dict[str, Any]], show_seed: bool) -> Iter
         for run in found
     ]
     yield table_of(title, (*_HEADINGS, *(["seed"] if show_seed else [])), rows)
+
+
+@runs_app.command("withdraw")
+def withdraw_command(
+    database: Database,
+    run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
+    json: Json = False,
+    catalog: Catalog = None,
+) -> None:
+    """Say that the release of a run was never handed out, so that later ones are not held against it.
+
+    Its table or file stays: drop it, or have the next run replace it.
+
+    \b
+    Examples:
+      ldiv runs withdraw warehouse.duckdb 6f1c2ab0
+    """
+    with catalog_engine(database, catalog) as engine:
+        found = ledger.withdraw_run(engine, run)
+    told = f"run {found['run_id']} is withdrawn; what it published as {found['target']} is still there"
+    show({"run": found}, [told], json)
 
 
 def migrate_command(

@@ -153,7 +153,7 @@ COMMANDS = {
     "attack": "Attack a published table: what an attacker gains at best, and what is promised at most.",
     "report": "Write the evidence on a release as a page for the one who signs; writes nothing to the database.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
-    "runs": "List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.",
+    "runs": "List the runs of the ledger, or withdraw one; `ldiv release list` has the releases of series.",
     "plan": "Show what a run would do, by counts alone; writes nothing.",
     "explore": "Rehearse variants of a policy and show what each would lose and tell; nothing is published.",
     "check": "Audit any table: do all its classes meet the requirements?",

@@ -248,6 +248,7 @@ class Policy(Document):
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
     transparent: bool = False
+    over_time: Literal["independent"] | None = None
     part_rows: int = Field(default=PART_ROWS, ge=2)
     seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
 

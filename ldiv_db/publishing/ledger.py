@@ -1,28 +1,33 @@
 """The ledger of what was published: runs and releases, and how far each has come.
 
-A publication is `started` (it is being written), `written` (its file is whole, and about to be moved into place) or
-`published`. What is left of one that a process died over is settled: the ledger says that it is there, or nothing.
+A publication is `started` (it is being written), `written` (its file is whole, and about to be moved into place),
+`published`, and perhaps `withdrawn`: it was never handed out. What is left of one that a process died over is settled:
+the ledger says that it is there, or nothing.
 """
 
 from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.publishing.result import Earlier, Fingerprint, Result, take_fingerprint
+from ldiv_db.publishing.result import Earlier, Fingerprint, Result, hash_rows, take_fingerprint
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
 from ldiv_db.requirements import plain
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
+#: What was published, and never handed out.
+WITHDRAWN = "withdrawn"
 #: How groups of decompositions are formed; nothing is noted of those that were formed in the order of content.
 COINS = "coins"
 ORDERED = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
@@ -91,8 +96,7 @@ def enter_run(engine: Engine, result: Result, status: str) -> None:
         status=status,
         inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
     )
-    hashes = dict(zip(("hash_key", "rows_hash", "policy_hash"), earlier, strict=True))
-    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **hashes)
+    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
     for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
         enter(
             engine,
@@ -154,9 +158,72 @@ def _columns(engine: Engine, listed: Relation) -> list[str]:
 
 
 def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None) -> Earlier:
-    """Earlier releases of a source by a policy; `rows` is the source as it was read, `weight` its column of counts."""
+    """The earlier release of a source, if it was published; `rows` is the source as it was read, `weight` its counts.
+
+    It is the latest of those with the same fingerprint, else the latest of the source of that name.
+    """
     fingerprint = take_fingerprint(engine, resolved, rows, weight, _hash_key(engine))
-    return earlier_release(engine, resolved.source.name, fingerprint)
+    listed = {run["run_id"]: run for run in runs(engine) if run["status"] in (PUBLISHED, WRITTEN)}
+    hashes = _hashes(engine) if listed else {}
+    for run_id in reversed(listed):
+        seed, *same = hashes.get(run_id, (None,))
+        if fingerprint.policy and same[:3] == [fingerprint.key, fingerprint.rows, fingerprint.policy]:
+            return Earlier(run_id, int(seed), fingerprint, True)
+    independent = resolved.policy.over_time == "independent"
+    before = latest_run(listed.values(), resolved.source.name)
+    known = hashes.get(before or "", (None,) * 5)[1:]
+    return Earlier(before, None, fingerprint, _has_same_rows(engine, resolved, fingerprint, known), independent)
+
+
+def latest_run(listed: Iterable[Mapping[str, Any]], source: str) -> str | None:
+    """The latest published run of the source of that name, None if there is none."""
+    published = [run["run_id"] for run in listed if (run["source"], run["status"]) == (source, PUBLISHED)]
+    return published[-1] if published else None
+
+
+def _hashes(engine: Engine) -> dict[str, tuple[Any, ...]]:
+    """The seed, the key of hashes, those of rows and policy, and the columns read, of each run; None is not known."""
+    held = table(engine, "run_secret")
+    if not catalog.table_exists(engine, held):
+        return {}
+    names = ["run_id", "seed", "hash_key", "rows_hash", "policy_hash"]
+    found = engine.find(held, *names, *({"columns_read"} & set(_columns(engine, held))))
+    return {run_id: tuple(rest) for run_id, *rest in found}
+
+
+def _has_same_rows(engine: Engine, resolved: Resolved, fingerprint: Fingerprint, known: Sequence[Any]) -> bool | None:
+    """True if the source has the rows that an earlier run read, perhaps in other columns; None if nobody knows."""
+    key, rows, _, *columns = known
+    if key != fingerprint.key or not columns or columns[0] is None:
+        return None
+    read, source = tuple(json.loads(columns[0])), resolved.source
+    if read == fingerprint.columns:
+        return bool(rows == fingerprint.rows)
+    there = {column.name.lower(): Identifier(column.name) for column in resolved.columns}
+    weight = Identifier(source.weight.name) if source.weight else None
+    lacks = set(read) - set(there)
+    return not lacks and hash_rows(engine, source.relation, [there[name] for name in read], weight, key) == rows
+
+
+def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
+    """Enter that the release of a run was never handed out; returns the run. `run_id` may be its beginning.
+
+    Later runs of the source are no longer held against it. Its table or file stays. Raises PolicyError unless exactly
+    one published run has such an id.
+    """
+    listed = runs(engine)
+    found = [run for run in listed if run["run_id"].startswith(run_id.lower())]
+    if len(found) != 1:
+        known = [run["run_id"] for run in listed]
+        what = f"{len(found)} runs have ids that begin with {run_id}" if found else f"no run {run_id}"
+        raise PolicyError([Problem("run", what, nearest(run_id, known))])
+    (run,) = found
+    if run["status"] not in (PUBLISHED, WITHDRAWN):
+        raise PolicyError([Problem("run", f"run {run['run_id']} is {run['status']}, and was not published")])
+    with engine.transaction():
+        migrate.migrate(engine)
+        engine.update(table(engine, "run"), {"status": WITHDRAWN}, {"run_id": run["run_id"]})
+    return {**run, "status": WITHDRAWN}
 
 
 def _hash_key(engine: Engine) -> str:
@@ -166,20 +233,6 @@ def _hash_key(engine: Engine) -> str:
     if catalog.table_exists(engine, secrets_of_runs):
         found = engine.tally(secrets_of_runs, "hash_key", where=[Where("hash_key", None, "<>")])
     return min(found, key=lambda row: (-row[1], row[0]))[0] if found else secrets.token_hex(32)
-
-
-def earlier_release(engine: Engine, source: str, fingerprint: Fingerprint | None) -> Earlier:
-    """The latest release with the same fingerprint, else the latest of the source of that name."""
-    listed, secrets_of_runs = runs(engine), table(engine, "run_secret")
-    if fingerprint is not None and listed and catalog.table_exists(engine, secrets_of_runs):
-        hashes = {"rows_hash": fingerprint.rows, "policy_hash": fingerprint.policy, "hash_key": fingerprint.key}
-        where = [Where(name, text) for name, text in hashes.items()]
-        seeds = dict(engine.find(secrets_of_runs, "run_id", "seed", where=where))
-        for run in reversed(listed):
-            if run["run_id"] in seeds:
-                return Earlier(run["run_id"], int(seeds[run["run_id"]]), fingerprint)
-    published = [run["run_id"] for run in listed if (run["source"], run["status"]) == (source, PUBLISHED)]
-    return Earlier(published[-1] if published else None, None, fingerprint)
 
 
 # -- releases of a series ------------------------------------------------------------------------------

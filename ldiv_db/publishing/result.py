@@ -8,6 +8,7 @@ source is the one that they think of, as with the seed.
 from __future__ import annotations
 
 import hmac
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -15,42 +16,50 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import ClientRelation, Engine, database_version
-from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.rules import GlobalRecoding
+from ldiv_db.recoding.snapshot import read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
-_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed"}
+_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time"}
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`."""
+    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`.
+
+    `rows` is of the `columns` that the policy reads, in the order of their names; `policy` is None where the release
+    rests on other tables as well, so that it is never known to be the same.
+    """
 
     key: str = field(repr=False)
     rows: str = field(repr=False)
-    policy: str = field(repr=False)
+    policy: str | None = field(repr=False)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier run that published this source, if the ledger knows one.
+    """An earlier run that published this source and was not withdrawn, if the ledger knows one.
 
     With its `seed` the run publishes the same again; None where source or policy are others, or are not known to be the
-    same. `fingerprint` is that of the new run, None if it has none.
+    same. `same_rows` says whether the source is the same at least, None if that is not known; `independent` that the
+    policy takes releases of changed rows for independent. `fingerprint` is that of the new run, None if it has none.
     """
 
     run_id: str | None = None
     seed: int | None = field(default=None, repr=False)
     fingerprint: Fingerprint | None = None
+    same_rows: bool | None = None
+    independent: bool = False
 
     @property
     def unchanged(self) -> str | None:
@@ -58,10 +67,13 @@ class Earlier:
         return None if self.seed is None else self.run_id
 
     @property
-    def hashes(self) -> tuple[str | None, str | None, str | None]:
+    def hashes(self) -> dict[str, str | None]:
         """The key and the hashes of the new run's fingerprint, as the ledger has them."""
         found = self.fingerprint
-        return (None, None, None) if found is None else (found.key, found.rows, found.policy)
+        if found is None:
+            return {}
+        columns = json.dumps(found.columns)
+        return {"hash_key": found.key, "rows_hash": found.rows, "policy_hash": found.policy, "columns_read": columns}
 
     def told(self, run_id: str = "") -> list[str]:
         """Notes on it; `run_id` is the new run's, if it has one yet."""
@@ -70,26 +82,42 @@ class Earlier:
         if self.unchanged:
             return [f"unchanged: source and policy are those of run {self.run_id}, and so is the release, by its seed"]
         this = f"run {run_id}" if run_id else "this run"
-        return [
-            f"run {self.run_id} published this source before: who has its release and that of {this} may learn more by"
-            " comparing them than either tells. Name the `key` that says which row is which over time, and releases are"
-            " made to go together; or see that nobody has both"
-        ]
+        if self.same_rows:
+            what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
+            return [f"{what}. Hand out one of the two alone, as who has both may learn more than either tells"]
+        if self.independent:
+            what = f"run {self.run_id} published this source before, and the policy says over_time: independent"
+            return [f"{what}. See that nobody has its release and that of {this}, who may learn more than either tells"]
+        return [str(self._changed)]
+
+    def require_safe(self) -> None:
+        """Raise PolicyError where changed rows would be published once more, and the policy says nothing of it."""
+        if self.run_id is not None and not (self.unchanged or self.same_rows or self.independent):
+            raise PolicyError([self._changed])
+
+    @property
+    def _changed(self) -> Problem:
+        since = "its rows have changed since" if self.same_rows is False else "nobody knows if its rows have changed"
+        what = (
+            f"run {self.run_id} published this source, and {since}: who has both releases may learn more than one tells"
+        )
+        hint = (
+            "name the column that says which row is which (key: …), and releases are made to go together; or say"
+            " over_time: independent, and see that nobody has both; or, if its release was never handed out,"
+            f" `ldiv runs withdraw DATABASE {self.run_id}`"
+        )
+        return Problem("key", what, hint)
 
 
 def take_fingerprint(
     engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None, key: str
-) -> Fingerprint | None:
-    """The fingerprint of a copy of the source and of its policy; None where a release rests on other tables as well.
+) -> Fingerprint:
+    """The fingerprint of a copy of the source and of its policy.
 
     `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
     """
     policy, source = resolved.policy, resolved.source
-    if any(spec.kind.counts_people for spec in policy.require):
-        return None
-    columns = [Identifier(column.name) for column in columns_of(engine, rows)]
-    read = [column for column in columns if column != weight]
-    content = engine.record("publishing/summarise_content", rows=rows, columns=read, weight=weight)
+    read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
         policy.require,
@@ -100,9 +128,24 @@ def take_fingerprint(
         resolved.target.format,
         versions(),
     ]
+    rests_on_others = any(spec.kind.counts_people for spec in policy.require)
     return Fingerprint(
-        key, *(hmac.new(key.encode(), repr(part).encode(), "sha256").hexdigest() for part in (content, said))
+        key,
+        hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
+        None if rests_on_others else _keyed(key, said),
+        tuple(name for name, _ in read),
     )
+
+
+def hash_rows(
+    engine: Engine, rows: Relation | FileRelation, columns: Sequence[Identifier], weight: Identifier | None, key: str
+) -> str:
+    """The keyed hash of the rows' values in these columns, whatever the order of the rows."""
+    return _keyed(key, engine.record("publishing/summarise_content", rows=rows, columns=columns, weight=weight))
+
+
+def _keyed(key: str, content: Any) -> str:
+    return hmac.new(key.encode(), repr(content).encode(), "sha256").hexdigest()
 
 
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,

@@ -65,6 +65,17 @@ def names_of(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns]
 
 
+def read_columns(source: Source) -> list[Renamed]:
+    """The columns with a role, as every copy of a source has them."""
+    named = {
+        "q": [qi.name for qi in source.quasi_identifiers],
+        "s": names_of(source.sensitive),
+        "p": names_of(one for one in (source.individual, source.person) if one),
+        "k": names_of(source.keep),
+    }
+    return [column for letter, names in named.items() for column in renamed(letter, names)]
+
+
 def loose(source: Source, columns: Iterable[Renamed]) -> list[Renamed]:
     """The columns with how equal values of theirs may be written differently."""
     return [replace(column, loose=looseness(source.types[column.column.name])) for column in columns]
@@ -173,10 +184,9 @@ class Snapshot:
     @cached_property
     def _columns(self) -> list[Renamed]:
         """The columns of the source that are copied."""
-        source = self.source
-        individual = renamed("p", names_of(one for one in (source.individual, source.person) if one))
-        kept = renamed("k", names_of(source.keep))
-        return [self._cast(c) for c in (*self._identifying, *self._sensitive, *individual, *kept, *self.side_columns)]
+        same = self.source.same
+        columns = [replace(c, same=same.get(c.column.name, ())) for c in read_columns(self.source)]
+        return [self._cast(column) for column in (*columns, *self.side_columns)]
 
     @property
     def _counts(self) -> Renamed | None:

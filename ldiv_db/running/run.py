@@ -131,6 +131,7 @@ def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float 
     """The result of a run to its destination; `start` is when its work began, by default now."""
     start = time.perf_counter() if start is None else start
     ready = prepare(context, spec)
+    ready.earlier.require_safe()
     ready.estimate.require_room()
     with remedied(ready.what_if, is_running=True):
         plan, recoding = work_out(ready)

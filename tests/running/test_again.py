@@ -1,4 +1,4 @@
-"""A source that was published before: the same release again where nothing changed, a warning where something did."""
+"""A source that was published before: the same release again, another draft of the same rows, or none."""
 
 from __future__ import annotations
 
@@ -63,15 +63,39 @@ def test_what_bears_on_no_cell_changes_nothing(bed: Any, changes: dict[str, Any]
         "UPDATE patients SET ward = 'W9' WHERE name = 'P3'",
         "DELETE FROM patients WHERE name = 'P3'",
         "INSERT INTO patients SELECT 'P99', age, country, disease, ward FROM patients WHERE name = 'P3'",
-        "ALTER TABLE patients ALTER age TYPE BIGINT",
+    ],
+)
+def test_changed_rows_stop_the_run_and_name_three_ways_on(bed: Any, change: str) -> None:
+    first = published(bed)
+    bed.sql(change)
+    before = rows(bed)
+    message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+    assert first["run_id"] in message and "have changed since" in message
+    assert all(way in message for way in ("key: …", "over_time: independent", f"withdraw DATABASE {first['run_id']}"))
+    assert rows(bed) == before and len(bed.sql("FROM ldiv.run")) == 1
+    planned = bed.call("plan", bed.database, bed.policy, "--json").json
+    assert any("have changed since" in note for note in planned["notes"])
+    later = published(bed, over_time="independent")
+    (told,) = [note for note in later["notes"] if first["run_id"] in note]
+    assert later["run_id"] in told and later["seed"] != first["seed"] and later["unchanged"] is None
+    again = published(bed)  # of the run that the policy took for independent
+    assert again["unchanged"] == later["run_id"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
         {"require": [{"unique_distinct": 2}]},
         {"quasi_identifiers": {"country": {"taxonomy": {"file": "country.csv"}}, "age": {"numeric": True}}},
+        {"quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["name", "country"]},
+        {"keep": [], "identifiers": ["name", "ward"]},
         {"seed": 5},
         "taxonomy",
+        "ALTER TABLE patients ALTER age TYPE BIGINT",
     ],
     ids=str,
 )
-def test_what_changed_is_told_with_both_runs(bed: Any, change: Any) -> None:
+def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, change: Any) -> None:
     first = published(bed)
     if change == "taxonomy":
         bed.write("country.csv", (bed.folder / "country.csv").read_text().replace("Europe", "The Occident"))
@@ -80,7 +104,20 @@ def test_what_changed_is_told_with_both_runs(bed: Any, change: Any) -> None:
     later = published(bed, **(change if isinstance(change, dict) else {}))
     assert later["unchanged"] is None and later["seed"] != first["seed"]
     (told,) = [note for note in later["notes"] if first["run_id"] in note]
-    assert later["run_id"] in told and "`key`" in told
+    assert later["run_id"] in told and "Hand out one of the two alone" in told
+
+
+def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any) -> None:
+    first = published(bed)
+    bed.sql("DELETE FROM patients WHERE name = 'P3'")
+    assert "no run" in bed.fails(2, "runs", "withdraw", bed.database, "nothing")
+    found = bed.call("runs", "withdraw", bed.database, first["run_id"][:8], "--json").json["run"]
+    assert (found["run_id"], found["status"]) == (first["run_id"], "withdrawn")
+    listed = bed.call("runs", bed.database, "--json").json["runs"]
+    assert [run["status"] for run in listed] == ["withdrawn"] and listed == bed.call(
+        "runs", "list", bed.database, "--json"
+    ).json["runs"]
+    assert not any(first["run_id"] in note for note in published(bed)["notes"])
 
 
 def test_a_run_whose_ledger_has_another_source_says_nothing(bed: Any) -> None:
@@ -102,7 +139,8 @@ def test_a_release_that_rests_on_other_tables_is_never_called_unchanged(bed: Any
     }
     first = published(bed, **asked)
     later = published(bed, **asked)
-    assert later["unchanged"] is None and any(first["run_id"] in note for note in later["notes"])
+    assert later["unchanged"] is None
+    assert any(first["run_id"] in note and "same rows" in note for note in later["notes"])
 
 
 def test_fingerprints_are_the_same_in_every_process(bed: Any) -> None:

@@ -83,7 +83,7 @@ def test_a_release_is_there_when_dbt_commits(con: Any, snapshot: Any) -> None:
     assert snapshot(con) == before
 
 
-def test_a_build_of_what_is_unchanged_says_so_and_another_warns(con: Any) -> None:
+def test_a_build_of_what_is_unchanged_says_so_and_another_stops(con: Any) -> None:
     build(con, settings())
     con.commit()
     before = con.execute("FROM dev.people").fetchall()
@@ -92,9 +92,15 @@ def test_a_build_of_what_is_unchanged_says_so_and_another_warns(con: Any) -> Non
     con.commit()
     assert (again["unchanged"], again["warnings"]) == (first, [])
     assert con.execute("FROM dev.people").fetchall() == before
-    later = build(con, settings(), "FROM people WHERE id > 2")
+    with pytest.raises(NotPublishedError, match="run .* have changed since.*over_time: independent"):
+        build(con, settings(), "FROM people WHERE id > 2")
+    con.rollback()
+    assert con.execute("FROM dev.people").fetchall() == before
+    con.execute('DROP VIEW IF EXISTS temp.main."model.shop.people"')
+    independent = settings(policy=POLICY | {"over_time": "independent"})
+    later = build(con, independent, "FROM people WHERE id > 2")
     con.commit()
-    assert later["unchanged"] is None and "`key`" in later["warnings"][0]
+    assert later["unchanged"] is None and "published this source before" in later["warnings"][0]
 
 
 def test_a_model_counts_people_as_a_run_does(con: Any) -> None:

@@ -58,7 +58,7 @@ class FileLedger(Ledger):
         self._engine = engine
 
     def earlier(self, source: str) -> Earlier:
-        return ledger.earlier_release(self._engine, source, None)
+        return Earlier(ledger.latest_run(ledger.runs(self._engine), source))
 
     def enter(self, result: Result) -> None:
         with self._engine.transaction():
