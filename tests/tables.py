@@ -15,9 +15,14 @@ import oracle
 
 
 def fill(con: Any, name: str, columns: dict[str, str], rows: list[tuple[Any, ...]]) -> None:
-    """A table of the given columns (name to type) and rows; names are quoted here, not by the product."""
+    """A table of the given columns (name to type) and rows; names are quoted here, not by the product.
+
+    It takes the place of another, whose releases nobody has seen: a run of changed rows would be stopped.
+    """
     quoted = ", ".join('"{}" {}'.format(column.replace('"', '""'), kind) for column, kind in columns.items())
     con.execute(f"CREATE OR REPLACE TABLE {name} ({quoted})")
+    if con.execute("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'ldiv' AND table_name = 'run'").fetchone():
+        con.execute("UPDATE ldiv.run SET status = 'withdrawn' WHERE source = ?", [name])
     # One JSON text a column: a row at a time takes a millisecond each, ten times as long as what most tests are about.
     texts = [json.dumps([_text(value) for value in column], ensure_ascii=False) for column in zip(*rows, strict=True)]
     if texts:

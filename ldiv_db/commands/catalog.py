@@ -32,7 +32,10 @@ class _Runs(TyperGroup):
 
 
 runs_app = typer.Typer(
-    cls=_Runs, add_completion=False, rich_markup_mode=None, help="List the runs of the ledger, or withdraw one."
+    cls=_Runs,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="List the runs of the ledger, or withdraw one; `ldiv release list` has the releases of series.",
 )
 
 

@@ -28,7 +28,6 @@ from ldiv_db.policy.sources import (
     DECOMPOSITIONS,
     DEFAULT_ALGORITHM,
     KEEPS_APART,
-    REPEATED,
     UNSPECIFIED,
     PolicySource,
     as_decomposition,
@@ -259,10 +258,10 @@ class Policy(Document):
 
     @model_validator(mode="after")
     def _settle_algorithm(self) -> Self:
-        """The algorithm that only one can be: of releases over time, and of transparent ones."""
-        repeats = self.key is not None or self.target.prefix is not None
-        if self.algorithm.name == DEFAULT_ALGORITHM and (repeats or self.transparent):
-            settled = AlgorithmSpec.model_validate({"name": REPEATED[0], **self.algorithm.options})
+        """The algorithm that only one can be: of transparent releases, and of people over time."""
+        people_over_time = self.key is not None and self.individual is not None
+        if self.algorithm.name == DEFAULT_ALGORITHM and (people_over_time or self.transparent):
+            settled = AlgorithmSpec.model_validate({"name": KEEPS_APART[0], **self.algorithm.options})
             object.__setattr__(self, "algorithm", settled)  # frozen to everybody else
         return self
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive, unreported
-from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, REPEATED
+from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, KEEPS_APART
 
 #: Texts for the braces of a rule's words, which distinguish the cases in which it is broken.
 Args = tuple[Any, ...]
@@ -57,21 +57,21 @@ def _together(policy: Policy) -> bool:
     return policy.individual is not None and policy.individual.rows == "together"
 
 
-def _over_time(policy: Policy) -> list[Args]:
-    """The keys of releases over time, of an algorithm that has none."""
-    keys = {"key": policy.key, "target.prefix": policy.target.prefix}
-    return [(key,) for key, said in keys.items() if said is not None and policy.algorithm.name not in REPEATED]
-
-
 def _is_series(policy: Policy) -> bool:
     """True of a decomposition, and of one table with a key or a prefix, which is published again and again."""
-    repeats = policy.key is not None or policy.target.prefix is not None
-    return policy.decomposes or (repeats and policy.algorithm.name in REPEATED)
+    return policy.decomposes or policy.key is not None or policy.target.prefix is not None
+
+
+def _of_classes(policy: Policy) -> bool:
+    """True of one table of classes that is published again and again."""
+    return _is_series(policy) and not policy.decomposes
 
 
 def _option(name: str, default: str) -> When:
     """An algorithm of one table that may be known, with another value of an option than the one that may."""
-    return lambda policy: policy.algorithm.name in REPEATED and policy.algorithm.options.get(name, default) != default
+    return lambda policy: (
+        policy.algorithm.name in KEEPS_APART and policy.algorithm.options.get(name, default) != default
+    )
 
 
 def _each(test: Callable[[Sensitive], Any]) -> Callable[[Policy], list[Args]]:
@@ -177,12 +177,11 @@ RULES: tuple[PolicyRule, ...] = (
         "",
         (lambda p: not p.require, "require", "must name one requirement at least"),
         (_each(lambda s: s.l is not None), "sensitive.{}.l", "goes with a decomposition", f"algorithm: {_PLUS}"),
-        (_over_time, "{}", "goes with releases over time", f"algorithm: {_PLUS} or {', '.join(REPEATED)}"),
     ),
     *_within(
         _is_series,
         "is required: ",
-        (lambda p: not p.target.prefix, "target.prefix", "every release has its tables"),
+        (lambda p: p.decomposes and not p.target.prefix, "target.prefix", "every release has its tables"),
         (lambda p: p.key is None, "key", "the column that says which row is which over time"),
     ),
     *_within(
@@ -200,14 +199,34 @@ RULES: tuple[PolicyRule, ...] = (
             lambda p: p.target.file is not None and p.target.format != "duckdb",
             "target.file",
             "",
-            "a DuckDB file holds several tables",
+            "a DuckDB file holds what the next release goes on with",
         ),
-        (lambda p: p.target.table is not None, "target.table", "", "give a prefix"),
-        (lambda p: p.target.if_exists != "fail", "target.if_exists", "", "every release has tables of its own"),
+        (lambda p: p.decomposes and p.target.table is not None, "target.table", "", "give a prefix"),
+        (
+            lambda p: p.target.prefix is not None and p.target.if_exists != "fail",
+            "target.if_exists",
+            "",
+            "every release has tables of its own",
+        ),
     ),
     *_within(
-        lambda p: _is_series(p) and not p.decomposes,
+        _of_classes,
         _NOT_WITH,
+        (lambda p: bool(p.target.prefix and p.target.table), "target.table", "", "give a table or a prefix"),
+        (lambda p: p.target.if_exists == "append", "target.if_exists", "", "rows of later releases join the table"),
+        (lambda p: p.target.database is not None, "target.database", "", "give a table beside the ledger, or a file"),
+        (
+            lambda p: [(n, spec.name) for n, spec in enumerate(p.require) if spec.kind.compares_with_table],
+            "require.{}",
+            "",
+            "{1} compares classes with a table that changes: require frequency or entropy",
+        ),
+        (
+            lambda p: p.individual is not None and p.algorithm.name not in KEEPS_APART,
+            "individual",
+            "",
+            f"whose the rows of earlier releases are is not known; algorithm: {KEEPS_APART[0]} keeps a person's apart",
+        ),
         (lambda p: p.suppressed != "judge", "suppressed", "", "nothing is suppressed"),
         (lambda p: p.suppression is not None, "suppression", "", _WAITS),
         (

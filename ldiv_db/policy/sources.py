@@ -101,8 +101,6 @@ DECOMPOSITIONS = {
 }
 #: What a policy that names no algorithm has.
 DEFAULT_ALGORITHM = "auto"
-#: The algorithms of one table that may publish it again and again: with a key.
-REPEATED = ("bsgi",)
 #: The algorithms that make no class with two rows of one person, and those that choose among others.
 KEEPS_APART, CHOOSING = ("bsgi",), (DEFAULT_ALGORITHM, "fast")
 #: The column that joins the tables of a decomposition, and the one in which anatomy counts rows.

@@ -51,7 +51,8 @@ def check_series(engine: Engine, series: str) -> Inference:
     if file is not None and not Path(file).is_file():
         raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
     with opened_entry(engine, last) as prefix:
-        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series)
+        one_table = bool(last.report.get("one_table"))
+        listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series, one_table)
         for release in listed:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)

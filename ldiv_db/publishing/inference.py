@@ -223,7 +223,8 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[LimitedA
                 engine.insert(members, "publishing/list_members", release=Value(number), **params)
         else:
             ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
-            engine.insert(members, "publishing/list_ledger_members", release=Value(release.number), **ledger)
+            ledger |= {"release": Value(release.number), "number": Value(number)}
+            engine.insert(members, "publishing/list_ledger_members", **ledger)
     return members, cells
 
 

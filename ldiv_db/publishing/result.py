@@ -60,6 +60,8 @@ class Earlier:
     fingerprint: Fingerprint | None = None
     same_rows: bool | None = None
     independent: bool = False
+    #: A release of a series, in words, where no run but one with a key published the source.
+    series: str = ""
 
     @property
     def unchanged(self) -> str | None:
@@ -77,7 +79,7 @@ class Earlier:
 
     def told(self, run_id: str = "") -> list[str]:
         """Notes on it; `run_id` is the new run's, if it has one yet."""
-        if self.run_id is None:
+        if not self._before:
             return []
         if self.unchanged:
             return [f"unchanged: source and policy are those of run {self.run_id}, and so is the release, by its seed"]
@@ -86,26 +88,31 @@ class Earlier:
             what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
             return [f"{what}. Hand out one of the two alone, as who has both may learn more than either tells"]
         if self.independent:
-            what = f"run {self.run_id} published this source before, and the policy says over_time: independent"
+            what = f"{self._before} published this source before, and the policy says over_time: independent"
             return [f"{what}. See that nobody has its release and that of {this}, who may learn more than either tells"]
         return [str(self._changed)]
 
     def require_safe(self) -> None:
         """Raise PolicyError where changed rows would be published once more, and the policy says nothing of it."""
-        if self.run_id is not None and not (self.unchanged or self.same_rows or self.independent):
+        if self._before and not (self.unchanged or self.same_rows or self.independent):
             raise PolicyError([self._changed])
+
+    @property
+    def _before(self) -> str:
+        """The earlier release, in words; empty if there is none."""
+        return self.series if self.run_id is None else f"run {self.run_id}"
 
     @property
     def _changed(self) -> Problem:
         since = "its rows have changed since" if self.same_rows is False else "nobody knows if its rows have changed"
-        what = (
-            f"run {self.run_id} published this source, and {since}: who has both releases may learn more than one tells"
-        )
+        told = "who has both releases may learn more than either tells"
+        what = f"{self._before} published this source, and {since}: {told}"
         hint = (
             "name the column that says which row is which (key: …), and releases are made to go together; or say"
-            " over_time: independent, and see that nobody has both; or, if its release was never handed out,"
-            f" `ldiv runs withdraw DATABASE {self.run_id}`"
+            " over_time: independent, and see that nobody has both"
         )
+        if self.run_id is not None:
+            hint += f"; or, if its release was never handed out, `ldiv runs withdraw DATABASE {self.run_id}`"
         return Problem("key", what, hint)
 
 

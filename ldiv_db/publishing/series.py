@@ -24,6 +24,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, has_releases, releases, table
 
 #: The schema of a file's tables where none is named.
@@ -132,11 +133,14 @@ class Series:
 
 
 def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
-    """The series of that name; nothing is written. Raises PolicyError if another algorithm or key made it."""
+    """The series of that name; nothing is written.
+
+    Raises PolicyError if another key made it, or another decomposition; classes are formed by any algorithm.
+    """
     noted = _find_series(engine, name) if has_releases(engine) else None
     if noted is None:
         return Series(name, secrets.token_hex(32), key)
-    if noted["algorithm"] != algorithm:
+    if noted["algorithm"] != algorithm and {noted["algorithm"], algorithm} & set(DECOMPOSITIONS):
         what = f"the releases of {name} were made by {noted['algorithm']}"
         raise PolicyError([Problem("algorithm.name", what, ANOTHER_TARGET)])
     before = Key(noted["key_name"], noted["key_kind"]) if noted.get("key_name") else None

@@ -32,7 +32,6 @@ from ldiv_db.publishing.series_target import (
     SeriesTarget,
     releases_of,
     settle_entry,
-    tables_of,
 )
 from ldiv_db.recoding.encoded import Renamed
 
@@ -125,11 +124,11 @@ class SeriesDraft(Draft[Released]):
 
     @property
     def replaces(self) -> bool:
-        return self.start.series.releases > 0
+        return self.extends or self.start.target.replaces
 
     @property
     def extends(self) -> bool:
-        return self.replaces
+        return self.start.series.releases > 0
 
     def announce(self) -> None:
         start, algorithm = self.start, self.start.resolved.algorithm
@@ -140,7 +139,7 @@ class SeriesDraft(Draft[Released]):
 
     def require_announced(self) -> None:
         if self._unsettled() is None:  # taken for a dead one, as it had no folder yet
-            raise refused("target.prefix", "another release of the series is under way", "wait")
+            raise refused(self.start.target.key, "another release of the series is under way", "wait")
 
     def withdraw(self) -> None:
         entry = self._unsettled()
@@ -153,8 +152,8 @@ class SeriesDraft(Draft[Released]):
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
     def write(self, where: Relation | FileRelation) -> None:
-        algorithm, series = self.start.resolved.algorithm, self.start.series
-        before = tables_of(_prefix(where), algorithm, series.releases) if series.releases else None
+        series, prefix = self.start.series, _prefix(where)
+        before = self.start.target.tables(prefix, series.releases) if series.releases else None
         self.write_tables(self.tables(_prefix(where)), before)
 
     def audit(self, where: Relation | FileRelation) -> Released:
@@ -164,7 +163,8 @@ class SeriesDraft(Draft[Released]):
             record_members(engine, series, self.matched.rows, self.shown)
             counts, expected = self._counted()
             audits = self.audit_tables(self.tables(prefix), expected)
-            listed = releases_of(engine, prefix, self.start.resolved.algorithm, series.next, series.name)
+            target = self.start.target
+            listed = releases_of(engine, prefix, target.algorithm, series.next, series.name, target.one_table)
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
@@ -181,7 +181,7 @@ class SeriesDraft(Draft[Released]):
 
     def tables(self, prefix: Relation) -> ReleaseTables:
         """The tables of this release; that of combinations only if they are published."""
-        tables = tables_of(prefix, self.start.resolved.algorithm, self.start.series.next)
+        tables = self.start.target.tables(prefix, self.start.series.next)
         return tables if self.combined and self.combined.published else tables.plain
 
     def _counted(self) -> tuple[dict[str, Any], ExpectedTotals]:

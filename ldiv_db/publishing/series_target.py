@@ -10,12 +10,14 @@ import shutil
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.database import catalog, databases
 from ldiv_db.database.catalog import named_table, new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.files import abandoned, folder_of
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
@@ -52,11 +54,14 @@ class ReleaseTables:
         return list(dict.fromkeys(listed))
 
 
-def tables_of(prefix: Relation, algorithm: str, release: int) -> ReleaseTables:
+def tables_of(prefix: Relation, algorithm: str, release: int | None) -> ReleaseTables:
     """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
 
-    Whether it has combinations is not said, only what their table is called.
+    Whether it has combinations is not said, only what their table is called. Without a number of a release all of them
+    are one table, `published.census`.
     """
+    if release is None:
+        return ReleaseTables(prefix, prefix, group=CLASS_ID)
 
     def named(*suffix: str) -> Relation:
         return Relation((*prefix.parts[:-1], "_".join([prefix.name, str(release), *suffix])))
@@ -81,10 +86,10 @@ def sql_name_of(table: Relation) -> str:
     return ".".join(table.parts[-2:])
 
 
-def require_earlier(engine: Engine, prefix: Relation, algorithm: str, last: int) -> None:
+def require_earlier(engine: Engine, target: SeriesTarget, prefix: Relation, last: int) -> None:
     """Raise PolicyError unless the sensitive tables of the releases before the last are there."""
     for number in range(1, last):
-        table = tables_of(prefix, algorithm, number).values
+        table = target.tables(prefix, number).values
         if not catalog.table_exists(engine, table):
             what = f"{sql_name_of(table)} of release {number} is gone"
             raise refused("target.prefix", what, "a release is compared with all earlier ones")
@@ -99,9 +104,17 @@ def require_tables(engine: Engine, tables: ReleaseTables) -> None:
         )
 
 
-def releases_of(engine: Engine, prefix: Relation, algorithm: str, last: int, series: str) -> list[Release]:
-    """The releases of a series up to `last`, as they lie in the database of `prefix`."""
+def releases_of(
+    engine: Engine, prefix: Relation, algorithm: str, last: int, series: str, one_table: bool = False
+) -> list[Release]:
+    """The releases of a series up to `last`, as they lie in the database of `prefix`.
+
+    Of those that are `one_table` there is the last alone, which has all classes of the others as they were.
+    """
     members = ledger.table(engine, "release_member")
+    if one_table:
+        table = tables_of(prefix, algorithm, None)
+        return [Release(f"release {last}", table.values, (table.group,), members=members, series=series, number=last)]
     listed = []
     for number in range(1, last + 1):
         tables = tables_of(prefix, algorithm, number)
@@ -125,7 +138,9 @@ def releases_of(engine: Engine, prefix: Relation, algorithm: str, last: int, ser
 class SeriesTarget:
     """The target of a series by an algorithm: the prefix of its tables, and where these are.
 
-    `name` is what the series is called: as its first release called it, if there is one.
+    `name` is what the series is called: as its first release called it, if there is one. With `one_table` the prefix is
+    the name of the table to which each release adds its classes; one that is there already is replaced by the first if
+    it may `replace` it.
     """
 
     engine: Engine
@@ -133,12 +148,23 @@ class SeriesTarget:
     prefix: Relation
     name: str
     destination: InDatabase | DatabaseFile
+    one_table: bool = False
+    replaces: bool = False
 
     @property
-    def where(self) -> dict[str, str]:
+    def where(self) -> dict[str, Any]:
         """The target as a release's report has it."""
         file = {"file": str(self.destination.path)} if isinstance(self.destination, DatabaseFile) else {}
-        return {"prefix": str(self.prefix), **file}
+        return {"prefix": str(self.prefix), "one_table": self.one_table, **file}
+
+    @property
+    def key(self) -> str:
+        """The key of the policy that names it."""
+        return "target.table" if self.one_table else "target.prefix"
+
+    def tables(self, prefix: Relation, release: int) -> ReleaseTables:
+        """The tables of a release, with `prefix` as it is called where it is open."""
+        return tables_of(prefix, self.algorithm, None if self.one_table else release)
 
     def opened(self) -> AbstractContextManager[Relation]:
         """A context in which the series' tables can be read; it gives their prefix."""
@@ -146,17 +172,17 @@ class SeriesTarget:
 
     def check(self) -> None:
         """Raise PolicyError if releases may not or cannot go there."""
-        refuse_catalog_schema(self.engine, self.prefix, "target.prefix")
+        refuse_catalog_schema(self.engine, self.prefix, self.key)
         if isinstance(self.destination, DatabaseFile):
             check_file(self.destination)
             refuse_log(self.destination)
-            refuse_database_name(self.prefix, "target.prefix")
+            refuse_database_name(self.prefix, self.key)
             return
         engine = self.engine
         home, current = catalog.catalog_of(engine, self.prefix).lower(), databases.current_database(engine).lower()
         if home != (engine.catalog or current).lower() or home != current:
             what = "tables cannot be published in one transaction with a catalog in another database"
-            raise refused("target.prefix", what, "give `file:` as well, or leave the catalog in the database")
+            raise refused(self.key, what, "give `file:` as well, or leave the catalog in the database")
 
     def check_next(self, release: int) -> None:
         """Raise PolicyError if tables of this release are in the way, or the file of earlier ones is gone."""
@@ -170,19 +196,24 @@ class SeriesTarget:
                 )
             if release == 1:
                 return
+        if self.one_table and (release > 1 or self.replaces):
+            return
         with self.opened() as prefix:
-            _refuse_tables(self.engine, tables_of(prefix, self.algorithm, release))
+            _refuse_tables(self.engine, self.tables(prefix, release), self.key)
 
 
 def series_target_of(engine: Engine, target: Target, algorithm: str, folder: Path) -> SeriesTarget:
     """The target that a policy names; `folder` is where relative files lie."""
-    file = target.file
-    prefix = new_table(engine, target.prefix or "", "target.prefix", file is not None)
+    file, one_table = target.file, target.prefix is None
+    key = "target.table" if one_table else "target.prefix"
+    prefix = new_table(engine, target.prefix or target.table or "", key, file is not None)
+    how = {"one_table": one_table, "replaces": target.if_exists == "replace"}
     if file is None:
-        return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), InDatabase(engine, prefix))
+        place = InDatabase(engine, prefix)
+        return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), place, **how)
     path = (folder / file).resolve()
     name = name_of(engine, str(target), path)
-    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix))
+    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix), **how)
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:
@@ -211,15 +242,21 @@ def opened_entry(engine: Engine, entry: Entry) -> AbstractContextManager[Relatio
 
 
 def _is_in_place(engine: Engine, entry: Entry) -> bool:
+    """True if the file of a release has its tables; of one table, which earlier releases have made, its last class."""
     if not Path(entry.report["file"]).exists():
         return False
+    one_table = entry.report.get("one_table")
     with opened_entry(engine, entry) as prefix:
-        tables = tables_of(prefix, entry.report["algorithm"], entry.release)
-        return all(catalog.table_exists(engine, table) for table in tables.plain.all)
+        tables = tables_of(prefix, entry.report["algorithm"], None if one_table else entry.release)
+        if not all(catalog.table_exists(engine, table) for table in tables.plain.all):
+            return False
+        own = [Where("series", entry.series), Where("release", entry.release)]
+        last = engine.most(ledger.table(engine, "release_group"), "group_id", *own) if one_table else None
+        return last is None or (engine.most(tables.people, tables.group) or 0) >= last
 
 
-def _refuse_tables(engine: Engine, tables: ReleaseTables) -> None:
+def _refuse_tables(engine: Engine, tables: ReleaseTables, key: str) -> None:
     for table in tables.all:
         if catalog.table_exists(engine, table):
             what = f"{sql_name_of(table)} exists, and no release made it"
-            raise refused("target.prefix", what, "drop it, or name another prefix")
+            raise refused(key, what, "drop it, or give another name")

@@ -15,7 +15,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
-from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Renamed, SensitiveAxis
+from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -260,6 +260,18 @@ def counted_among(engine: Engine, rows: Relation, axis: SensitiveAxis) -> Sensit
     dictionary, distribution = _tally(engine, rows, axis, axis.dictionary)
     judged = _tally(engine, rows, axis, axis.judged[0]) if axis.judged else None
     return replace(axis, dictionary=dictionary, distribution=distribution, judged=judged)
+
+
+def among(engine: Engine, encoded: Encoded, rows: Relation) -> Encoded:
+    """Some of the rows as a table of their own, by the same codes, with the counts that values have among them."""
+    count, individual = engine.count(rows), encoded.individual
+    if individual is not None:
+        known = counted_among(engine, rows, individual)
+        nobody = [1] * engine.count(rows, Where(individual.code.name, None))
+        individual = replace(known, distribution=Distribution([*known.distribution.counts, *nobody]))
+    sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
+    some = replace(encoded, rows=rows, cells=None, sensitive=sensitive, individual=individual)
+    return replace(some, rows_in=count, left_out=0)
 
 
 def _tally(engine: Engine, rows: Relation, axis: SensitiveAxis, dictionary: Relation) -> tuple[Relation, Distribution]:

@@ -3,10 +3,10 @@
 A row that was published stays in its group or class for ever. All of a release appears together: its tables and its
 place in the ledger.
 
-A class of BSGI, once published, stays as it is in all later releases, label for label and value for value: a row that
-has left the source leaves a place in it, and one that has changed its old values. New rows form classes of their own,
-together with those that found none before; of a value that too many rows have, those that have waited longest come
-first.
+A class, once published, stays as it is in all later releases, label for label and value for value: a row that has left
+the source leaves a place in it, and one that has changed its old values. New rows form classes of their own, together
+with those that found none before, by any algorithm that forms classes; of a value that too many rows have, those that
+have waited longest come first.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Feasibility, Plan, Task, check_counts
-from ldiv_db.algorithms.bsgi.bsgi import Bsgi, Subtask, class_size, subtask_of
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, check_counts, class_size, hardest_first
+from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate
@@ -27,11 +27,13 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
 from ldiv_db.policy.resolve import Findings, Resolved, resolve
-from ldiv_db.policy.sources import DECOMPOSITIONS, REPEATED
+from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
+from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
@@ -45,17 +47,33 @@ from ldiv_db.publishing.series_target import (
     require_tables,
     series_target_of,
     settle_crashed,
-    tables_of,
 )
+from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
-from ldiv_db.running.preparation import make_task
+from ldiv_db.requirements.guarantees import most_classes, together
+from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.release_groups import check_decomposed_before, decomposition_options, plan_decomposition
-from ldiv_db.running.run_spec import resolve_requirements
+from ldiv_db.running.run import work_out
+from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
+
+
+def series_algorithm(said: Resolved | Policy) -> Algorithm:
+    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name that can."""
+    name, options = (
+        (said.algorithm, dict(said.options))
+        if isinstance(said, Resolved)
+        else (said.algorithm.name, said.algorithm.options)
+    )
+    algorithm = SeriesBsgi(options) if name == SeriesBsgi.name else algorithm_named(name, options)
+    if algorithm.traits.recodes_globally:
+        what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
+        raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")])
+    return algorithm
 
 
 class SeriesBsgi(Bsgi):
@@ -81,11 +99,14 @@ class ClassesDraft(SeriesDraft):
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        return [(column.name, self.plan.l) for column in self.start.source.sensitive]
+        """The shares that requirements allow any value, as the next larger of one; 1 where they bound none."""
+        promised = {name: together(one.promise() for one in wanted) for name, wanted in self.requirements.items()}
+        shares = {name: found.share for name, found in promised.items()}
+        return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         engine, last = self.start.engine, self.start.series.last_group
-        if before:
+        if before and before.people != tables.people:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
             names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
@@ -94,7 +115,7 @@ class ClassesDraft(SeriesDraft):
             if before:
                 engine.insert(tables.people, PUBLISHED, **params)
             else:
-                engine.create(tables.people, PUBLISHED, **params)
+                engine.create(tables.people, PUBLISHED, replace=self.start.target.replaces, **params)
 
     def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
         earlier = expected.people + expected.counterfeits - self.rows_new
@@ -124,55 +145,75 @@ def plan_classes(start: ReleaseStart) -> ClassesDraft:
 
 
 def plan_encoded(start: ReleaseStart, encoded: Encoded) -> ClassesDraft:
-    """The release of an encoded source as it will be; raises if it cannot be made."""
-    engine, resolved, source = start.engine, start.resolved, start.source
-    algorithm = SeriesBsgi(dict(resolved.options))
+    """The release of an encoded source as it will be; raises before any work if it cannot be made."""
+    engine, resolved = start.engine, start.resolved
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
-    encoded = replace(encoded, rows=matched.rows)
-    task = make_task(start.context, encoded, requirements, source.seed)
-    plan = _plan(start, algorithm, task)
-    recoding = plan_recoding(engine, encoded, plan.assigned, resolved.released.forms)
+    new, plan, recoding = _formed(start, replace(encoded, rows=matched.rows), requirements)
     rows_new = engine.count(plan.assigned)
     classes = engine.count(recoding.classes)
-    new = replace(encoded, rows_in=rows_new, left_out=0)
-    loss = measure_recoding(engine, new, recoding, resolved.released.has_class_ids) if rows_new else None
-    shown = _shown(start, encoded, recoding)
-    return ClassesDraft(start, matched, shown, classes, rows_new, encoded, recoding, plan, requirements, loss)
+    loss = None
+    if rows_new:
+        published = replace(new, rows_in=rows_new, left_out=0)
+        loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
+    shown = _shown(start, new, recoding)
+    return ClassesDraft(start, matched, shown, classes, rows_new, new, recoding, plan, requirements, loss)
 
 
-def _plan(start: ReleaseStart, algorithm: SeriesBsgi, task: Task) -> Plan:
-    """Classes of the rows that are in none; none at all if there cannot be any and some were published before."""
-    l = class_size(task)  # noqa: E741 - the field's name for it
-    subtask = _unpublished(start, task, l)
-    try:
-        if subtask.classes or not start.series.groups:
-            return algorithm.run(subtask.task)
-    except InfeasibleError:  # of several keys, counts alone do not tell
-        if not start.series.groups:
-            raise
-    return Plan(start.engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), l)
+def _formed(
+    start: ReleaseStart, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]
+) -> tuple[Encoded, Plan, Recoding]:
+    """The rows that are in no class, and classes of them.
 
-
-def _unpublished(start: ReleaseStart, task: Task, l: int) -> Subtask:  # noqa: E741
-    """The rows that no release has published; of the most frequent values those that have waited longest."""
+    Where there cannot be any and some were published before, all of them wait, and there are no classes.
+    """
     engine = start.engine
-    params: dict[str, Any] = {"rows": task.encoded.rows, "seed": Value(start.source.seed)}
-    free = engine.materialise("free", "publishing/list_unpublished", key=None, most=Value(None), **params)
-    subtask = _counted(task, free, l)
-    if start.series.groups and subtask.classes:
-        key = subtask.task.encoded.sensitive[0]
-        first = engine.materialise(
-            "first", "publishing/list_unpublished", key=key, most=Value(subtask.classes), **params
-        )
-        subtask = _counted(task, first, l)
-    return subtask
+    free = engine.select("free", encoded.rows, where=[Where("group_id", None)])
+    new, failed = among(engine, encoded, free), InfeasibleError(f"{start.source.name} has no rows to publish")
+    for some, algorithm in _attempts(start, new, requirements) if new.rows_in else ():
+        try:
+            return some, *_solved(start, algorithm, some)
+        except InfeasibleError as error:
+            failed = error
+    if not start.series.groups:
+        raise failed
+    nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+    plan = Plan(nothing, 0)
+    return new, plan, plan_recoding(engine, new, nothing, start.resolved.released.forms)
 
 
-def _counted(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
-    """The subtask of these rows, which are then all there are."""
-    count = task.engine.count(rows)
-    return subtask_of(replace(task, encoded=replace(task.encoded, rows_in=count, left_out=0)), rows, l)
+def _attempts(
+    start: ReleaseStart, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
+) -> list[tuple[Encoded, Algorithm]]:
+    """The rows to make classes of, by an algorithm: all, or if there is no such plan without what is too frequent."""
+    algorithm = series_algorithm(start.resolved)
+    fewer = _longest_waiting(start, new, [found for wanted in requirements.values() for found in wanted])
+    if fewer is None:
+        return [(new, algorithm)]
+    only_fewer = algorithm.name in KEEPS_APART  # which leaves rows out as well, whoever has waited longest
+    return [(some, algorithm) for some in ([fewer] if only_fewer else [new, fewer])]
+
+
+def _solved(start: ReleaseStart, algorithm: Algorithm, encoded: Encoded) -> tuple[Plan, Recoding]:
+    """Classes of the rows, as a run makes them."""
+    ready, _, _ = make_ready(start.context, start.resolved, algorithm, encoded)
+    check_ready(ready)
+    return work_out(ready)
+
+
+def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:
+    """The rows without what is too much of a value for classes of different values, None if nothing is.
+
+    Of such a value those come first that have waited longest. Also None where no class of different values is good.
+    """
+    engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
+    key = hardest_first(new)[0]
+    l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged  # noqa: E741 - the field's name for it
+    most: int = min(most_classes(axis.distribution.counts, l) for axis in new.keys)
+    if None in sizes or not most or key.distribution.counts[0] <= most:
+        return None
+    params = {"rows": new.rows, "key": key, "most": Value(most), "seed": Value(start.source.seed)}
+    return among(engine, new, engine.materialise("first", "publishing/list_longest_waiting", **params))
 
 
 def _shown(start: ReleaseStart, encoded: Encoded, recoding: Recoding) -> Relation:
@@ -249,14 +290,11 @@ def judge_series_algorithm(found: Findings) -> None:
     policy, name = found.policy, found.policy.algorithm.name
     if policy.decomposes:
         decomposition_options(name, policy.algorithm.options)
-    elif name not in REPEATED:
-        what = f"{name} publishes one table, without releases over time"
-        raise PolicyError([Problem("algorithm.name", what, nearest(name, [*DECOMPOSITIONS, *REPEATED]))])
     elif not policy.is_series:
         what = f"is required: {name} without one publishes one table, without releases over time"
         raise PolicyError([Problem("key", what, "name the column that says which row is which over time")])
     else:
-        Bsgi(policy.algorithm.options)
+        series_algorithm(policy)
 
 
 def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
@@ -264,18 +302,29 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
+    if series.is_new and resolved.policy.over_time is None:
+        _refuse_runs(engine, source.name)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
     if resolved.target.file is None:
         numbers = range(1, series.next + 1)
-        tables = [table for number in numbers for table in tables_of(target.prefix, algorithm, number).all]
+        tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
     start = ReleaseStart(context, resolved, series, target, begun=begun)
     if series.releases:
         with target.opened() as prefix:
-            require_earlier(engine, prefix, algorithm, series.releases)
-            before = tables_of(prefix, algorithm, series.releases)
+            require_earlier(engine, target, prefix, series.releases)
+            before = target.tables(prefix, series.releases)
             (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
     return start
+
+
+def _refuse_runs(engine: Engine, source: str) -> None:
+    """Raise PolicyError if a run without a key published the source: its classes would be compared with the series'."""
+    run_id = ledger.latest_run(ledger.runs(engine), source)
+    if run_id is not None:
+        what = f"run {run_id} published this source without a key, so that its release does not go together with these"
+        hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
+        raise PolicyError([Problem("key", what, f"{hint}, and see that nobody has both")])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
@@ -199,14 +200,19 @@ def make_algorithm(policy: Policy) -> Algorithm:
     if policy.is_series:
         what = f"{name} with a key publishes release by release"
         raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
-    if name not in ALGORITHMS:
-        raise PolicyError([Problem("algorithm.name", f"no algorithm {name!r}", nearest(name, ALGORITHMS))])
     if policy.weight is not None and not policy.names_algorithm:
         as_written = not any(setting.same for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)
-    algorithm = algorithm_of(name)(policy.algorithm.options)
+    algorithm = algorithm_named(name, policy.algorithm.options)
     refuse_forms(algorithm, policy.released, [name for name, setting in policy.sensitive.items() if setting.same])
     return algorithm
+
+
+def algorithm_named(name: str, options: dict[str, Any]) -> Algorithm:
+    """The algorithm of that name with its options; raises PolicyError if there is none, or it has no such options."""
+    if name not in ALGORITHMS:
+        raise PolicyError([Problem("algorithm.name", f"no algorithm {name!r}", nearest(name, ALGORITHMS))])
+    return algorithm_of(name)(options)
 
 
 def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Sequence[str]) -> None:

@@ -106,7 +106,8 @@ def parse_command(command: str) -> None:
 def parse(found: Any, words: list[str]) -> None:
     """As click reads words of a command or of one of its groups; files need not be there."""
     if hasattr(found, "commands"):
-        parse(found.commands[words[0]], words[1:])
+        is_named = words[0] in found.commands  # of a group that lists what its first word names, it may be left out
+        parse(found.commands[words[0] if is_named else "list"], words[is_named:])
     else:
         found.make_context("ldiv", list(words))
 

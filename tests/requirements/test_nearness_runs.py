@@ -19,7 +19,9 @@ RANGE, PROXIMITY = {"range": {"k": 3, "e": "90.5"}}, {"proximity": {"epsilon": "
 
 def policy_of(*require: Any, algorithm: Any = "topdown", **changes: Any) -> dict[str, Any]:
     keys = {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}}
-    base = {"source": "t", "target": "o", "quasi_identifiers": keys, "sensitive": ["wage"], "seed": 1}
+    base = {"source": "t", "target": "o", "quasi_identifiers": keys, "sensitive": ["wage"], "seed": 1} | {
+        "over_time": "independent"
+    }
     return base | {"require": list(require), "algorithm": algorithm, "nulls_sensitive": "value"} | changes
 
 

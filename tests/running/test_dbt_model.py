@@ -92,7 +92,7 @@ def test_a_build_of_what_is_unchanged_says_so_and_another_stops(con: Any) -> Non
     con.commit()
     assert (again["unchanged"], again["warnings"]) == (first, [])
     assert con.execute("FROM dev.people").fetchall() == before
-    with pytest.raises(NotPublishedError, match="run .* have changed since.*over_time: independent"):
+    with pytest.raises(NotPublishedError, match=r"run .* have changed since.*over_time: independent"):
         build(con, settings(), "FROM people WHERE id > 2")
     con.rollback()
     assert con.execute("FROM dev.people").fetchall() == before

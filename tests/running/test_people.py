@@ -67,6 +67,7 @@ def published(
         "individual": {"column": "person", "rows": mode},
         "require": [require],
         "algorithm": algorithm,
+        "over_time": "independent",
         "seed": 11,
     }
     ldiv_db.run(con, policy)

@@ -1,0 +1,144 @@
+"""One table that every night adds its classes to: whatever forms them, nobody's class changes, and each is good."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from typing import Any
+
+import oracle
+import pytest
+from tables import fill
+
+import ldiv_db
+from ldiv_db import PolicyError
+
+COLUMNS = {"id": "INTEGER", "age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR"}
+AGES = {"taxonomy": {"ranges": [5, 20]}}
+#: What each algorithm is asked, by which the oracle judges.
+ASKED = {
+    "auto": ("frequency", 3),
+    "topdown": ("k", 4),
+    "mondrian": ("entropy", 2),
+    "peel": ("distinct", 3),
+    "stratified": ("frequency", 2),
+    "tp": ("frequency", 2),
+    "bsgi": ("unique_distinct", 3),
+}
+
+
+def policy_of(algorithm: str, **changes: Any) -> dict[str, Any]:
+    name, parameter = ASKED[algorithm]
+    return {
+        "source": "people",
+        "target": {"table": "out"},
+        "key": "id",
+        "quasi_identifiers": {"age": AGES, "zip": {"taxonomy": {"prefix": [2, 1]}}},
+        "sensitive": ["s"],
+        "require": [{name: parameter}],
+        "algorithm": algorithm,
+    } | changes
+
+
+def people(draw: random.Random, start: int, count: int) -> list[tuple[int, int, str, str]]:
+    """People of whom a third have one value."""
+    return [
+        (start + i, draw.randrange(60), f"{draw.randrange(20):02d}", draw.choice("aaabbcdef")) for i in range(count)
+    ]
+
+
+def classes_of_keys(con: Any) -> dict[str, int]:
+    """The class of everybody who was published, by the ledger; nobody is in two."""
+    rows = con.execute("SELECT key_hash, group_id FROM ldiv.release_member WHERE group_id IS NOT NULL").fetchall()
+    assert len(dict(rows)) == len(rows)
+    return dict(rows)
+
+
+@pytest.mark.parametrize("algorithm", ASKED)
+def test_classes_stay_whatever_formed_them_and_all_are_good(con: Any, algorithm: str) -> None:
+    draw, policy = random.Random(algorithm), policy_of(algorithm)
+    rows, before, seen = people(draw, 0, 60), [], {}
+    for night, arriving in enumerate((0, 30, 1, 25)):
+        rows = [
+            (key, age, place, "a" if draw.random() < 0.05 else s) for key, age, place, s in rows if draw.random() > 0.05
+        ]
+        rows += people(draw, 1000 * (night + 1), arriving)
+        fill(con, "people", COLUMNS, rows)
+        figures = ldiv_db.publish_release(con, policy).figures
+        table = con.execute("FROM out").fetchall()
+        assert table[: len(before)] == before, "what was published stays, label for label and value for value"
+        now = classes_of_keys(con)
+        assert seen.items() <= now.items()
+        assert len(table) == len(now) == figures["rows_published"] + figures["counterfeits"]
+        assert figures["rows_in"] == figures["rows_published"] + figures["rows_waiting"]
+        class_id, s = (
+            ([c[0] for c in con.execute("DESCRIBE out").fetchall()]).index(name) for name in ("class_id", "s")
+        )
+        assert not oracle.violations([(row[class_id], row[s]) for row in table], *ASKED[algorithm])
+        before, seen = table, now
+    assert figures["release"] == 4 and figures["groups_new"]
+
+
+def test_a_class_has_the_values_of_the_people_who_are_in_it(con: Any) -> None:
+    """By everybody's class and the values they had when they were published; the counterfeits are those who left."""
+    draw, had = random.Random(3), {}
+    rows = people(draw, 0, 40)
+    for night in range(3):
+        fill(con, "people", COLUMNS, rows)
+        ldiv_db.publish_release(con, policy_of("topdown"))
+        found = con.execute(
+            "SELECT p.id, m.group_id FROM ldiv.release_member AS m JOIN ldiv.series_secret AS s USING (series)"
+            " JOIN people AS p ON m.key_hash = sha256(concat(s.secret, ':', p.id)) WHERE m.group_id IS NOT NULL"
+        ).fetchall()
+        values = {row[0]: row[3] for row in rows}
+        had |= {key: (group, values[key]) for key, group in found if key not in had}
+        expected = defaultdict(list)
+        for group, value in had.values():
+            expected[group].append(value)
+        shown = con.execute("SELECT class_id, list(s ORDER BY s) FROM out GROUP BY 1").fetchall()
+        assert dict(shown) == {group: sorted(listed) for group, listed in expected.items()}
+        rows = [row for row in rows if draw.random() > 0.1] + people(draw, 1000 * (night + 1), 15)
+
+
+def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+    alone = {name: said for name, said in policy_of("topdown").items() if name != "key"} | {"identifiers": ["id"]}
+    run_id = ldiv_db.run(con, alone).run_id
+    with pytest.raises(PolicyError, match=f"run {run_id} published this source without a key"):
+        ldiv_db.publish_release(con, policy_of("topdown", target="over_time"))
+    independent = policy_of("topdown", target="over_time", over_time="independent")
+    assert ldiv_db.publish_release(con, independent).figures["release"] == 1
+    con.execute("UPDATE ldiv.run SET status = 'withdrawn'")
+    with pytest.raises(PolicyError, match="release 1 of over_time published this source"):
+        ldiv_db.run(con, alone | {"target": "alone"})
+    assert ldiv_db.run(con, alone | {"target": "alone", "over_time": "independent"}).run_id
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"algorithm": "tds"}, "recodes all rows by one rule"),
+        ({"require": [{"t_closeness": 0.2}]}, "compares classes with a table that changes"),
+        ({"individual": "zip", "quasi_identifiers": {"age": AGES}}, "algorithm: bsgi keeps a person's apart"),
+        ({"target": {"table": "out", "if_exists": "append"}}, "rows of later releases join the table"),
+        ({"target": {"table": "out", "prefix": "p"}}, "give a table or a prefix"),
+        ({"target": "out.parquet"}, "a DuckDB file holds what the next release goes on with"),
+    ],
+)
+def test_what_does_not_go_with_releases_over_time(con: Any, changes: dict[str, Any], message: str) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+    with pytest.raises(PolicyError, match=message):
+        ldiv_db.publish_release(con, policy_of("topdown") | changes)
+
+
+def test_another_algorithm_goes_on_and_a_table_that_was_there_is_replaced_on_demand(con: Any) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+    con.execute("CREATE TABLE out AS SELECT 1 AS x")
+    with pytest.raises(PolicyError, match="out exists"):
+        ldiv_db.publish_release(con, policy_of("topdown"))
+    replacing = {"target": {"table": "out", "if_exists": "replace"}}
+    ldiv_db.publish_release(con, policy_of("topdown", **replacing))
+    before = con.execute("FROM out").fetchall()
+    con.execute("INSERT INTO people SELECT id + 500, age, zip, s FROM people")
+    assert ldiv_db.publish_release(con, policy_of("mondrian", **replacing)).figures["release"] == 2
+    assert con.execute("FROM out").fetchall()[: len(before)] == before
