@@ -33,7 +33,7 @@ from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
-from ldiv_db.publishing.series_target import tables_of
+from ldiv_db.publishing.series_target import SeriesTarget, tables_of
 from ldiv_db.recoding import recode
 from ldiv_db.recoding.encode import encode
 from ldiv_db.recoding.recode import plan_recoding
@@ -320,7 +320,8 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    start = ReleaseStart(Context(draft.engine), draft.resolved, series, None)
+    target = SeriesTarget(draft.engine, "bsgi", Relation(("main", "p")), "p", None)
+    start = ReleaseStart(Context(draft.engine), draft.resolved, series, target)
     nothing = Relation(("nothing",))
     return ClassesDraft(
         start, MatchedRows(nothing, nothing, 0, 0), nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None
