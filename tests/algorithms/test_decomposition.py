@@ -316,7 +316,7 @@ UNDECOMPOSED = {"algorithm": "bsgi", "quasi_identifiers": {"gender": {"numeric":
         ({"algorithm": {"name": "decomposition_plus", "primary": "salry"}}, "algorithm.primary"),
         ({"algorithm": {"name": "anatomy"}}, "sensitive"),
         (UNDECOMPOSED, "require"),
-        (UNDECOMPOSED | {"require": [{"k": 2}], "algorithm": "topdown"}, "target.prefix"),
+        (UNDECOMPOSED | {"require": [{"k": 2}], "algorithm": "topdown"}, "sensitive.occupation.l"),
         (UNDECOMPOSED | {"require": [{"k": "auto"}]}, "require.0"),
         (UNDECOMPOSED | {"require": [{"k": 2}], "key": None}, "key"),
         (UNDECOMPOSED | {"require": [{"k": 2}]}, "sensitive.salary.l"),

@@ -242,7 +242,9 @@ def test_a_policy_without_an_algorithm_has_auto_but_where_one_alone_can_be():
     policy = {"source": "t", "target": "out", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
               "require": [{"unique_distinct": 2}]}  # fmt: skip
     assert ldiv_db.parse_policy(policy).algorithm.name == "auto"
-    for more in ({"transparent": True}, {"key": "id", "target": {"prefix": "out"}, "identifiers": ["id"]}):
+    over_time = {"key": "id", "target": {"prefix": "out"}, "identifiers": []}
+    assert ldiv_db.parse_policy(policy | over_time).algorithm.name == "auto"
+    for more in ({"transparent": True}, over_time | {"individual": "who"}):
         assert ldiv_db.parse_policy(policy | more).algorithm.name == "bsgi"
         options = {"algorithm": {"name": "auto", "residue": "incorporate"}}
         assert ldiv_db.parse_policy(policy | more | options).algorithm.options == {"residue": "incorporate"}
@@ -256,8 +258,9 @@ def test_a_default_policy_is_published_transparently_and_over_time(con):
     policy = {"source": "t", "target": "one", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
               "require": [{"unique_distinct": 3}], "identifiers": ["id"], "seed": 0}  # fmt: skip
     assert ldiv_db.run(con, policy | {"transparent": True}).search["select"] == "transparent"
-    released = ldiv_db.publish_release(con, policy | {"key": "id", "target": {"prefix": "series"}})
-    assert released.figures["algorithm"] == "bsgi"
+    over_time = {"key": "id", "target": {"prefix": "series"}, "over_time": "independent"}
+    released = ldiv_db.publish_release(con, policy | over_time)
+    assert (released.figures["algorithm"], released.figures["rows_published"]) == ("auto", 30)
 
 
 @pytest.mark.heavy
