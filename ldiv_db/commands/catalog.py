@@ -24,7 +24,7 @@ _HEADINGS = (
 
 
 class _Runs(TyperGroup):
-    """`list` may be left out: a database that is called as a command of the group is, can be listed by that."""
+    """The group without a command lists; `list` is for a database that has the name of a command."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)

@@ -172,12 +172,12 @@ def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation, weight: Ide
     independent = resolved.policy.over_time == "independent"
     before = latest_run(listed.values(), resolved.source.name)
     if before is None:
-        return Earlier(None, None, fingerprint, None, independent, _latest_release(engine, resolved.source.name))
+        return Earlier(None, None, fingerprint, None, independent, latest_release(engine, resolved.source.name))
     known = hashes.get(before, (None,) * 5)[1:]
     return Earlier(before, None, fingerprint, _has_same_rows(engine, resolved, fingerprint, known), independent)
 
 
-def _latest_release(engine: Engine, source: str) -> str:
+def latest_release(engine: Engine, source: str) -> str:
     """The latest release of a series of the source of that name, in words; empty if there is none."""
     found = [entry for entry in releases(engine) if (entry.report.get("source"), entry.status) == (source, PUBLISHED)]
     return f"release {found[-1].release} of {found[-1].series}" if found else ""

@@ -40,7 +40,8 @@ from ldiv_db.recoding.encoded import Renamed
 class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
-    `begun` is when its work began.
+    `begun` is when its work began. `beside` is the latest release of another series of the source, in words, if there
+    is one and this series is new.
     """
 
     context: Context
@@ -49,6 +50,15 @@ class ReleaseStart:
     target: SeriesTarget
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: float = field(default_factory=time.perf_counter)
+    beside: str = ""
+
+    @property
+    def notes(self) -> list[str]:
+        """A note on people who are in another series as well."""
+        if not self.beside:
+            return []
+        what = f"{self.beside} published this source as well: this series is another draft of it"
+        return [f"{what}. Hand out one of the two alone, as who has both may learn more than either tells"]
 
     @property
     def engine(self) -> Engine:
@@ -169,7 +179,7 @@ class SeriesDraft(Draft[Released]):
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
             figures = self._figures(counts, expected.people)
-        notes = [*self.notes, *_notes(counts)]
+        notes = [*self.start.notes, *self.notes, *_notes(counts)]
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
     def enter(self, outcome: Released, status: str) -> None:

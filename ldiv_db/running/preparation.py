@@ -127,14 +127,19 @@ class Preparation(Shown, PreparedRun):
     earlier: Earlier = field(default_factory=Earlier)
 
 
-def prepare(context: Context, spec: RunSpec) -> Preparation:
-    """The source encoded, and what comes of it; raises before any work if what is required cannot be met."""
+def prepare(context: Context, spec: RunSpec, publishes: bool = False) -> Preparation:
+    """The source encoded, and what comes of it; raises before any work if what is required cannot be met.
+
+    One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows.
+    """
     engine, listener, show_values = context.engine, context.listener, context.show_values
     listener.on_stage(READING)
     people = _people(engine, spec.resolved)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier = ledger.earlier_runs(engine, spec.resolved, coding.snapshot, coding.weight)
+    if publishes:
+        earlier.require_safe()
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)

@@ -62,13 +62,9 @@ from ldiv_db.running.run import work_out
 from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
 
 
-def series_algorithm(said: Resolved | Policy) -> Algorithm:
+def series_algorithm(policy: Policy) -> Algorithm:
     """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name that can."""
-    name, options = (
-        (said.algorithm, dict(said.options))
-        if isinstance(said, Resolved)
-        else (said.algorithm.name, said.algorithm.options)
-    )
+    name, options = policy.algorithm.name, policy.algorithm.options
     algorithm = SeriesBsgi(options) if name == SeriesBsgi.name else algorithm_named(name, options)
     if algorithm.traits.recodes_globally:
         what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
@@ -99,7 +95,7 @@ class ClassesDraft(SeriesDraft):
 
     @property
     def limits(self) -> list[tuple[str, int]]:
-        """The shares that requirements allow any value, as the next larger of one; 1 where they bound none."""
+        """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
         promised = {name: together(one.promise() for one in wanted) for name, wanted in self.requirements.items()}
         shares = {name: found.share for name, found in promised.items()}
         return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
@@ -186,7 +182,7 @@ def _attempts(
     start: ReleaseStart, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
 ) -> list[tuple[Encoded, Algorithm]]:
     """The rows to make classes of, by an algorithm: all, or if there is no such plan without what is too frequent."""
-    algorithm = series_algorithm(start.resolved)
+    algorithm = series_algorithm(start.resolved.policy)
     fewer = _longest_waiting(start, new, [found for wanted in requirements.values() for found in wanted])
     if fewer is None:
         return [(new, algorithm)]
@@ -312,7 +308,8 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    start = ReleaseStart(context, resolved, series, target, begun=begun)
+    beside = ledger.latest_release(engine, source.name) if series.is_new else ""
+    start = ReleaseStart(context, resolved, series, target, begun=begun, beside=beside)
     if series.releases:
         with target.opened() as prefix:
             require_earlier(engine, target, prefix, series.releases)

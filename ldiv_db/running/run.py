@@ -130,8 +130,7 @@ def run(
 def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float | None = None) -> Result:
     """The result of a run to its destination; `start` is when its work began, by default now."""
     start = time.perf_counter() if start is None else start
-    ready = prepare(context, spec)
-    ready.earlier.require_safe()
+    ready = prepare(context, spec, publishes=True)
     ready.estimate.require_room()
     with remedied(ready.what_if, is_running=True):
         plan, recoding = work_out(ready)

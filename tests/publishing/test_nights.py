@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
+import duckdb
 import oracle
 import pytest
 from tables import fill
@@ -109,7 +112,9 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> No
     independent = policy_of("topdown", target="over_time", over_time="independent")
     assert ldiv_db.publish_release(con, independent).figures["release"] == 1
     con.execute("UPDATE ldiv.run SET status = 'withdrawn'")
-    with pytest.raises(PolicyError, match="release 1 of over_time published this source"):
+    (told, *_) = ldiv_db.publish_release(con, policy_of("topdown", target="another")).notes
+    assert told.startswith("release 1 of over_time published this source as well") and "one of the two alone" in told
+    with pytest.raises(PolicyError, match=r"release 1 of .* published this source"):
         ldiv_db.run(con, alone | {"target": "alone"})
     assert ldiv_db.run(con, alone | {"target": "alone", "over_time": "independent"}).run_id
 
@@ -142,3 +147,30 @@ def test_another_algorithm_goes_on_and_a_table_that_was_there_is_replaced_on_dem
     con.execute("INSERT INTO people SELECT id + 500, age, zip, s FROM people")
     assert ldiv_db.publish_release(con, policy_of("mondrian", **replacing)).figures["release"] == 2
     assert con.execute("FROM out").fetchall()[: len(before)] == before
+
+
+def test_a_run_of_changed_rows_stops_before_it_says_what_cannot_be_met(con: Any) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+    alone = {name: said for name, said in policy_of("topdown").items() if name != "key"} | {"identifiers": ["id"]}
+    ldiv_db.run(con, alone)
+    con.execute("DELETE FROM people WHERE id > 2")
+    with pytest.raises(PolicyError, match="have changed since"):
+        ldiv_db.run(con, alone | {"target": "again"})
+
+
+def test_a_file_whose_next_release_was_never_moved_into_place_goes_on_from_the_last(tmp_path: Path) -> None:
+    """The table is in the file of the release before as well: its last class tells which of the two it is."""
+    policy = policy_of("topdown", target={"file": "out.duckdb", "table": "out"})
+    with duckdb.connect(tmp_path / "source.duckdb") as con:
+        fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+        ldiv_db.publish_release(con, policy, folder=tmp_path)
+        shutil.copy(tmp_path / "out.duckdb", tmp_path / "first.duckdb")
+        con.execute("INSERT INTO people SELECT id + 500, age, zip, s FROM people")
+        last = ldiv_db.publish_release(con, policy, folder=tmp_path)
+        con.execute("UPDATE ldiv.release SET status = 'written' WHERE release = 2")  # by a process that died then
+        shutil.copy(tmp_path / "first.duckdb", tmp_path / "out.duckdb")
+        again = ldiv_db.publish_release(con, policy, folder=tmp_path)
+        assert again.figures["release"] == 2 and again.figures["rows_first_published"] == 40
+        con.execute("UPDATE ldiv.release SET status = 'written' WHERE release = 2")
+        assert ldiv_db.publish_release(con, policy, folder=tmp_path).figures["release"] == 3
+    assert last.figures["rows_published"] == 80

@@ -109,6 +109,7 @@ def test_a_model_counts_people_as_a_run_does(con: Any) -> None:
         "individual": {"column": "who", "rows": "together"},
         "output": {"person": "person_no"},
         "require": [{"k": 3}],
+        "over_time": "independent",
         "algorithm": "topdown",
     }
     build(con, settings(policy), "SELECT *, id // 2 AS who FROM people")
