@@ -72,7 +72,7 @@ def test_changed_rows_stop_the_run_and_name_three_ways_on(bed: Any, change: str)
     message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
     assert first["run_id"] in message and "have changed since" in message
     assert all(way in message for way in ("key: …", "over_time: independent", f"withdraw DATABASE {first['run_id']}"))
-    assert rows(bed) == before and len(bed.sql("FROM ldiv.run")) == 1
+    assert rows(bed) == before and len(bed.sql("SELECT run_id FROM ldiv.run")) == 1
     planned = bed.call("plan", bed.database, bed.policy, "--json").json
     assert any("have changed since" in note for note in planned["notes"])
     later = published(bed, over_time="independent")
