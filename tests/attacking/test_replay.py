@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import tables
 
 import ldiv_db
 from ldiv_db import Replay
@@ -35,8 +36,8 @@ def policy_of(algorithm: Any, require: dict[str, int] | None, qi: Any = NUMBER, 
 
 
 def fill(con: Any, ages: list[int], values: tuple[str, ...]) -> None:
-    con.execute("CREATE OR REPLACE TABLE people (id INTEGER, age INTEGER, value VARCHAR)")
-    con.executemany("INSERT INTO people VALUES (?, ?, ?)", [*zip(range(len(ages)), ages, values, strict=True)])
+    columns = {"id": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}
+    tables.fill(con, "people", columns, [*zip(range(len(ages)), ages, values, strict=True)])
 
 
 def tables_of(policy: dict[str, Any]) -> list[str]:
