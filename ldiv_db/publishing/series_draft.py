@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +34,7 @@ from ldiv_db.publishing.series_target import (
     releases_of,
     settle_entry,
 )
-from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.recoding.encoded import Renamed, SensitiveAxis
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,15 @@ class ReleaseStart:
         return self.resolved.source
 
 
+#: What a copy of the source has besides once it is matched, and its rows keep when they are encoded.
+MATCHED = tuple(map(Identifier, ("key_hash", "values_hash", "group_id", "waited", "changed", "is_new")))
+
+
 @dataclass(frozen=True)
 class MatchedRows:
-    """The source's `rows` with what earlier releases made of them, and all keys `known` to these.
+    """A copy of the source with what earlier releases made of its rows, and all keys `known` to these.
 
-    `rows` is the encoded table with group_id (NULL if not published before), waited, changed and is_new.
+    `rows` is the copy with the columns MATCHED: group_id is NULL if the row was not published before.
     """
 
     rows: Relation
@@ -84,10 +89,14 @@ class MatchedRows:
 
 @dataclass(frozen=True)
 class SeriesDraft(Draft[Released]):
-    """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1."""
+    """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1.
+
+    `rows` are encoded, with the columns MATCHED: at least those that no release has published.
+    """
 
     start: ReleaseStart
     matched: MatchedRows
+    rows: Relation
     shown: Relation
     groups_new: int
     rows_new: int
@@ -170,7 +179,7 @@ class SeriesDraft(Draft[Released]):
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
         engine, series, prefix = self.start.engine, self.start.series, _prefix(where)
         with engine.transaction():
-            record_members(engine, series, self.matched.rows, self.shown)
+            record_members(engine, series, self.rows, self.shown)
             counts, expected = self._counted()
             audits = self.audit_tables(self.tables(prefix), expected)
             target = self.start.target
@@ -196,7 +205,8 @@ class SeriesDraft(Draft[Released]):
 
     def _counted(self) -> tuple[dict[str, Any], ExpectedTotals]:
         """Counts of what became of rows, and what the tables must add up to."""
-        params = {"rows": self.matched.rows, "known": self.matched.known, "shown": self.shown}
+        matched = {"matched": self.matched.rows, "known": self.matched.known}
+        params = {"rows": self.rows, "shown": self.shown, **matched}
         counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=Value(self.threshold))
         short = counts.pop("short_groups")
         return counts, ExpectedTotals(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
@@ -248,17 +258,29 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     return notes
 
 
-def match_rows(start: ReleaseStart, rows: Relation, rows_in: int, left_out: int) -> MatchedRows:
-    """The encoded rows, matched with earlier releases by the hashes of their keys.
+def match_rows(
+    start: ReleaseStart, copy: Relation, key: Renamed, hashed: Sequence[SensitiveAxis], rows_in: int, left_out: int
+) -> MatchedRows:
+    """The rows of a copy of the source, matched with earlier releases by the hashes of their `key`.
+
+    Changes are noticed by those of the values `hashed`.
 
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
     engine, series = start.engine, start.series
     known = known_keys(engine, series)
+    matched = engine.materialise(
+        "matched",
+        "publishing/match_rows",
+        rows=copy,
+        known=known,
+        key=key,
+        hashed=hashed,
+        secret=Value(series.secret),
+        release=Value(series.next),
+    )
     if not (series.is_new or series.key.is_written_as(series.key_before)):
-        _check_spelling(start, rows, known)
-    matched = engine.materialise("matched", "publishing/match_rows", rows=rows, known=known, release=Value(series.next))
-    engine.drop(rows)
+        _check_spelling(start, matched, known)
     return MatchedRows(matched, known, rows_in, left_out)
 
 

@@ -10,34 +10,24 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import loose, names_of, own_columns, renamed
 
 
-def encode(
-    engine: Engine, source: Source, secret: str | None = None, show_values: bool = False, counted: bool = False
-) -> Encoded:
-    """The encoded source; if it counts equal rows, and they may stay `counted`, its counts encoded.
-
-    With a `secret`, rows have key_hash and values_hash: of the key, and of it with their sensitive values. Raises
-    InfeasibleError for an empty source and for NULLs that are to be rejected, PolicyError for values that a taxonomy
-    lacks, which are counted, and with `show_values` up to ten of them named.
-    """
-    coding = read_source(engine, source, secret, show_values, counted)
-    encoded = coding.encode(coding.snapshot)
-    engine.drop(coding.snapshot)
-    return encoded
-
-
 def read_source(
-    engine: Engine, source: Source, secret: str | None = None, show_values: bool = False, counted: bool = False
+    engine: Engine, source: Source, show_values: bool = False, counted: bool = False, keyed: bool = False
 ) -> Coding:
-    """The source copied, with codes for all its values; raises as `encode`, whose first half it is."""
+    """The source copied, with codes for all its values, and if it is `keyed` with its keys.
+
+    If it counts equal rows, and they may stay `counted`, its counts are copied. Raises InfeasibleError for an empty
+    source and for NULLs that are to be rejected, PolicyError for values that a taxonomy lacks, which are counted, and
+    with `show_values` up to ten of them named.
+    """
     own = own_columns(engine, source)
-    key = renamed("h", [source.key.name]) if source.key and secret else []
+    key = renamed("h", [source.key_name]) if keyed else []
     copied, axes = scan(engine, source, show_values, [*own, *key], counted)
     encoder = Encoder(engine, source, show_values, copied.weight)
     return Coding(
@@ -51,7 +41,6 @@ def read_source(
         own=own,
         kept=loose(source, renamed("k", names_of(source.keep))),
         key=key[0] if key else None,
-        secret=secret,
         rows_in=copied.rows_in,
         left_out=copied.left_out,
         weight=copied.weight,
@@ -75,14 +64,18 @@ class Coding:
     own: Sequence[Renamed]
     kept: Sequence[Renamed]
     key: Renamed | None
-    secret: str | None
     rows_in: int
     left_out: int
     weight: Identifier | None = None
 
-    def encode(self, snapshot: Relation, side_columns: Sequence[Renamed] = ()) -> Encoded:
-        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded."""
-        engine = self.engine
+    def encode(
+        self, snapshot: Relation | None = None, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
+    ) -> Encoded:
+        """The rows of its copy, or of one with values of it in other rows, encoded; `side_columns` stay uncoded.
+
+        So do columns that are `carried`, by which no row is numbered; then the rows may be some of the copy's.
+        """
+        engine, snapshot = self.engine, snapshot or self.snapshot
         rows = engine.materialise(
             "rows",
             "recoding/input/encode_rows",
@@ -97,12 +90,11 @@ class Coding:
             ],
             own=self.own,
             key=self.key,
-            hashed=self.sensitive,
-            secret=Value(self.secret),
+            carried=carried,
             weight=self.weight,
         )
         made = engine.count_weighted(rows, self.weight)
-        expected = self.rows_in - self.left_out
+        expected = engine.count(snapshot) if carried else self.rows_in - self.left_out
         if made != expected:
             raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")
         found = Encoded(rows, self.axes, self.sensitive, tuple(self.kept), self.rows_in, self.left_out, self.individual)

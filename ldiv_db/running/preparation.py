@@ -143,7 +143,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False) -> Prepara
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)
-    encoded = coding.encode(coding.snapshot)
+    encoded = coding.encode()
     engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task

@@ -38,7 +38,7 @@ from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
-from ldiv_db.publishing.series_draft import ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import (
     ExpectedTotals,
     ReleaseTables,
@@ -49,7 +49,7 @@ from ldiv_db.publishing.series_target import (
     settle_crashed,
 )
 from ldiv_db.recoding.axes import among
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
@@ -135,17 +135,23 @@ def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
 
 def plan_classes(start: ReleaseStart) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    encoded = encode(start.engine, start.source, start.series.secret, start.context.show_values)
-    require_keys(start.engine, start.source, encoded.rows, Identifier("key_hash"))
-    return plan_encoded(start, encoded)
+    coding = read_source(start.engine, start.source, start.context.show_values, keyed=True)
+    assert coding.key is not None  # noqa: S101 - releases over time have one
+    require_keys(start.engine, start.source, coding.snapshot, coding.key.alias)
+    return plan_coded(start, coding, coding.snapshot)
 
 
-def plan_encoded(start: ReleaseStart, encoded: Encoded) -> ClassesDraft:
-    """The release of an encoded source as it will be; raises before any work if it cannot be made."""
+def plan_coded(
+    start: ReleaseStart, coding: Coding, copy: Relation, side_columns: Sequence[Renamed] = ()
+) -> ClassesDraft:
+    """The release of a copy of the source as it will be; raises before any work if it cannot be made."""
     engine, resolved = start.engine, start.resolved
+    assert coding.key is not None  # noqa: S101 - releases over time have one
+    matched = match_rows(start, copy, coding.key, coding.sensitive, coding.rows_in, coding.left_out)
+    free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
+    encoded = coding.encode(free, side_columns, MATCHED)
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
-    matched = match_rows(start, encoded.rows, encoded.rows_in, encoded.left_out)
-    new, plan, recoding = _formed(start, replace(encoded, rows=matched.rows), requirements)
+    new, plan, recoding = _formed(start, encoded, requirements)
     rows_new = engine.count(plan.assigned)
     classes = engine.count(recoding.classes)
     loss = None
@@ -153,19 +159,18 @@ def plan_encoded(start: ReleaseStart, encoded: Encoded) -> ClassesDraft:
         published = replace(new, rows_in=rows_new, left_out=0)
         loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
     shown = _shown(start, new, recoding)
-    return ClassesDraft(start, matched, shown, classes, rows_new, new, recoding, plan, requirements, loss)
+    return ClassesDraft(start, matched, encoded.rows, shown, classes, rows_new, new, recoding, plan, requirements, loss)
 
 
 def _formed(
     start: ReleaseStart, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]
 ) -> tuple[Encoded, Plan, Recoding]:
-    """The rows that are in no class, and classes of them.
+    """The encoded rows, which are in no class, and classes of them.
 
     Where there cannot be any and some were published before, all of them wait, and there are no classes.
     """
     engine = start.engine
-    free = engine.select("free", encoded.rows, where=[Where("group_id", None)])
-    new, failed = among(engine, encoded, free), InfeasibleError(f"{start.source.name} has no rows to publish")
+    new, failed = among(engine, encoded, encoded.rows), InfeasibleError(f"{start.source.name} has no rows to publish")
     for some, algorithm in _attempts(start, new, requirements) if new.rows_in else ():
         try:
             return some, *_solved(start, algorithm, some)

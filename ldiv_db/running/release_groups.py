@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.algorithms.base import read_options
-from ldiv_db.algorithms.decomposition.encode import Decomposed, encode_source
+from ldiv_db.algorithms.decomposition.encode import Decomposed, DecompositionCoding, read_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping
 from ldiv_db.algorithms.decomposition.steps import Groups, make_groups
 from ldiv_db.algorithms.infeasible import no_class
@@ -32,8 +32,9 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.pairings import CombinationsDecision, plan_combinations
-from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables, sql_name_of
+from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, RequirementSpec
 
 #: Makes a table of what a template selects, given the table, the template and what fills its parameters.
@@ -148,8 +149,8 @@ class DecomposedDraft(SeriesDraft):
         return self.waits
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
-        rows, last = self.matched.rows, self.start.series.last_group
-        write_tables(self.start.engine, tables, before, self.source, rows, self.shown, last, create)
+        last = self.start.series.last_group
+        write_tables(self.start.engine, tables, before, self.source, self.rows, self.shown, last, create)
 
     def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
         return audit_tables(self.start.engine, tables, self.start.resolved, expected)
@@ -175,27 +176,33 @@ class DecomposedDraft(SeriesDraft):
 
 def plan_decomposition(start: ReleaseStart) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    return plan_groups(start, encode_source(start.engine, start.resolved, start.series.secret))
+    coding = read_source(start.engine, start.resolved)
+    return plan_groups(start, coding, coding.snapshot)
 
 
-def plan_groups(start: ReleaseStart, source: Decomposed) -> DecomposedDraft:
-    """The release of an encoded source as it will be; raises if it cannot be made."""
+def plan_groups(
+    start: ReleaseStart, coding: DecompositionCoding, copy: Relation, side_columns: Sequence[Renamed] = ()
+) -> DecomposedDraft:
+    """The release of a copy of the source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = decomposition_options(resolved.algorithm, resolved.options)
-    matched = match_rows(start, source.rows, source.rows_in, source.left_out)
+    matched = match_rows(start, copy, coding.key, coding.secrets, coding.rows_in, coding.left_out)
+    source = coding.encode(matched.rows, side_columns, MATCHED)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
     drawn = (resolved.source.seed, series.next)
     task = Grouping(
-        engine, matched.rows, source.primary, source.others, options, *drawn, start.context.listener.on_progress
+        engine, source.rows, source.primary, source.others, options, *drawn, start.context.listener.on_progress
     )
-    groups = make_groups(task, matched.rows, waits)
+    groups = make_groups(task, source.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(source, groups))
     if resolved.transparent:
         _require_everybody(matched, groups)
     combined = _plan_combined(start, source, groups, options)
-    return DecomposedDraft(start, matched, groups.shown, groups.count, groups.rows, source, groups, waits, combined)
+    return DecomposedDraft(
+        start, matched, source.rows, groups.shown, groups.count, groups.rows, source, groups, waits, combined
+    )
 
 
 def _require_everybody(matched: MatchedRows, groups: Groups) -> None:

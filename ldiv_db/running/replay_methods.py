@@ -32,7 +32,7 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.preparation import make_task
-from ldiv_db.running.release import judge_series_algorithm, plan_encoded
+from ldiv_db.running.release import judge_series_algorithm, plan_coded
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run import work_out
 from ldiv_db.running.run_spec import PreparedRun, resolve_algorithm, resolve_requirements
@@ -100,8 +100,7 @@ class SeriesMethod(ClassesMethod):
     start: ReleaseStart
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        encoded = self.coded(seed).encode(world, [ROW_NO])
-        draft = plan_encoded(reseeded(self.start, seed), encoded)
+        draft = plan_coded(reseeded(self.start, seed), self.coded(seed), world, [ROW_NO])
         return self.shown(draft.encoded, draft.recoding, True)
 
 
@@ -126,8 +125,7 @@ class GroupsMethod(Method):
     numbered: bool
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        source = self.coding.encode(world, [ROW_NO])
-        draft = plan_groups(reseeded(self.start, seed), source)
+        draft = plan_groups(reseeded(self.start, seed), self.coding, world, [ROW_NO])
         made: dict[Relation, Relation] = {}
 
         def create(target: Relation, template: str, **params: Any) -> None:
@@ -136,7 +134,7 @@ class GroupsMethod(Method):
         tables = draft.tables(self.start.target.prefix)
         draft.write_tables(tables, None, create)
         found = compared(self.engine, self.resolved, tables, made, self.numbered)
-        return MadeRelease(draft.matched.rows, draft.shown, _GROUP_NO, found)
+        return MadeRelease(draft.rows, draft.shown, _GROUP_NO, found)
 
 
 def compared(
@@ -268,13 +266,13 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget, algorithm: str) 
 
 def _classes(subject: ReplaySubject, start: ReleaseStart) -> Method:
     release, _ = _one_table(subject, start.resolved)
-    coding = read_source(subject.engine, start.source, _BEFORE_KEYS)
+    coding = read_source(subject.engine, start.source, keyed=True)
     people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, coding.key)
     return SeriesMethod(subject.engine, start.resolved, people, release, subject.labels, coding, False, start)
 
 
 def _groups(subject: ReplaySubject, start: ReleaseStart, tables: ReleaseTables) -> Method:
-    coding = read_decomposed(subject.engine, start.resolved, _BEFORE_KEYS)
+    coding = read_decomposed(subject.engine, start.resolved)
     people = number_people(subject.engine, coding.snapshot, _VALUES, coding.key)
     release = compared(subject.engine, start.resolved, tables, {table: table for table in tables.all}, subject.numbered)
     return GroupsMethod(subject.engine, start.resolved, people, release, (), start, coding, subject.numbered)

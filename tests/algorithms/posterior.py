@@ -21,7 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 
 #: People's quasi-identifiers: numbers in as many columns as the first has.
 People = Sequence[tuple[int, ...]]
@@ -82,7 +82,7 @@ def releases(
         "require": [{"distinct": 2}],
         "seed": 1,
     }
-    encoded = encode(engine, resolve(engine, parse_policy(policy), Path()).source)
+    encoded = read_source(engine, resolve(engine, parse_policy(policy), Path()).source).encode()
     codes = pairs_of(engine, encoded.sensitive[0].dictionary, "value", "code")
     who = pairs_of(engine, encoded.rows, "row_id", encoded.kept[0].alias.name)
     layout = lay_out([values.count(name) for name in names], len(values) // l)

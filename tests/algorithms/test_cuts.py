@@ -32,7 +32,7 @@ from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 
 COMBINATIONS = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
     (metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")
@@ -99,7 +99,7 @@ class Case:
         self.place(con, folder)
         engine = Engine(con)
         resolved = resolve(engine, parse_policy(self.policy()), folder)
-        return Task(engine, encode(engine, resolved.source), resolved.required.resolved()["s"])
+        return Task(engine, read_source(engine, resolved.source).encode(), resolved.required.resolved()["s"])
 
 
 def evaluator_of(task, metric, scheme):

@@ -14,7 +14,7 @@ import sequences
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms.decomposition.encode import encode_source
+from ldiv_db.algorithms.decomposition.encode import read_source
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, largest_l_quotas, with_counts
 from ldiv_db.algorithms.decomposition.steps import add_noise, with_links
 from ldiv_db.database.engine import Engine
@@ -98,7 +98,8 @@ def test_table_1_gives_two_groups_of_four(con, paper):
 def test_linkable_values_of_the_papers_first_group(con, paper):
     """Rows 1, 3, 5 and 7 are the paper's group 1: its linkable salaries are 1, 2, 4, 7 and 8."""
     engine = Engine(con)
-    found = encode_source(engine, resolve(engine, parse_policy(paper_policy()), Path()), "")
+    coding = read_source(engine, resolve(engine, parse_policy(paper_policy()), Path()))
+    found = coding.encode(coding.snapshot)
     values = dict(con.execute(f"SELECT code, value FROM {found.others[0].dictionary.sql()}").fetchall())
     by_row = dict(con.execute(f"SELECT row_id, s2 FROM {found.rows.sql()}").fetchall())
     joined = f"SELECT r.row_id, p.tuple FROM {found.rows.sql()} r JOIN people p ON p.birthday = r.q3"

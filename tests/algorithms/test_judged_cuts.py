@@ -25,7 +25,7 @@ from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 
 pytestmark = pytest.mark.long
 
@@ -153,7 +153,7 @@ class Case:
         resolved = resolve(engine, parse_policy(self.policy()), folder)
         wanted = resolved.required.resolved()
         required = [requirement for of_attribute in wanted.values() for requirement in of_attribute]
-        task = Task(engine, encode(engine, resolved.source), required, wanted=wanted)
+        task = Task(engine, read_source(engine, resolved.source).encode(), required, wanted=wanted)
         return Evaluator(make_problem(task, Cost(metric, scheme, task.encoded.kept[0] if metric == "CM" else None)))
 
 

@@ -17,7 +17,7 @@ from ldiv_db.algorithms.bsgi import bsgi, selection
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 
 COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=6).map(lambda counts: sorted(counts, reverse=True))
 
@@ -54,7 +54,7 @@ def encoded_task(con, case: tables.Case, folder: Path) -> Task:
     case.place(con, folder)
     engine = Engine(con)
     policy = parse_policy(case.policy)
-    encoded = encode(engine, resolve(engine, policy, folder).source)
+    encoded = read_source(engine, resolve(engine, policy, folder).source).encode()
     requirements = [spec.resolve(encoded.sensitive[0].distribution) for spec in policy.require]
     return Task(engine, encoded, requirements, policy.seed)
 

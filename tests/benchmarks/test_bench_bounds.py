@@ -14,7 +14,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 from tests.benchmarks.bounds import lower_bounds
 from tests.benchmarks.command import engine_on
 
@@ -79,7 +79,7 @@ def brute_force(asked: tuple[str, float], rows: list[tuple[Any, ...]]) -> float:
 def test_the_bound_is_that_of_the_cheapest_regions(con: Any, tmp_path: Path, seed: int) -> None:
     rows = place(con, tmp_path, seed)
     engine = engine_on(con)
-    encoded = encode(engine, resolve(engine, parse_policy(policy()), tmp_path).source)
+    encoded = read_source(engine, resolve(engine, parse_policy(policy()), tmp_path).source).encode()
     found = lower_bounds(engine, encoded, ASKED)
     assert found == pytest.approx([brute_force(asked, rows) for asked in ASKED])
     engine.close_scratch()
@@ -90,7 +90,7 @@ def test_the_bound_is_that_of_the_cheapest_regions(con: Any, tmp_path: Path, see
 def test_no_release_loses_less(con: Any, tmp_path: Path, asked: tuple[str, float]) -> None:
     rows = place(con, tmp_path, 1)
     engine = engine_on(con)
-    encoded = encode(engine, resolve(engine, parse_policy(policy()), tmp_path).source)
+    encoded = read_source(engine, resolve(engine, parse_policy(policy()), tmp_path).source).encode()
     (bound,) = lower_bounds(engine, encoded, [asked])
     engine.close_scratch()
     result = ldiv_db.run(con, policy() | {"require": [{asked[0]: asked[1]}], "recode": "tree"}, folder=tmp_path)

@@ -22,7 +22,7 @@ from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
 from ldiv_db.solving.effort import Name
@@ -112,7 +112,7 @@ def measure_utility(
 def _bounds(engine: Engine, folder: Path, document: dict[str, Any], peers: Sequence[Peer]) -> dict[Peer, float]:
     """What no local recoding can lose less than under each requirement."""
     with engine.scope():
-        encoded = encode(engine, resolve(engine, parse_policy(document), folder).source)
+        encoded = read_source(engine, resolve(engine, parse_policy(document), folder).source).encode()
         found = lower_bounds(engine, encoded, [(peer.name, peer.argument) for peer in peers])
     return dict(zip(peers, found, strict=True))
 

@@ -35,7 +35,7 @@ from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, tables_of
 from ldiv_db.recoding import recode
-from ldiv_db.recoding.encode import encode
+from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.recode import plan_recoding
 from ldiv_db.running.release import ClassesDraft
 
@@ -134,7 +134,7 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
     }  # fmt: skip
     engine = Engine(con)
     resolved = resolve(engine, parse_policy(policy), folder)
-    encoded = encode(engine, resolved.source)
+    encoded = read_source(engine, resolved.source).encode()
     recoding = plan_recoding(
         engine,
         encoded,
@@ -323,9 +323,8 @@ def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     target = SeriesTarget(draft.engine, "bsgi", Relation(("main", "p")), "p", None)
     start = ReleaseStart(Context(draft.engine), draft.resolved, series, target)
     nothing = Relation(("nothing",))
-    return ClassesDraft(
-        start, MatchedRows(nothing, nothing, 0, 0), nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None
-    )
+    matched = MatchedRows(nothing, nothing, 0, 0)
+    return ClassesDraft(start, matched, nothing, nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None)
 
 
 def test_files_are_the_same_whatever_the_threads(tmp_path):
@@ -341,7 +340,7 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
             for name in ("release.parquet", "release.csv"):
                 engine = Engine(con)
                 resolved = resolve(engine, parse_policy(document | {"target": name}), tmp_path)
-                encoded = encode(engine, resolved.source)
+                encoded = read_source(engine, resolved.source).encode()
                 con.execute(
                     f"CREATE OR REPLACE TEMP TABLE c AS SELECT row_id, {encoded.axes[0].code.sql()} // 10 AS class_id"
                     f" FROM {encoded.rows.sql()}"

@@ -22,7 +22,7 @@ _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INT
 
 @dataclass(frozen=True)
 class Decomposed:
-    """`rows` is (row_id, key_hash, values_hash, the codes, the published columns); the primary attribute is the first.
+    """`rows` is (row_id, the columns carried, the codes, the published columns); the primary attribute is the first.
 
     `secrets` are all sensitive attributes in the policy's order.
     """
@@ -39,18 +39,6 @@ class Decomposed:
         return tuple(secret for secret in self.secrets if secret is not self.primary)
 
 
-def encode_source(engine: Engine, resolved: Resolved, secret: str) -> Decomposed:
-    """The source encoded; `secret` goes before what is hashed.
-
-    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
-    NULLs that the policy rejects.
-    """
-    coding = read_source(engine, resolved, secret)
-    source = coding.encode(coding.snapshot)
-    engine.drop(coding.snapshot)
-    return source
-
-
 @dataclass(frozen=True)
 class DecompositionCoding:
     """A TEMP copy of a source under working names (`snapshot`), and the codes of its sensitive values."""
@@ -61,27 +49,34 @@ class DecompositionCoding:
     secrets: tuple[Secret, ...]
     primary: Secret
     shown: tuple[Renamed, ...]
-    secret: str
     rows_in: int
+    left_out: int
 
-    def encode(self, snapshot: Relation, side_columns: Sequence[Renamed] = ()) -> Decomposed:
-        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded."""
-        engine = self.engine
-        rows = engine.materialise(
+    def encode(
+        self, snapshot: Relation, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
+    ) -> Decomposed:
+        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded.
+
+        So do columns that are `carried`, by which no row is numbered.
+        """
+        rows = self.engine.materialise(
             "rows",
             "decomposition/number_rows",
             rows=snapshot,
             key=self.key,
             secrets=self.secrets,
             shown=[*self.shown, *side_columns],
-            secret=Value(self.secret),
+            carried=carried,
         )
-        left_out = self.rows_in - engine.count(rows)
-        return Decomposed(rows, self.secrets, self.primary, self.shown, self.rows_in, left_out)
+        return Decomposed(rows, self.secrets, self.primary, self.shown, self.rows_in, self.left_out)
 
 
-def read_source(engine: Engine, resolved: Resolved, secret: str) -> DecompositionCoding:
-    """The source copied, with codes for its sensitive values; raises as `encode_source`, whose first half it is."""
+def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
+    """The source copied, with codes for its sensitive values.
+
+    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
+    NULLs that the policy rejects.
+    """
     source = resolved.source
     _refuse_signed(signed_columns(engine, source))
     (key,) = renamed("h", [source.key_name])
@@ -95,7 +90,8 @@ def read_source(engine: Engine, resolved: Resolved, secret: str) -> Decompositio
     rows_in = engine.count(source.relation)
     names = [secret.name.lower() for secret in secrets]
     primary = secrets[names.index(resolved.primary.lower())]
-    return DecompositionCoding(engine, snapshot, key, secrets, primary, tuple(shown), secret, rows_in)
+    left_out = rows_in - engine.count(snapshot)
+    return DecompositionCoding(engine, snapshot, key, secrets, primary, tuple(shown), rows_in, left_out)
 
 
 def _refuse_signed(columns: Sequence[Renamed]) -> None:
