@@ -1,0 +1,141 @@
+"""Releases over time by brute force: all worlds that agree with every night's table, counted one by one.
+
+The attacker knows who is in the source on each night with which quasi-identifiers, and sees the table of each night. A
+world says in which class everybody is that was published; of the values of a class each arrangement is as likely.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from tables import fill
+from times import often
+
+import ldiv_db
+from ldiv_db import InfeasibleError
+
+COLUMNS = {"id": "INTEGER", "person": "VARCHAR", "age": "INTEGER", "s": "VARCHAR"}
+#: What makes the classes: by `bsgi` of people with several rows as well.
+WAYS = ("auto", "topdown", "mondrian", "peel", "stratified", "tp", "bsgi", "bsgi of people")
+
+Row = tuple[int, str, int, str]
+#: The ages that a class covers, its values, and its night.
+Class = tuple[int, int, tuple[str, ...]]
+
+
+def policy_of(way: str) -> dict[str, Any]:
+    name, _, people = way.partition(" ")
+    document = {
+        "source": "people",
+        "target": {"table": "out"},
+        "key": "id",
+        "quasi_identifiers": {"age": {"taxonomy": {"ranges": [10, 20]}} if name == "tp" else {"numeric": True}},
+        "sensitive": ["s"],
+        "require": [{"unique_distinct" if name == "bsgi" else "frequency": 2}],
+        "algorithm": name,
+    }
+    return document | ({"individual": "person"} if people else {"identifiers": ["person"]})
+
+
+def drawn(draw: random.Random, first: int, count: int) -> list[Row]:
+    """Rows whose ages are few, so that classes cover the same people; every fourth is a row of somebody before."""
+    rows: list[Row] = []
+    for number in range(first, first + count):
+        person = rows[-1][1] if rows and draw.random() < 0.25 else f"P{number}"
+        rows.append((number, person, draw.choice((1, 5, 12, 15, 31)), draw.choice("abbc")))
+    return rows
+
+
+def changed(draw: random.Random, rows: list[Row], first: int) -> list[Row]:
+    """The next night's rows: some are gone, some have another value or age, some are new."""
+    rows = [row for row in rows if draw.random() > 0.15]
+    rows = [(key, who, age, draw.choice("abc") if draw.random() < 0.15 else s) for key, who, age, s in rows]
+    rows = [(key, who, draw.choice((1, 12, 31)) if draw.random() < 0.1 else age, s) for key, who, age, s in rows]
+    return [*rows, *drawn(draw, first, draw.randrange(5))]
+
+
+def classes_of(con: Any, last: int) -> list[Class]:
+    """The classes of the table that no earlier night had."""
+    found = con.execute("SELECT class_id, age, s FROM out WHERE class_id > ? ORDER BY ALL", [last]).fetchall()
+    classes = defaultdict(list)
+    for number, age, s in found:
+        classes[number, age].append(s)
+    return [(*span(age), tuple(values)) for (_, age), values in classes.items()]
+
+
+def span(label: str) -> tuple[int, int]:
+    """The first and the last age of a label."""
+    if label in ("*", "any", "[*]"):
+        return 0, 100
+    low, _, high = str(label).strip("[]()").replace(" ", "").replace("..", "-").partition("-")
+    return int(low), int(high or low) - (str(label).endswith(")"))
+
+
+def members(free: list[Row], size: int, low: int, high: int, apart: bool) -> Iterator[tuple[Row, ...]]:
+    """Those of whom a class may be: so many that it covers; `apart`, with no two rows of one person."""
+    if not size:
+        yield ()
+    for place, row in enumerate(free if size else ()):
+        if low <= row[2] <= high:
+            rest = [r for r in free[place + 1 :] if not (apart and r[1] == row[1])]
+            yield from ((row, *others) for others in members(rest, size - 1, low, high, apart))
+
+
+def worlds(
+    nights: list[tuple[list[Row], list[Class]]], apart: bool, published: frozenset[int] = frozenset()
+) -> Iterator[dict[int, Class]]:
+    """Each way in which the classes of all nights can be made of those who were there and in no class before."""
+    if not nights:
+        yield {}
+        return
+    (rows, classes), *later = nights
+    if not classes:
+        yield from worlds(later, apart, published)
+        return
+    (low, high, values), *others = classes
+    free = [row for row in rows if row[0] not in published]
+    for chosen in members(free, len(values), low, high, apart):
+        keys = frozenset(row[0] for row in chosen)
+        for world in worlds([(rows, others), *later], apart, published | keys):
+            yield world | dict.fromkeys(keys, classes[0])
+
+
+def posteriors(nights: list[tuple[list[Row], list[Class]]], apart: bool) -> tuple[int, dict[tuple[int, str], Fraction]]:
+    """How many worlds there are, and how likely each row has each value, over all of them."""
+    count, sums = 0, Counter[tuple[int, str]]()
+    for world in worlds(nights, apart):
+        count += 1
+        for key, (_, _, values) in world.items():
+            for value, n in Counter(values).items():
+                sums[key, value] += Fraction(n, len(values))
+    return count, {known: total / count for known, total in sums.items()}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("way", WAYS)
+def test_no_value_is_likelier_than_promised_over_all_nights(con: Any, way: str) -> None:
+    several = nights_with_classes = 0
+    for seed in range(often(25)):
+        draw, nights = random.Random(f"{way} {seed}"), []
+        rows = drawn(draw, 0, draw.randrange(4, 9))
+        con.execute("DROP SCHEMA IF EXISTS ldiv CASCADE; DROP TABLE IF EXISTS out")
+        for night in range(draw.randrange(3, 6)):
+            fill(con, "people", COLUMNS, rows)
+            try:
+                last = con.execute("SELECT max(class_id) FROM out").fetchone()[0] if nights else 0
+                ldiv_db.publish_release(con, policy_of(way))
+                nights.append((rows, classes_of(con, last)))
+            except InfeasibleError:
+                assert not nights, "only a first release cannot do without classes"
+            rows = changed(draw, rows, 100 * (night + 1))
+        count, found = posteriors(nights, "people" in way)
+        assert count or not nights, "the world as it was agrees with all nights"
+        assert all(share <= Fraction(1, 2) for share in found.values())
+        several += count > 1
+        nights_with_classes += sum(bool(classes) for _, classes in nights[1:])
+    assert several and nights_with_classes
