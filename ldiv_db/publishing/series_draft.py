@@ -153,6 +153,8 @@ class SeriesDraft(Draft[Released]):
         start, algorithm = self.start, self.start.resolved.algorithm
         report = {"run_id": self.run_id, "algorithm": algorithm, **start.target.where}
         with start.engine.transaction():
+            if len(ledger.releases(start.engine, start.series.name)) >= start.series.next:
+                raise refused(start.target.key, "another release was published in the meantime", "publish again")
             record_series(start.engine, start.series, algorithm, start.source.name)
             ledger.start_release(start.engine, start.series.name, start.series.next, start.source.seed, report)
 

@@ -1,5 +1,7 @@
 """Runs that are killed: `killed.py FOLDER:MOMENT ...` runs the policy of each folder and dies at its moment.
 
+Of a policy with a key the run is the next release of its series.
+
 A moment is the number of a statement, or `before` or `after` the move of a file into place; `count` dies at none
 and prints the number of statements, and that of the one that publishes. Every run is a fork of this process, which
 itself opens no database.
@@ -32,7 +34,8 @@ def run(folder: Path, moment: str) -> None:
         targets.move = lambda part, final: (real(part, final), die())
     with engine.open_database(folder / "hospital.duckdb") as connection:
         policy = ldiv_db.read_policy(folder / "policy.yml")
-        ldiv_db.run(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
+        publish = ldiv_db.publish_release if policy.is_series else ldiv_db.run
+        publish(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
     if moment == "count":
         print(len(seen), seen.index("recoding/publish/recode_rows"), flush=True)
 

@@ -99,3 +99,33 @@ def test_a_run_waits_for_a_transaction_of_somebody_else(con: Any) -> None:
         other.execute("COMMIT")
         thread.join(60)
     assert errors == [] and published(con) == ["a"]
+
+
+@pytest.mark.parametrize("nights", [0, 1])
+def test_of_two_nights_at_once_one_is_published_and_the_other_may_try_again(con: Any, nights: int) -> None:
+    con.execute("ALTER TABLE a ADD COLUMN id INTEGER; UPDATE a SET id = rowid")
+    night = policy("a", key="id", target="published.nights")
+    if nights:
+        ldiv_db.publish_release(con, night)
+        con.execute("INSERT INTO a SELECT age, s, id + 1000 FROM a")
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        with con.cursor() as own:
+            try:
+                ldiv_db.publish_release(own, night)
+            except ldiv_db.LdivError as error:
+                errors.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    listed = con.execute("SELECT release, status FROM ldiv.release ORDER BY release").fetchall()
+    assert listed == [(number + 1, "published") for number in range(nights + 2 - len(errors))]
+    rows = 500 * (nights + 1)
+    assert con.execute("SELECT count(*) FROM published.nights").fetchone() == (rows,)
+    assert con.execute("SELECT count(*), count(DISTINCT key_hash) FROM ldiv.release_member").fetchone() == (rows, rows)
+    assert all("another release was published in the meantime" in str(error) for error in errors)
+    assert ldiv_db.publish_release(con, night).figures["rows_first_published"] == 0

@@ -75,6 +75,38 @@ def test_a_run_killed_at_any_moment_leaves_everything_as_it_was(bed: Any, kind: 
         _next_run_works(bed, folder, kind, {path.name for path in files}, in_place)
 
 
+@pytest.mark.heavy
+def test_a_night_killed_at_any_moment_leaves_table_and_ledger_in_step(bed: Any) -> None:
+    """As of the night before; the next night goes on with what this one would have published."""
+    bed.write_policy(key="name", target={"table": "over_time"})
+    assert bed.run().code == 0
+    bed.sql("INSERT INTO patients SELECT name || ' later', age, country, disease, ward FROM patients")
+    bed.sql("DELETE FROM patients WHERE name = 'P3'")
+    wanted = moments(bed, "table")
+    before = state(bed.database)
+    beds = {moment: bed.folder.parent / f"{bed.folder.name}_{moment}" for moment in wanted}
+    for folder in beds.values():
+        shutil.copytree(bed.folder, folder)
+    killed(*(f"{folder}:{moment}" for moment, folder in beds.items()))
+    for moment, folder in beds.items():
+        assert state(folder / "hospital.duckdb") == before, moment
+        called = bed.call("run", folder / "hospital.duckdb", folder / "policy.yml", "--json")
+        assert (called.code, called.json["release"], called.json["rows_first_published"]) == (0, 2, 24), called.err
+
+
+@pytest.mark.heavy
+def test_a_full_disk_leaves_table_and_ledger_as_of_the_night_before(many: Any) -> None:
+    many.write_policy(key="name", target={"table": "over_time"})
+    assert many.run().code == 0
+    many.sql("INSERT INTO patients SELECT name || ' later', age, country, disease, ward FROM patients")
+    many.sql("CHECKPOINT")
+    before = state(many.database)
+    done = outside("run", many.database, many.policy, first=limited(100_000))
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert state(many.database) == before
+    assert many.run("--json").json["release"] == 2
+
+
 def _next_run_works(bed: Any, folder: Path, kind: str, files: set[str], in_place: bool) -> None:
     called = bed.call("run", folder / "hospital.duckdb", folder / "policy.yml")
     assert called.code == 0, called.err
