@@ -21,7 +21,6 @@ from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Probl
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy, parse_policy
-from ldiv_db.publishing.series_target import tables_of
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import run
 
@@ -54,17 +53,15 @@ class NotPublishedError(LdivError):
 def prepare(session: Any, settings: str) -> None:
     """Read a model's policy, and bring the ledger up to date; models at once wait here for one another.
 
-    `settings` is a `Model` as JSON, the connection without a transaction. Whether the policy has releases over time is
-    left to dbt in a variable. Raises NotPublishedError for a version of dbt-duckdb that cannot roll back, for a policy
-    that cannot be read, and where the ledger cannot be written.
+    `settings` is a `Model` as JSON, the connection without a transaction. Raises NotPublishedError for a version of
+    dbt-duckdb that cannot roll back, for a policy that cannot be read, and where the ledger cannot be written.
     """
     try:
         _refuse_old_adapter()
-        document, _ = _read(Model(**json.loads(settings)))
+        _read(Model(**json.loads(settings)))
         engine = Engine(session)
         with engine.transaction():  # before it is asked what is to be applied: two threads would both apply it
             migrate.migrate(engine)
-        engine.keep_text(OUTCOME, json.dumps({"is_series": _is_series(document)}))
     except LdivError as error:
         raise NotPublishedError(str(error)) from None
 
@@ -82,13 +79,13 @@ def publish(session: Any, settings: str) -> None:
 
 
 def _published(session: Any, model: Model) -> dict[str, Any]:
-    """The outcome: rows published, warnings, and for a series the release's number and its table."""
+    """The outcome: rows published, warnings, and for a series the release's number."""
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
     document, folder = _read(model)
-    name = _text_of(model.target)
-    target = {"prefix": name} if _is_series(document) else {"table": name, "if_exists": "replace"}
+    # A series goes on in its table, and takes that of nobody else.
+    target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
     policy = load_policy({**document, "source": _text_of(model.source), "target": target})
     if policy.is_series:
         return _next_release(session, model, parse_policy(policy), folder)
@@ -114,20 +111,14 @@ def _next_release(session: Any, model: Model, policy: Policy, folder: Path) -> d
     if model.full_refresh:
         what = "a series cannot be begun anew: everybody would be published once more, in other classes"
         raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
-    figures = publish_release(session, policy, folder).figures
-    number = int(figures["release"])
-    table = tables_of(Relation(tuple(model.target)), policy.algorithm.name, number).values
+    released = publish_release(session, policy, folder)
+    figures = released.figures
     return {
         "rows": figures["rows_published"],
         "first": figures["rows_first_published"],
-        "release": number,
-        "table": list(table.parts),
+        "release": figures["release"],
+        "warnings": [] if figures["release"] > 1 else released.notes,
     }
-
-
-def _is_series(document: Mapping[str, Any]) -> bool:
-    """True if rows are told again over time, so that every build publishes the next release."""
-    return document.get("key") is not None
 
 
 def _read(model: Model) -> tuple[Mapping[str, Any], Path]:

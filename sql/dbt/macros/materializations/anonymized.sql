@@ -14,7 +14,7 @@
     {% call statement("ldiv_prepare", auto_begin=False, language="python") -%}
         {{ ldiv.call_python("prepare", settings) }}
     {%- endcall %}
-    {% set target = ldiv.make_room(this, existing, ldiv.take_outcome().is_series) %}
+    {% set target = this.incorporate(type="table") %}
 
     {#- BEGIN happens here. -#}
     {{ run_hooks(pre_hooks, inside_transaction=True) }}
@@ -30,9 +30,6 @@
         {{ ldiv.call_python("publish", settings) }}
     {%- endcall %}
     {% set outcome = ldiv.take_outcome() %}
-    {% if outcome.table %}
-        {% do ldiv.show_release(target, outcome.table) %}
-    {% endif %}
     {% for warning in outcome.warnings or [] %}
         {% do exceptions.warn(model.name ~ ": " ~ warning) %}
     {% endfor %}
@@ -96,17 +93,6 @@ def materialize(df, con):
 {% endmacro %}
 
 
-{# {{ this }} as what will be there; a table where a series would begin is an error: its people would be published twice. #}
-{% macro make_room(this, existing, is_series) %}
-    {% if is_series and existing is not none and existing.type == "table" %}
-        {% do exceptions.raise_compiler_error(
-            "anonymized: " ~ this ~ " is a table, and releases over time begin under a name of their own"
-        ) %}
-    {% endif %}
-    {% do return(this.incorporate(type="view" if is_series else "table")) %}
-{% endmacro %}
-
-
 {# What Python left of what it did. #}
 {% macro take_outcome() %}
     {% set found = run_query("select getvariable('ldiv_outcome') as outcome") %}
@@ -115,17 +101,8 @@ def materialize(df, con):
 {% endmacro %}
 
 
-{# Have {{ this }} show the newest release of a series. #}
-{% macro show_release(target, parts) %}
-    {% set release = api.Relation.create(database=parts[0], schema=parts[1], identifier=parts[2]) %}
-    {% call statement("ldiv_view") -%}
-        create or replace view {{ target }} as select * from {{ release }}
-    {%- endcall %}
-{% endmacro %}
-
-
 {% macro outcome_in_words(outcome) %}
-    {% if outcome.table %}
+    {% if outcome.release %}
         {% do return("release " ~ outcome.release ~ ": " ~ outcome.rows ~ " rows, " ~ outcome.first ~ " for the first time") %}
     {% endif %}
     {% set unchanged = "unchanged: " if outcome.unchanged else "" %}
