@@ -204,13 +204,15 @@ def _has_same_rows(engine: Engine, resolved: Resolved, fingerprint: Fingerprint,
     key, rows, _, *columns = known
     if key != fingerprint.key or not columns or columns[0] is None:
         return None
-    read, source = tuple(json.loads(columns[0])), resolved.source
+    read, source = tuple(map(tuple, json.loads(columns[0]))), resolved.source
     if read == fingerprint.columns:
         return bool(rows == fingerprint.rows)
     there = {column.name.lower(): Identifier(column.name) for column in resolved.columns}
     weight = Identifier(source.weight.name) if source.weight else None
-    lacks = set(read) - set(there)
-    return not lacks and hash_rows(engine, source.relation, [there[name] for name in read], weight, key) == rows
+    if not {name for name, _ in read} <= set(there):
+        return False
+    required = [there[name] for name, is_required in read if is_required]
+    return bool(hash_rows(engine, source.relation, [there[name] for name, _ in read], weight, key, required) == rows)
 
 
 def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:

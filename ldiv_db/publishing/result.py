@@ -25,7 +25,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.rules import GlobalRecoding
-from ldiv_db.recoding.snapshot import read_columns
+from ldiv_db.recoding.snapshot import names_of, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
@@ -43,7 +43,7 @@ class Fingerprint:
     key: str = field(repr=False)
     rows: str = field(repr=False)
     policy: str | None = field(repr=False)
-    columns: tuple[str, ...] = ()
+    columns: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +125,9 @@ def take_fingerprint(
     """
     policy, source = resolved.policy, resolved.source
     read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
+    identifying = [found.name for found in source.quasi_identifiers] if source.nulls == "suppress" else []
+    sensitive = names_of(source.sensitive) if source.nulls_sensitive == "suppress" else []
+    required = {name.lower() for name in (*identifying, *sensitive)}
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
         policy.require,
@@ -140,15 +143,24 @@ def take_fingerprint(
         key,
         hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
         None if rests_on_others else _keyed(key, said),
-        tuple(name for name, _ in read),
+        tuple((name, name in required) for name, _ in read),
     )
 
 
 def hash_rows(
-    engine: Engine, rows: Relation | FileRelation, columns: Sequence[Identifier], weight: Identifier | None, key: str
+    engine: Engine,
+    rows: Relation | FileRelation,
+    columns: Sequence[Identifier],
+    weight: Identifier | None,
+    key: str,
+    required: Sequence[Identifier] = (),
 ) -> str:
-    """The keyed hash of the rows' values in these columns, whatever the order of the rows."""
-    return _keyed(key, engine.record("publishing/summarise_content", rows=rows, columns=columns, weight=weight))
+    """The keyed hash of the rows' values in these columns, whatever the order of the rows.
+
+    Rows with a NULL in a column that is `required` are left out.
+    """
+    params = {"rows": rows, "columns": columns, "weight": weight, "required": required}
+    return _keyed(key, engine.record("publishing/summarise_content", **params))
 
 
 def _keyed(key: str, content: Any) -> str:

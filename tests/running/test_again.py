@@ -168,3 +168,13 @@ def test_seeds_are_named_on_request(bed: Any) -> None:
     (listed,) = bed.call("runs", bed.database, "--json", "--show-seed").json["runs"]
     assert listed["seed"] in "".join(bed.run("--show-seed").out.split())
     assert listed["seed"] not in bed.call("runs", bed.database, "--json").out
+
+
+def test_rows_that_a_null_left_out_are_no_change(bed: Any) -> None:
+    """Of the same rows another policy may read more: the first release is held against what it read itself."""
+    bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P3'")
+    first = published(bed, nulls_sensitive="suppress")
+    later = published(bed, nulls_sensitive="value")
+    assert later["unchanged"] is None and any(first["run_id"] in note for note in later["notes"])
+    bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P5'")
+    assert "have changed since" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())

@@ -78,7 +78,7 @@ def policy_of(target, algorithm, require, **more):
     return {
         "source": "source", "target": target, "quasi_identifiers": KEYS, "sensitive": ["s"], "keep": ["label", "u"],
         "identifiers": ["id"], "nulls_sensitive": "suppress", "require": require, "algorithm": algorithm, "seed": 3,
-        **more,
+        "over_time": "independent", **more,
     }  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def releases(con, folder):
     found = {}
     for name in ("decomposition_plus", "anatomy"):
         series = {
-            "source": "source", "target": {"prefix": f"series_{name}"}, "key": "id",
+            "source": "source", "target": {"prefix": f"series_{name}"}, "key": "id", "over_time": "independent",
             "quasi_identifiers": ["age", "seen"],
             "sensitive": {"s": {"l": 2}, "u": {"l": 2}} if name != "anatomy" else {"s": {"l": 2}},
             "identifiers": ["town", "born", "label"] + (["u"] if name == "anatomy" else []), "algorithm": name,
