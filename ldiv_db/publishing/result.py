@@ -25,7 +25,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.rules import GlobalRecoding
-from ldiv_db.recoding.snapshot import names_of, read_columns
+from ldiv_db.recoding.snapshot import Snapshot, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
@@ -36,8 +36,8 @@ _BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "o
 class Fingerprint:
     """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`.
 
-    `rows` is of the `columns` that the policy reads, in the order of their names; `policy` is None where the release
-    rests on other tables as well, so that it is never known to be the same.
+    `rows` is of the `columns` that the policy reads, in the order of their names, each with whether its NULLs leave
+    rows out; `policy` is None where the release rests on other tables as well, so that it is never known to be equal.
     """
 
     key: str = field(repr=False)
@@ -125,9 +125,7 @@ def take_fingerprint(
     """
     policy, source = resolved.policy, resolved.source
     read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
-    identifying = [found.name for found in source.quasi_identifiers] if source.nulls == "suppress" else []
-    sensitive = names_of(source.sensitive) if source.nulls_sensitive == "suppress" else []
-    required = {name.lower() for name in (*identifying, *sensitive)}
+    required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
         policy.require,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -34,7 +34,8 @@ from ldiv_db.publishing.series_target import (
     releases_of,
     settle_entry,
 )
-from ldiv_db.recoding.encoded import Renamed, SensitiveAxis
+from ldiv_db.recoding.encode import Coding
+from ldiv_db.recoding.encoded import Renamed
 
 
 @dataclass(frozen=True)
@@ -260,12 +261,8 @@ def _notes(counts: dict[str, Any]) -> list[str]:
     return notes
 
 
-def match_rows(
-    start: ReleaseStart, copy: Relation, key: Renamed, hashed: Sequence[SensitiveAxis], rows_in: int, left_out: int
-) -> MatchedRows:
-    """The rows of a copy of the source, matched with earlier releases by the hashes of their `key`.
-
-    Changes are noticed by those of the values `hashed`.
+def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | DecompositionCoding) -> MatchedRows:
+    """The rows of a copy of the source, matched with earlier releases by the hashes of their keys.
 
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
@@ -276,14 +273,14 @@ def match_rows(
         "publishing/match_rows",
         rows=copy,
         known=known,
-        key=key,
-        hashed=hashed,
+        key=coding.key,
+        hashed=coding.sensitive,
         secret=Value(series.secret),
         release=Value(series.next),
     )
     if not (series.is_new or series.key.is_written_as(series.key_before)):
         _check_spelling(start, matched, known)
-    return MatchedRows(matched, known, rows_in, left_out)
+    return MatchedRows(matched, known, coding.rows_in, coding.left_out)
 
 
 def _check_spelling(start: ReleaseStart, rows: Relation, known: Relation) -> None:

@@ -155,7 +155,7 @@ class Snapshot:
             texts=[column for column in columns if column.column.name.lower() in collated],
             # Which of two equal zeros would stand for both would depend on the order of the rows.
             floats=[c for c in columns if self._type(c).is_float and not self._is_shown(c)],
-            required=self._where_nulls("suppress"),
+            required=self.where_nulls("suppress"),
             alike=None if source.sensitive else Identifier("s1"),
             counted=self._counts if self.counted else None,
             repeated=None if self.counted else self._counts,
@@ -203,7 +203,7 @@ class Snapshot:
         same = self.source.same
         return [replace(c, same=same.get(c.column.name, ())) for c in renamed("s", names_of(self.source.sensitive))]
 
-    def _where_nulls(self, treated: Nulls) -> list[Renamed]:
+    def where_nulls(self, treated: Nulls) -> list[Renamed]:
         """The columns whose NULLs are to be treated so."""
         identifying = self._identifying if self.source.nulls == treated else []
         return identifying + (self._sensitive if self.source.nulls_sensitive == treated else [])
@@ -219,7 +219,7 @@ class Snapshot:
         return column.alias.name[0] in self.shown
 
     def _reject_nulls(self, snapshot: Relation, weight: Identifier | None) -> None:
-        rejected = self._where_nulls("reject")
+        rejected = self.where_nulls("reject")
         if not rejected:
             return
         counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=weight)

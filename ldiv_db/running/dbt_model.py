@@ -111,13 +111,11 @@ def _next_release(session: Any, model: Model, policy: Policy, folder: Path) -> d
     if model.full_refresh:
         what = "a series cannot be begun anew: everybody would be published once more, in other classes"
         raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
-    released = publish_release(session, policy, folder)
-    figures = released.figures
+    figures = publish_release(session, policy, folder).figures
     return {
         "rows": figures["rows_published"],
         "first": figures["rows_first_published"],
         "release": figures["release"],
-        "warnings": [] if figures["release"] > 1 else released.notes,
     }
 
 

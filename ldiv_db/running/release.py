@@ -38,7 +38,7 @@ from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
-from ldiv_db.publishing.series_draft import MATCHED, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import (
     ExpectedTotals,
     ReleaseTables,
@@ -138,16 +138,16 @@ def plan_classes(start: ReleaseStart) -> ClassesDraft:
     coding = read_source(start.engine, start.source, start.context.show_values, keyed=True)
     assert coding.key is not None  # noqa: S101 - releases over time have one
     require_keys(start.engine, start.source, coding.snapshot, coding.key.alias)
-    return plan_coded(start, coding, coding.snapshot)
+    matched = match_rows(start, coding.snapshot, coding)
+    start.engine.drop(coding.snapshot)
+    return plan_matched(start, coding, matched)
 
 
-def plan_coded(
-    start: ReleaseStart, coding: Coding, copy: Relation, side_columns: Sequence[Renamed] = ()
+def plan_matched(
+    start: ReleaseStart, coding: Coding, matched: MatchedRows, side_columns: Sequence[Renamed] = ()
 ) -> ClassesDraft:
-    """The release of a copy of the source as it will be; raises before any work if it cannot be made."""
+    """The release of a matched copy of the source as it will be; raises before any work if it cannot be made."""
     engine, resolved = start.engine, start.resolved
-    assert coding.key is not None  # noqa: S101 - releases over time have one
-    matched = match_rows(start, copy, coding.key, coding.sensitive, coding.rows_in, coding.left_out)
     free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
     encoded = coding.encode(free, side_columns, MATCHED)
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)

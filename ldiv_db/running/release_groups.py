@@ -177,16 +177,17 @@ class DecomposedDraft(SeriesDraft):
 def plan_decomposition(start: ReleaseStart) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     coding = read_source(start.engine, start.resolved)
-    return plan_groups(start, coding, coding.snapshot)
+    matched = match_rows(start, coding.snapshot, coding)
+    start.engine.drop(coding.snapshot)
+    return plan_groups(start, coding, matched)
 
 
 def plan_groups(
-    start: ReleaseStart, coding: DecompositionCoding, copy: Relation, side_columns: Sequence[Renamed] = ()
+    start: ReleaseStart, coding: DecompositionCoding, matched: MatchedRows, side_columns: Sequence[Renamed] = ()
 ) -> DecomposedDraft:
-    """The release of a copy of the source as it will be; raises if it cannot be made."""
+    """The release of a matched copy of the source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
     options = decomposition_options(resolved.algorithm, resolved.options)
-    matched = match_rows(start, copy, coding.key, coding.secrets, coding.rows_in, coding.left_out)
     source = coding.encode(matched.rows, side_columns, MATCHED)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE

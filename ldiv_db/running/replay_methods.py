@@ -23,16 +23,16 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
-from ldiv_db.publishing.ledger import release_seed, seed_of
+from ldiv_db.publishing.ledger import release_seed, releases, seed_of
 from ldiv_db.publishing.series import Series, key_of
-from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of, tables_of
+from ldiv_db.publishing.series_draft import ReleaseStart, match_rows
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.preparation import make_task
-from ldiv_db.running.release import judge_series_algorithm, plan_coded
+from ldiv_db.running.release import judge_series_algorithm, plan_matched
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run import work_out
 from ldiv_db.running.run_spec import PreparedRun, resolve_algorithm, resolve_requirements
@@ -100,7 +100,8 @@ class SeriesMethod(ClassesMethod):
     start: ReleaseStart
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        draft = plan_coded(reseeded(self.start, seed), self.coded(seed), world, [ROW_NO])
+        start, coding = reseeded(self.start, seed), self.coded(seed)
+        draft = plan_matched(start, coding, match_rows(start, world, coding), [ROW_NO])
         return self.shown(draft.encoded, draft.recoding, True)
 
 
@@ -125,7 +126,8 @@ class GroupsMethod(Method):
     numbered: bool
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        draft = plan_groups(reseeded(self.start, seed), self.coding, world, [ROW_NO])
+        start = reseeded(self.start, seed)
+        draft = plan_groups(start, self.coding, match_rows(start, world, self.coding), [ROW_NO])
         made: dict[Relation, Relation] = {}
 
         def create(target: Relation, template: str, **params: Any) -> None:
@@ -242,20 +244,21 @@ def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
     start = ReleaseStart(subject.context, resolved, series, target)
-    tables = _first_tables(subject, target, resolved.algorithm)
+    tables = _first_tables(subject, target)
     return _groups(subject, start, tables) if policy.decomposes else _classes(subject, start)
 
 
-def _first_tables(subject: ReplaySubject, target: SeriesTarget, algorithm: str) -> ReleaseTables:
+def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables:
     """The tables of the only release of a series; raises PolicyError if there are more, or if another was named."""
     engine, prefix = subject.engine, target.prefix
-    if catalog.table_exists(engine, tables_of(prefix, algorithm, 2).people):
+    numbered = not target.one_table and catalog.table_exists(engine, target.tables(prefix, 2).people)
+    if numbered or len(releases(engine, target.name)) > 1:
         what = f"{target.name} has several releases, and each depends on those before"
         raise PolicyError([Problem("replay", what, "only the first release of a series is replayed, by itself")])
-    tables = tables_of(prefix, algorithm, 1)
+    tables = target.tables(prefix, 1)
     gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
     if gone:
-        raise PolicyError([Problem("target.prefix", f"there is no table {sql_name_of(gone[0])}")])
+        raise PolicyError([Problem(target.key, f"there is no table {sql_name_of(gone[0])}")])
     named = catalog.named_table(subject.name, "table")
     if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
         what = f"{subject.name} is none of the tables of {target.name}, which the policy publishes"

@@ -278,16 +278,17 @@ def test_a_series_is_replayed_by_its_first_release_alone(con: Any) -> None:
     assert "has several releases" in refused(con, "anatomy_1_qit", policy)
 
 
-@pytest.mark.heavy
-def test_the_first_release_of_classes_is_replayed(con: Any) -> None:
+@pytest.mark.parametrize(("target", "table"), [({"prefix": "series"}, "series_1"), ({"table": "series"}, "series")])
+def test_the_first_release_of_classes_is_replayed(con: Any, target: dict[str, str], table: str) -> None:
     fill(con, APART, tuple("AABBCC"))
-    policy = policy_of("bsgi", {"unique_distinct": 2}, key="id") | {"target": {"prefix": "series"}}
+    policy = policy_of("bsgi", {"unique_distinct": 2}, key="id") | {"target": target}
     del policy["identifiers"]
     ldiv_db.publish_release(con, policy)
-    (attack,) = [
-        a for a in ldiv_db.attack(con, "series_1", policy=policy, replay=Replay()).attacks if a.name == "replay"
-    ]
+    (attack,) = [a for a in ldiv_db.attack(con, table, policy=policy, replay=Replay()).attacks if a.name == "replay"]
     assert attack.figures["worlds"] >= attack.figures["worlds_left"] >= 1
+    con.execute("INSERT INTO people VALUES (9, 44, 'A'), (10, 45, 'B')")
+    ldiv_db.publish_release(con, policy)
+    assert "has several releases" in refused(con, table, policy)
 
 
 @pytest.mark.heavy

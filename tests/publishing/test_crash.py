@@ -75,13 +75,18 @@ def test_a_run_killed_at_any_moment_leaves_everything_as_it_was(bed: Any, kind: 
         _next_run_works(bed, folder, kind, {path.name for path in files}, in_place)
 
 
+def after_a_night(bed: Any) -> None:
+    """A series with one release, and as many rows again that are new."""
+    bed.write_policy(key="name", target={"table": "over_time"})
+    assert bed.run().code == 0
+    bed.sql("INSERT INTO patients SELECT name || ' later', age, country, disease, ward FROM patients; CHECKPOINT")
+
+
 @pytest.mark.heavy
 def test_a_night_killed_at_any_moment_leaves_table_and_ledger_in_step(bed: Any) -> None:
     """As of the night before; the next night goes on with what this one would have published."""
-    bed.write_policy(key="name", target={"table": "over_time"})
-    assert bed.run().code == 0
-    bed.sql("INSERT INTO patients SELECT name || ' later', age, country, disease, ward FROM patients")
-    bed.sql("DELETE FROM patients WHERE name = 'P3'")
+    after_a_night(bed)
+    bed.sql("DELETE FROM patients WHERE name = 'P3'; CHECKPOINT")
     wanted = moments(bed, "table")
     before = state(bed.database)
     beds = {moment: bed.folder.parent / f"{bed.folder.name}_{moment}" for moment in wanted}
@@ -96,10 +101,7 @@ def test_a_night_killed_at_any_moment_leaves_table_and_ledger_in_step(bed: Any) 
 
 @pytest.mark.heavy
 def test_a_full_disk_leaves_table_and_ledger_as_of_the_night_before(many: Any) -> None:
-    many.write_policy(key="name", target={"table": "over_time"})
-    assert many.run().code == 0
-    many.sql("INSERT INTO patients SELECT name || ' later', age, country, disease, ward FROM patients")
-    many.sql("CHECKPOINT")
+    after_a_night(many)
     before = state(many.database)
     done = outside("run", many.database, many.policy, first=limited(100_000))
     assert (done.returncode, done.stdout) == (3, ""), done.stderr

@@ -24,7 +24,7 @@ COLUMNS = {"id": "INTEGER", "person": "VARCHAR", "age": "INTEGER", "s": "VARCHAR
 WAYS = ("auto", "topdown", "mondrian", "peel", "stratified", "tp", "bsgi", "bsgi of people")
 
 Row = tuple[int, str, int, str]
-#: The ages that a class covers, its values, and its night.
+#: The first and the last age that a class covers, and its values.
 Class = tuple[int, int, tuple[str, ...]]
 
 
@@ -69,11 +69,11 @@ def classes_of(con: Any, last: int) -> list[Class]:
 
 
 def span(label: str) -> tuple[int, int]:
-    """The first and the last age of a label."""
-    if label in ("*", "any", "[*]"):
+    """The first and the last age of a label: `*`, `[20-29]` or `25`."""
+    if label == "*":
         return 0, 100
-    low, _, high = str(label).strip("[]()").replace(" ", "").replace("..", "-").partition("-")
-    return int(low), int(high or low) - (str(label).endswith(")"))
+    low, _, high = label.strip("[]").partition("-")
+    return int(low), int(high or low)
 
 
 def members(free: list[Row], size: int, low: int, high: int, apart: bool) -> Iterator[tuple[Row, ...]]:

@@ -46,7 +46,7 @@ class DecompositionCoding:
     engine: Engine
     snapshot: Relation
     key: Renamed
-    secrets: tuple[Secret, ...]
+    sensitive: tuple[Secret, ...]
     primary: Secret
     shown: tuple[Renamed, ...]
     rows_in: int
@@ -64,11 +64,11 @@ class DecompositionCoding:
             "decomposition/number_rows",
             rows=snapshot,
             key=self.key,
-            secrets=self.secrets,
+            secrets=self.sensitive,
             shown=[*self.shown, *side_columns],
             carried=carried,
         )
-        return Decomposed(rows, self.secrets, self.primary, self.shown, self.rows_in, self.left_out)
+        return Decomposed(rows, self.sensitive, self.primary, self.shown, self.rows_in, self.left_out)
 
 
 def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
