@@ -65,7 +65,7 @@ class Project:
             return con.execute(text).fetchall()
 
     def fill(self, diseases: tuple[str, ...]) -> None:
-        """24 patients in `raw.patients`, with these diseases in turn."""
+        """24 patients in `raw.patients`, with these diseases in turn; releases of others are withdrawn."""
         rows = [
             (f"P{i}", 20 + i * 7 % 40, COUNTRIES[i % 4], diseases[i // 2 % len(diseases)], f"W{i % 2}")
             for i in range(24)
@@ -77,6 +77,8 @@ class Project:
                 " (name VARCHAR, age INTEGER, country VARCHAR, disease VARCHAR, ward VARCHAR)"
             )
             con.executemany("INSERT INTO raw.patients VALUES (?, ?, ?, ?, ?)", rows)
+            if con.execute("SELECT 1 FROM duckdb_tables() WHERE schema_name = 'ldiv'").fetchone():
+                con.execute("UPDATE ldiv.run SET status = 'withdrawn'")
 
     def release(self) -> list[tuple[Any, ...]]:
         return self.sql("SELECT * FROM published.patients ORDER BY ALL")
