@@ -27,6 +27,7 @@ from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.spark import is_session
+from ldiv_db.database.warehouses import Warehouse, is_warehouse
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.document import QuasiIdentifier, Target
@@ -105,9 +106,14 @@ def run(
     kl: bool = False,
     show_values: bool = False,
     workers: int | None = None,
+    dialect: str | None = None,
 ) -> Result:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, of a frame, or in a session of Spark's; returns what was done.
+    `postgres:service=clinic`, of a frame, in a session of Spark's, or in a warehouse; returns what was done.
+
+    A warehouse is any other connection of Python's, of ADBC or as PEP 249 has it (psycopg, snowflake.connector, …),
+    whose SQL is the `dialect`, by default that of its driver. There rows stay: they are counted, the plan is made here
+    from the counts, and the release is written and audited there.
 
     A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
     names to frames the policy's source is looked up. Both are read in memory, where the release is as well
@@ -126,6 +132,10 @@ def run(
         from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
 
         return run_on_spark(connection, policy, folder, listener, catalog, kl, show_values)
+    if is_warehouse(connection):
+        from ldiv_db.running.there import run_there  # noqa: PLC0415 - few runs are in a warehouse
+
+        return run_there(Warehouse(connection, dialect), policy, folder, listener, kl, show_values, workers)
     return run_here(connection, policy, folder, listener, catalog, kl, show_values, workers)
 
 

@@ -205,6 +205,7 @@ READING = {
     "running/release.py": ["publish_release"],
     "running/run.py": ["run", "plan"],
     "running/spark/run.py": ["run_on_spark"],
+    "running/there.py": ["_resolved"],
 }
 
 
@@ -232,7 +233,7 @@ KNOWING = {
     *("reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
     *("running/dbt_model.py", "running/demo.py", "running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/run_spec.py"),
-    *("running/spark/resolve.py", "running/spark/run.py"),
+    *("running/spark/resolve.py", "running/spark/run.py", "running/there.py"),
 }
 
 

@@ -24,10 +24,12 @@ from ldiv_db.commands.options import (
 from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Statement
+from ldiv_db.database.warehouses import names_warehouse
 from ldiv_db.policy.reading import Policy, load_file
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.spark.resolve import NAME as SPARK
 from ldiv_db.running.spark.resolve import environment_session
+from ldiv_db.running.there import plan_there, run_there
 
 Workers = Annotated[
     int | None,
@@ -62,13 +64,19 @@ def run_command(
       ldiv run warehouse.duckdb policy.yml --workers 4
       ldiv run warehouse.duckdb policy.yml --catalog ours.duckdb
       ldiv run spark policy.yml
+      ldiv run snowflake:PROFILE policy.yml
+      ldiv run adbc:postgresql://host/clinic policy.yml
     """
     wanted = load_file(policy)
-    if wanted.is_series:
+    if wanted.is_series and not names_warehouse(database):
         publish(database, wanted, policy.parent, resources, quiet, show_values, show_seed, json)
         return
     if database == SPARK:
         result = _run_on_spark(wanted, policy.parent, resources, quiet, kl, show_values, workers)
+    elif names_warehouse(database):
+        with resources.open_warehouse(database) as there, ProgressDisplay(quiet) as listener:
+            rest = (kl, show_values, workers, resources.settings)
+            result = run_there(there, wanted, policy.parent, listener, *rest)
     else:
         refuse_memory(database, wanted)
         with resources.open(database) as opened, ProgressDisplay(quiet) as listener:
@@ -119,6 +127,13 @@ def plan_command(
     """
     wanted = load_file(policy)
     statements: list[Statement] = []
+    if names_warehouse(database):
+        if sql:
+            raise PolicyError([Problem("sql", "a plan in a warehouse is not rehearsed", "leave it out")])
+        with resources.open_warehouse(database) as there, ProgressDisplay(quiet) as listener:
+            ready = plan_there(there, wanted, policy.parent, listener, show_values, resources.settings)
+            show(describe_plan(ready, None), ready.text(statements=None), json)
+        return
     with (
         resources.open(database, read_only=True) as connection,
         ProgressDisplay(quiet) as shown,

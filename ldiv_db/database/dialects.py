@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import DIALECT, Statement
+from ldiv_db.database.templates import DIALECT, Relation, Statement
 
 #: Databases that compare text as it is, so that `a` is not `A`.
 DIALECTS = (
@@ -173,6 +173,16 @@ def _as_text(cell: exp.Expr) -> exp.Expr:
 def written_name(name: str, dialect: str) -> str:
     """The name of a step, quoted."""
     return folded(exp.to_identifier(name, quoted=True), dialect).sql(dialect=dialect)
+
+
+def written_table(table: Relation, dialect: str) -> str:
+    """The name of a table, every part of it quoted."""
+    return ".".join(written_name(part, dialect) for part in table.parts)
+
+
+def written_type(kind: str, dialect: str) -> str:
+    """The dialect's word for a type of our own database."""
+    return exp.DataType.build(kind, dialect=DIALECT).transform(_huge, dialect).sql(dialect=dialect)
 
 
 def ending(dialect: str) -> str:

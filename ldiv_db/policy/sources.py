@@ -34,16 +34,20 @@ class SourceQuery:
 
 
 class Frame:
-    """A frame, or a relation of the database's client, that a caller gave; it is never copied."""
+    """A frame, or a relation of the database's client, that a caller gave; it is never copied.
 
-    def __init__(self, value: Any):
+    It may also be a relation of the engine's own, called `name`.
+    """
+
+    def __init__(self, value: Any, name: str = FRAME):
         self.value = value
+        self.name = name
 
     def __deepcopy__(self, memo: Any) -> Frame:
         return self
 
     def __str__(self) -> str:
-        return FRAME
+        return self.name
 
 
 PolicySource = str | SourceQuery | Frame
@@ -70,6 +74,8 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
         return view_of_query(engine, source.query, f"{key}.query")
     if source is UNSPECIFIED:
         raise PolicyError([Problem(key, "is required")])
+    if isinstance(source, Frame) and isinstance(source.value, Relation):
+        return source.value
     if isinstance(source, Frame):
         try:
             return view_of_frame(engine, FRAME, source.value)

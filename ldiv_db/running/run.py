@@ -165,13 +165,17 @@ def plan(
     """
     asked = load_policy(policy)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
-        ready = strictest(prepare(context, resolve_run(context, asked)))
-        if isinstance(ready.algorithm, Auto):
-            ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
+        ready = prepared_plan(context, resolve_run(context, asked))
         if rehearse:
             made = rehearsed(ready).plan
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
+
+
+def prepared_plan(context: Context, spec: RunSpec) -> Preparation:
+    """The preparation of a run, with what each effort would take where that is open."""
+    ready = strictest(prepare(context, spec))
+    return replace(ready, efforts=_efforts(ready.algorithm, ready.task)) if isinstance(ready.algorithm, Auto) else ready
 
 
 def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:

@@ -27,6 +27,7 @@ from ldiv_db.solving.choose import (
     fast_candidates,
     leaving,
     sampled,
+    shares_decide,
 )
 from ldiv_db.solving.effort import EFFORTS, LEAST, Effort, Name
 from ldiv_db.solving.improve import improved, mean_loss, stages
@@ -273,7 +274,8 @@ class Auto(Chooser):
     def _trials(self, task: Task) -> int:
         """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
         effort, compared = self._effort(task), any(found.compares_with_table for found in task.requirements)
-        return max(effort.trials, WORK["topdown"]) if compared and effort.asked is not None else effort.trials
+        is_open = effort.asked is not None and (compared or shares_decide(task))
+        return max(effort.trials, WORK["topdown"]) if is_open else effort.trials
 
 
 class FastOptions(Options):

@@ -6,10 +6,10 @@ not, as classes are narrower where there are more rows.
 Candidates: the algorithms that may suit a task, in order of promise, and the work that each is.
 
 Requirements on a population are for TDS alone, which knows whom its nodes of taxonomies cover. Individuals whose rows
-must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes
-of different values keep them. Where shares are what makes classes large, its classes of different values are the
-smallest that will do, and lost least. Where classes are compared with the whole table, those that keep its shares lost
-least. Peeling lost least where rows alone are counted, the top-down specialisation
+must stay apart are for BSGI alone, and so are requirements that are not monotone, where classes of different values
+keep them. Where shares are what makes classes large, its classes of different values are the smallest that will do, and
+lost least, unless most rows stand in cells that are good as they are. Where classes are compared with the whole table,
+those that keep its shares lost least. Peeling lost least where rows alone are counted, the top-down specialisation
 under every other requirement that was measured (docs/benchmarks.md).
 
 From counts: the algorithm for a source that only counts its rows, where the policy leaves it open.
@@ -120,7 +120,8 @@ def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
     topdown = Candidate(TopDown({}), "it specialises as far as requirements allow that larger classes keep")
     if peeling.options.residue == "suppress" or all(requirement.rows_only for requirement in task.requirements):
         return [peel, bsgi, topdown]
-    listed = [bsgi, topdown, peel] if shares_decide(task) else [topdown, bsgi, peel]
+    is_first = shares_decide(task) and not _is_settled(task)
+    listed = [bsgi, topdown, peel] if is_first else [topdown, bsgi, peel]
     if task.encoded.row_count >= LARGE:
         return listed
     stratified = Candidate(Stratified({}), "its classes keep the shares that they are compared with")
@@ -172,6 +173,18 @@ def shares_decide(task: Task) -> bool:
     except (InfeasibleError, PolicyError):
         return False
     return True
+
+
+def _is_settled(task: Task) -> bool:
+    """True if at least half of the rows stand in cells that bounds of shares allow as they are."""
+    engine, encoded = task.engine, task.encoded
+    size, codes = max(found.share_size for found in task.requirements), [axis.code for axis in encoded.axes]
+    settled = []
+    for attribute in encoded.sensitive:
+        counts = encoded.count_cells(engine, attribute.code.name)
+        settled.append(engine.scalar("solving/count_settled", counts=counts, codes=codes, size=Value(size)))
+        engine.drop(counts)
+    return bool(2 * min(settled) >= encoded.row_count)
 
 
 def checked(task: Task, candidates: Sequence[Candidate]) -> list[Checked]:

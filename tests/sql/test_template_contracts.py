@@ -3,6 +3,7 @@
 import pickle
 import random
 import re
+import sqlite3
 import tempfile
 import time
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
-from ldiv_db.database import migrate
+from ldiv_db.database import migrate, warehouses
 from ldiv_db.database import steps as composer
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -334,6 +335,30 @@ def compose(listener):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composer, "render", noted)
         write_down_the_audit()
+
+
+def publish_there(listener):
+    """Runs on a warehouse, by plans of rows and of cells, with values that are not shown."""
+    rows = [(None if i == 5 else i % 4, "bcdef"[i % 5] if i % 8 else "a", i) for i in range(40)]
+    policy = {
+        "source": "people", "target": {"table": "out", "if_exists": "append"}, "sensitive": ["s"], "keep": ["note"],
+        "quasi_identifiers": {"age": {"taxonomy": {"flat": True}}}, "over_time": "independent",
+    }  # fmt: skip
+
+    def noted(*said, **more):
+        statement = render(*said, **more)
+        listener.on_statement(statement)
+        return statement
+
+    with sqlite3.connect(":memory:") as there, pytest.MonkeyPatch.context() as patch:
+        there.execute("CREATE TABLE people (age INTEGER, s TEXT, note INTEGER)")
+        there.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+        there.commit()
+        patch.setattr(warehouses, "render", noted)
+        for algorithm, require in (("auto", {"frequency": 3}), ("bsgi", {"k": 2}), ("topdown", {"k": 3})):
+            ldiv_db.run(there, {**policy, "algorithm": algorithm, "require": [require]}, listener=listener)
+        shown = {"algorithm": {"name": "cuts", "scheme": "vioSA"}, "require": [{"threshold": 0.3}], "target": "shown"}
+        ldiv_db.run(there, policy | shown, listener=listener)
 
 
 def write_down_the_audit():
@@ -944,6 +969,7 @@ SCENARIOS = {
     "several_greedy": alone(several, "greedy"),
     "divide_cells": divide_cells,
     "publish_cells": publish_cells,
+    "publish_there": publish_there,
     "compose": compose,
 }  # fmt: skip
 

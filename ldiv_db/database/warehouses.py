@@ -1,0 +1,414 @@
+"""Warehouses: databases in which rows stay, by a connection of theirs and the dialect that they speak.
+
+A connection of ADBC carries Arrow both ways; any other of Python's (PEP 249) fetches rows and sends values.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import date, datetime
+from decimal import Decimal
+from importlib import import_module
+from typing import Any
+
+from sqlglot import exp
+
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.failures import sentence_of
+from ldiv_db.database.templates import Identifier, Relation, literal, render
+
+#: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.
+_MODULES = {
+    "databricks": "databricks",
+    "fakesnow": "snowflake",
+    "google": "bigquery",
+    "bqemulator": "bigquery",
+    "pg8000": "postgres",
+    "psycopg": "postgres",
+    "psycopg2": "postgres",
+    "redshift_connector": "redshift",
+    "snowflake": "snowflake",
+    "sqlite3": "sqlite",
+    "trino": "trino",
+}
+_VENDORS = {"postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake", "bigquery": "bigquery"}
+#: Databases that take back a table that was made, so that a release is one transaction.
+_TAKES_BACK = ("postgres", "redshift", "sqlite")
+#: Rows that are fetched, or sent, at once; and the values that one statement may bind.
+_AT_ONCE, _BOUND = 50_000, 30_000
+#: The marks of a value that a driver binds by its place, and the dialects whose drivers write it as a format does.
+_FORMATTED = ("bigquery", "postgres", "redshift", "snowflake")
+_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
+#: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
+#: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
+_PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
+_TEXT_OIDS = (25, 1043)
+
+
+def is_warehouse(given: Any) -> bool:
+    """True if it is a connection of Python's to another database than DuckDB."""
+    root = type(given).__module__.split(".")[0]
+    return root not in ("duckdb", "_duckdb", "builtins") and hasattr(given, "cursor") and hasattr(given, "commit")
+
+
+class Warehouse:
+    """A database in which rows stay: it counts them, and writes a release as it is told.
+
+    `dialect` is by default that of the connection's driver. Raises PolicyError for one that is not known.
+    """
+
+    def __init__(self, connection: Any, dialect: str | None = None):
+        self.connection = connection
+        self.is_adbc = hasattr(connection, "adbc_get_info")
+        self.dialect = dialect or self._own_dialect()
+        if self.dialect not in DIALECTS:
+            what = f"speaks {self.dialect}" if self.dialect else f"comes from {type(connection).__module__}"
+            hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
+            raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
+        #: Whether a table that was made can be taken back.
+        self.takes_back = self.dialect in _TAKES_BACK
+
+    def _own_dialect(self) -> str:
+        if self.is_adbc:
+            return _VENDORS.get(str(self.connection.adbc_get_info().get("vendor_name", "")).lower(), "")
+        return _MODULES.get(type(self.connection).__module__.split(".")[0], "")
+
+    # -- statements --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def moment(self) -> Iterator[None]:
+        """Within, all is read of one moment where the database can do that; committed at the end, or taken back."""
+        if self.dialect == "postgres":
+            if getattr(self.connection, "autocommit", False):
+                self.execute("BEGIN")
+            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        elif self.dialect == "sqlite" and not self.is_adbc and not self.connection.in_transaction:
+            self.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            with self._plainly("commit"):
+                self._end("COMMIT")
+        except BaseException:
+            with suppress(Exception):  # the first error is the one to report
+                self._end("ROLLBACK")
+            raise
+
+    def _end(self, how: str) -> None:
+        if getattr(self.connection, "autocommit", False) is True and self.takes_back:
+            self.execute(how)
+        else:
+            (self.connection.commit if how == "COMMIT" else self.connection.rollback)()
+
+    def execute(self, sql: str) -> None:
+        """Run a statement without rows."""
+        with self._plainly("run a statement"), closing(self.connection.cursor()) as cursor:
+            cursor.execute(sql)
+
+    def written(self, template: str, **params: Any) -> str:
+        """The SELECT of a template in the dialect."""
+        return written_step(render(template, params), self.dialect)
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT that are few."""
+        with self._plainly("read"), closing(self.connection.cursor()) as cursor:
+            cursor.execute(sql)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def columns(self, source: Relation) -> list[Column]:
+        """The columns of a table, with the types that its driver tells; a text where it tells none."""
+        with self._plainly(f"read {source}"), closing(self.connection.cursor()) as cursor:
+            cursor.execute(f"SELECT * FROM {self.name(source)} WHERE 1 = 0")
+            names = [entry[0] for entry in cursor.description]
+            kinds = [entry[1] for entry in cursor.description]
+        return [Column(name, self._kind(kind)) for name, kind in zip(names, kinds, strict=True)]
+
+    def _kind(self, kind: Any) -> str:
+        """The type of a column as far as its driver tells: `text` that may be read as it is, `other`, or `plain`."""
+        if self.dialect != "postgres":
+            return "text"
+        if self.is_adbc:
+            named = str(getattr(kind, "type_name", kind))
+            return "plain" if named == "numeric" or ("extension" not in str(kind) and named != "string") else "other"
+        return "plain" if kind in _PLAIN_OIDS else "text" if kind in _TEXT_OIDS else "other"
+
+    def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
+        """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
+        with self._plainly("count"), closing(self.connection.cursor()) as cursor:
+            cursor.execute(sql)
+            if self.is_adbc:
+                given = _read_plainly(cursor.fetch_arrow_table()).rename_columns(list(renamed))
+                return engine.copy(name, engine.register(name, given))
+            rows = [tuple(row) for row in cursor.fetchall()]
+        types = [_type_of({type(value) for value in column}, column) for column in zip(*rows, strict=True)]
+        columns = dict(zip(renamed, types or ["VARCHAR"] * len(renamed), strict=True))
+        made = engine.load(name, columns, rows[:_AT_ONCE])
+        for first in range(_AT_ONCE, len(rows), _AT_ONCE):
+            engine.append(made, columns, rows[first : first + _AT_ONCE])
+        return made
+
+    # -- tables ------------------------------------------------------------------------------------------
+
+    def name(self, table: Relation) -> str:
+        """The name of a table in the dialect."""
+        return written_table(table, self.dialect)
+
+    def beside(self, table: Relation, name: str) -> Relation:
+        """The table of that name in the schema of another."""
+        return Relation((*table.parts[:-1], name))
+
+    def tables(self, beside: Relation) -> list[str]:
+        """The names of the tables and views in the schema of a table."""
+        if self.dialect == "sqlite":
+            return [name for (name,) in self.rows("SELECT name FROM sqlite_master")]
+        here = f"= {literal(self._held(beside.parts[-2]))}" if len(beside.parts) > 1 else "= CURRENT_SCHEMA()"
+        where = exp.Table(this=exp.to_identifier("tables"), db=exp.to_identifier("information_schema"))
+        if len(beside.parts) > 2:
+            where.set("catalog", exp.to_identifier(self._held(beside.parts[0]), quoted=True))
+        if self.dialect == "postgres":
+            here = here.replace("CURRENT_SCHEMA()", "current_schema()")
+        return [
+            name for (name,) in self.rows(f"SELECT table_name FROM {where.sql(self.dialect)} WHERE table_schema {here}")
+        ]
+
+    def exists(self, table: Relation) -> bool:
+        """True if there is a table or view of that name."""
+        return self._held(table.name) in self.tables(table)
+
+    def _held(self, name: str) -> str:
+        """A name as the database holds it: it may fold what a policy writes in lower case."""
+        return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
+
+    def make_schema(self, table: Relation) -> None:
+        """Make the schema of a table where it is not there."""
+        if len(table.parts) < 2 or self.dialect == "sqlite":
+            return
+        listed = self.rows("SELECT schema_name FROM information_schema.schemata")
+        if (self._held(table.parts[-2]),) in listed:
+            return
+        here = self.rows("SELECT CURRENT_SCHEMA()") if self.dialect == "snowflake" else []
+        self.execute(f"CREATE SCHEMA IF NOT EXISTS {self.name(Relation(table.parts[:-1]))}")
+        if here and here[0][0]:  # Snowflake looks names up in the schema that was made last
+            self.execute(f"USE SCHEMA {written_name(here[0][0], self.dialect)}")
+
+    def make_table(self, table: Relation, columns: Sequence[Column]) -> None:
+        """Make an empty table; columns have the types of our own database."""
+        listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
+        self.execute(f"CREATE TABLE {self.name(table)} ({listed})")
+
+    def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
+        """Append the rows of a TEMP table of the engine's to a table there, column by column in its order."""
+        with self._plainly(f"write {table}"), closing(self.connection.cursor()) as cursor:
+            if self.is_adbc:
+                _, schema, name = (None, None, *table.parts)[-3:]
+                cursor.adbc_ingest(name, engine.reader(rows, _AT_ONCE), mode="append", db_schema_name=schema)
+                return
+            # Times are handed on as text: drivers, and our own database, have types of several packages for them.
+            times = [f"CAST({c} AS VARCHAR) AS {c}" for c in self._times(engine, rows)]
+            shown = f" REPLACE ({', '.join(times)})" if times else ""
+            found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
+            while part := found.fetchmany(_AT_ONCE):
+                self._insert(cursor, table, len(part[0]), iter(part))
+
+    def _times(self, engine: Engine, rows: Relation) -> list[str]:
+        return [Identifier(column.name).sql() for column in columns_of(engine, rows) if column.is_time]
+
+    def _insert(self, cursor: Any, table: Relation, width: int, values: Iterator[tuple[Any, ...]]) -> None:
+        """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
+        driver = sys.modules[type(self.connection).__module__.split(".")[0]]
+        mark = _MARKS.get(getattr(driver, "paramstyle", ""), "%s" if self.dialect in _FORMATTED else "?")
+        while part := list(itertools.islice(values, max(1, min(1_000, _BOUND // width)))):
+            flat = [value for row in part for value in row]
+            marks = iter(mark.format(number) for number in range(1, len(flat) + 1))
+            listed = ", ".join(f"({', '.join(itertools.islice(marks, width))})" for _ in part)
+            cursor.execute(f"INSERT INTO {self.name(table)} VALUES {listed}", flat)
+
+    def create(self, table: Relation, template: str, **params: Any) -> None:
+        """Make a table of the rows of a template's SELECT."""
+        self.execute(f"CREATE TABLE {self.name(table)} AS\n{self.written(template, **params)}")
+
+    def change(self, table: Relation, values: Mapping[str, str] | None, having: Mapping[str, str]) -> None:
+        """Change the rows with these texts in some columns, or delete them if there are no values."""
+        set_to = ", ".join(f"{self._column(name)} = {literal(text)}" for name, text in (values or {}).items())
+        where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
+        what = f"UPDATE {self.name(table)} SET {set_to}" if values else f"DELETE FROM {self.name(table)}"
+        self.execute(f"{what} WHERE {where}")
+
+    def look_at(self, table: Relation) -> None:
+        """Have the database count what a table holds, so that it plans with it."""
+        if self.dialect in ("postgres", "sqlite"):
+            self.execute(f"ANALYZE {self.name(table)}")
+
+    def extent(self, table: Relation, column: str | None) -> tuple[int, int]:
+        """The rows of a table, and the largest number in a column; 0 without a column, or rows."""
+        most = f"COALESCE(MAX({self._column(column)}), 0)" if column else "0"
+        ((rows, largest),) = self.rows(f"SELECT COUNT(*), {most} FROM {self.name(table)}")
+        return int(rows), int(largest)
+
+    def _column(self, name: str) -> str:
+        return self.name(Relation((name,)))
+
+    def drop(self, table: Relation) -> None:
+        """Drop a table, if it is there."""
+        self.execute(f"DROP TABLE IF EXISTS {self.name(table)}")
+
+    def put(self, staged: Relation, table: Relation, append: bool) -> None:
+        """Put a staged table into the place of another, or its rows behind those that are there.
+
+        Where nothing is taken back it is one statement as far as the database has one.
+        """
+        new, old, there = self.name(staged), self.name(table), self.exists(table)
+        if there and (append or self._keeps(staged, table)):
+            if not append:
+                self.execute(f"DELETE FROM {old}")
+            self.execute(f"INSERT INTO {old} SELECT * FROM {new}")
+        elif there and self.dialect in ("bigquery", "databricks", "snowflake"):
+            self.execute(f"CREATE OR REPLACE TABLE {old} AS SELECT * FROM {new}")
+        else:
+            if there:
+                self.drop(table)
+            to = old if self.dialect in ("snowflake", "databricks", "trino") else self.name(Relation(table.parts[-1:]))
+            self.execute(f"ALTER TABLE {new} RENAME TO {to}")
+            return
+        self.drop(staged)
+
+    def _keeps(self, staged: Relation, table: Relation) -> bool:
+        """True if rows are exchanged and the table stays, with what is granted on it: where that can be taken back."""
+        return self.takes_back and self._described(staged) == self._described(table)
+
+    def _described(self, table: Relation) -> list[tuple[Any, ...]]:
+        with self._plainly(f"read {table}"), closing(self.connection.cursor()) as cursor:
+            cursor.execute(f"SELECT * FROM {self.name(table)} WHERE 1 = 0")
+            return [(entry[0], str(entry[1])) for entry in cursor.description]
+
+    @contextmanager
+    def _plainly(self, doing: str) -> Iterator[None]:
+        """Within, errors of the driver are raised as DatabaseError: its own words may quote a row or a password."""
+        try:
+            yield
+        except (KeyboardInterrupt, DatabaseError, PolicyError):
+            raise
+        except Exception as error:
+            what = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
+            raise DatabaseError(f"{self.dialect} cannot {doing}: {what}") from None
+
+
+#: The types of our own database by those of Python's values; of several the last that the table has here holds all.
+_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
+#: More than a BIGINT holds.
+_WIDE = 2**63
+
+
+def _type_of(kinds: set[type], values: Sequence[Any]) -> str:
+    """The type of our own database for a column of Python's values, of these types; raises DatabaseError for several.
+
+    What there is no type for, as a UUID, is read as text.
+    """
+    kinds = kinds - {type(None)}
+    if Decimal in kinds and kinds <= {Decimal, int}:
+        scale = max(0, *(-int(value.as_tuple().exponent) for value in values if isinstance(value, Decimal)))
+        return f"DECIMAL(38, {scale})"
+    if kinds == {int} and max(abs(value) for value in values if value is not None) >= _WIDE:
+        return "HUGEINT"
+    if kinds == {datetime} and any(value.tzinfo for value in values if value is not None):
+        return "TIMESTAMP WITH TIME ZONE"
+    if kinds <= {int, float} and len(kinds) == 2:
+        return "DOUBLE"
+    if len(kinds) > 1:
+        what = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise DatabaseError(f"a column has values of several types, {what}: give it one in a view")
+    return _TYPES.get(next(iter(kinds), str), "VARCHAR")
+
+
+def _read_plainly(table: Any) -> Any:
+    """A table of Arrow's without types of its driver's own: numbers that it hands on as text are decimals."""
+    import pyarrow  # noqa: PLC0415 - an extra
+
+    for place, field in enumerate(table.schema):
+        if isinstance(field.type, pyarrow.BaseExtensionType):
+            column = table.column(place).cast(field.type.storage_type)
+            if getattr(field.type, "type_name", "") == "numeric":
+                column = _decimals(column)
+            table = table.set_column(place, field.name, column)
+        elif pyarrow.types.is_null(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
+    return table
+
+
+def _decimals(column: Any) -> Any:
+    """Texts of numbers as decimals, with the digits that the longest has after its point."""
+    import pyarrow  # noqa: PLC0415 - an extra
+
+    texts = [text for chunk in column.chunks for text in chunk.to_pylist()]
+    scale = max((len(text.partition(".")[2]) for text in texts if text), default=0)
+    try:
+        return pyarrow.array(texts, pyarrow.string()).cast(pyarrow.decimal128(38, scale))
+    except pyarrow.ArrowInvalid:  # NaN, infinity, or more digits
+        raise DatabaseError("a number has more than 38 digits, or is none: give it a type in a view") from None
+
+
+#: The warehouses that a command names, and the driver of each that is to be installed.
+NAMED = {
+    "adbc": "adbc-driver-postgresql, adbc-driver-sqlite or another",
+    "bigquery": "google-cloud-bigquery",
+    "databricks": "databricks-sql-connector",
+    "snowflake": "snowflake-connector-python",
+}
+
+
+def names_warehouse(text: str) -> bool:
+    """True if the text names a warehouse, as `snowflake:PROFILE`."""
+    return text.partition(":")[0].lower() in NAMED and ":" in text
+
+
+@contextmanager
+def open_warehouse(text: str) -> Iterator[Warehouse]:
+    """The warehouse of a name; its secrets are in its driver's own files, or in the environment.
+
+    Raises DatabaseError if its driver is missing, or cannot connect.
+    """
+    word, _, rest = text.partition(":")
+    kind = word.lower()
+    try:
+        connection = _CONNECT[kind](rest)
+    except ImportError:
+        raise DatabaseError(f"{kind}: needs its driver: pip install pyarrow {NAMED[kind]}") from None
+    except Exception as error:
+        why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote a secret and are withheld)"
+        raise DatabaseError(f"cannot open the {kind} database: {why}") from None
+    with closing(connection):
+        yield Warehouse(connection, None if kind == "adbc" else kind)
+
+
+def _adbc(uri: str) -> Any:
+    """A connection of ADBC by its URI: `postgresql://…`, `sqlite:crm.db`, or that of another driver by its scheme."""
+    scheme, _, rest = uri.partition(":")
+    if scheme in ("postgres", "postgresql"):
+        return import_module("adbc_driver_postgresql.dbapi").connect(f"postgresql:{rest}")
+    if scheme == "sqlite":
+        return import_module("adbc_driver_sqlite.dbapi").connect(rest)
+    return import_module("adbc_driver_manager.dbapi").connect(driver=scheme, db_kwargs={"uri": uri})
+
+
+def _snowflake(profile: str) -> Any:
+    return import_module("snowflake.connector").connect(connection_name=profile)
+
+
+def _bigquery(project: str) -> Any:
+    client = import_module("google.cloud.bigquery").Client(project=project or None)
+    return import_module("google.cloud.bigquery.dbapi").connect(client)
+
+
+def _databricks(path: str) -> Any:
+    host, token = os.environ.get("DATABRICKS_HOST", ""), os.environ.get("DATABRICKS_TOKEN", "")
+    server = host.removeprefix("https://")
+    return import_module("databricks.sql").connect(server_hostname=server, http_path=path, access_token=token)
+
+
+_CONNECT = {"adbc": _adbc, "bigquery": _bigquery, "databricks": _databricks, "snowflake": _snowflake}

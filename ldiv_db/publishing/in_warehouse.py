@@ -1,0 +1,254 @@
+"""A release in the warehouse where its rows lie: planned here from counts, written and audited there.
+
+The plan goes there as a table of combinations of values with their labels, and is dropped at the end. The release is
+staged beside its place, counted there, and the counts are audited here by the code of every audit; then it takes its
+place. Where the database takes back a table that was made, all of it is one transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ldiv_db.database.addresses import Place
+from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
+from ldiv_db.database.engine import ClientRelation, Engine
+from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
+from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.policy.document import Target
+from ldiv_db.publishing.destinations import Destination
+from ldiv_db.publishing.draft import Draft, Outcome, RunDraft
+from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
+from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.recoding.encoded import WEIGHT
+
+#: How the names of tables begin that are there for the time of a run, and of what goes with them.
+_STAGED, _PLAN = "ldiv_new", "ldiv_plan"
+_LEFT = "what a run to this target left that did not end is removed"
+
+
+@dataclass(frozen=True)
+class ColumnThere:
+    """A column of a table of a warehouse, by its own name there, and its working name."""
+
+    column: Identifier
+    alias: Identifier
+    #: Whether it is read as text, which is another type there.
+    as_text: bool = False
+    #: The type in which it is compared here, where it has NULLs: two of different types are not compared as lists.
+    nullable: SqlType | None = None
+
+
+@dataclass(frozen=True)
+class PublishedColumn(ColumnThere):
+    """A column of a release: `planned` by its combination, or a column of the source as it is."""
+
+    name: Identifier = field(kw_only=True)
+    planned: bool = False
+    #: Whether some of its values are not shown.
+    blank: bool = False
+
+
+@dataclass(frozen=True)
+class CountedSource:
+    """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
+
+    `keys` are the quasi-identifiers and then the sensitive columns, `columns` all by their names in lower case.
+    """
+
+    there: Warehouse
+    table: Relation
+    columns: dict[str, ColumnThere]
+    keys: Sequence[ColumnThere]
+    counts: Relation
+
+
+class PlaceThere(Place):
+    """A table of a warehouse, which is read there."""
+
+    def __init__(self, table: str):
+        self.table = table
+
+    def read(self) -> ClientRelation:
+        raise DatabaseError(f"{self.table} lies in a warehouse: read it there")
+
+
+def count_rows(
+    engine: Engine, there: Warehouse, name: str, table: Relation, columns: Sequence[ColumnThere]
+) -> Relation:
+    """The counts of a table's rows that are equal in some columns, as a TEMP table here."""
+    sql = there.written("publishing/warehouse/count_rows", source=table, columns=columns, weight=WEIGHT)
+    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), WEIGHT.name])
+
+
+class InWarehouse(Destination):
+    """A table of the source's warehouse."""
+
+    def __init__(self, engine: Engine, source: CountedSource, target: Target, ledger: LedgerThere):
+        super().__init__(engine)
+        self.source = source
+        self.target = target
+        self.table = named_table(target.table or "", "target.table")
+        self._ledger = ledger
+
+    @property
+    def folder(self) -> None:
+        return None
+
+    @property
+    def place(self) -> Place:
+        return PlaceThere(str(self.table))
+
+    def refuse(self) -> None:
+        """Raise PolicyError if no release may go there."""
+        there = self.source.there
+        if self.table.parts[-2:-1] == (SCHEMA,):
+            raise PolicyError([Problem("target.table", f"schema {SCHEMA!r} is the ledger's own", "name another")])
+        if there.name(self.table) == there.name(self.source.table):
+            raise PolicyError([Problem("target", "is the source itself", "name another table")])
+        if self.target.if_exists == "fail" and there.exists(self.table):
+            hint = "set if_exists: replace or append, or name another table"
+            raise PolicyError([Problem("target", f"{self.table} exists", hint)])
+
+    def settle(self) -> list[str]:
+        """Remove what dead runs left beside the place; the runs whose release was never put there."""
+        there, left = self.source.there, []
+        for name in there.tables(self.table):
+            found = re.fullmatch(f"({_STAGED}|{_PLAN})_([0-9a-f]{{32}})_{self._mark}", name.lower())
+            if found:
+                there.drop(there.beside(self.table, found[0]))
+                left += [found[2]] if found[1] == _STAGED else []
+        return left
+
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
+        assert isinstance(draft, RunDraft)  # noqa: S101 - releases over time are refused before
+        there = self.source.there
+        there.make_schema(self.table)
+        if left := self.settle():
+            draft.note(_LEFT)
+        self._ledger.settle(self.engine, str(self.target), left)
+        staged, plan = (self._beside(kind, draft.run_id) for kind in (_STAGED, _PLAN))
+        try:
+            self._stage(draft, staged, plan)
+            outcome = draft.audit(self._as_audited(draft, staged))
+            with self.engine.transaction():
+                draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
+            self._ledger.enter(self.engine, draft.run_id)
+            there.put(staged, self.table, self.target.if_exists == "append")
+        except BaseException:
+            if not there.takes_back:
+                for table in (staged, plan):
+                    with suppress(LdivError):  # the first error is the one to report
+                        there.drop(table)
+                with suppress(LdivError):
+                    self._ledger.settle(self.engine, str(self.target), [draft.run_id])
+            raise
+        if not there.takes_back:
+            self._ledger.settle(self.engine, str(self.target), [])
+        return cast(Outcome, outcome)
+
+    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation) -> None:
+        """Write the release beside its place, by a plan that is there for that time."""
+        there, engine = self.source.there, self.engine
+        last, ids = 0, draft.resolved.released.class_ids
+        if self.target.if_exists == "append" and there.exists(self.table):
+            draft.earlier_rows, last = there.extent(self.table, ids[0] if ids else None)
+        with engine.scope(), draft.rows(last) as params:
+            planned = self._planned(draft, params, last)
+            several = engine.least(planned, "whole") == 0
+            there.make_table(plan, columns_of(engine, planned))
+            there.send(engine, planned, plan)
+        there.look_at(plan)
+        kept = [self._column(column.name) for column in draft.resolved.source.keep]
+        there.create(
+            staged,
+            "publishing/warehouse/write_rows",
+            source=self.source.table,
+            plan=plan,
+            keys=self.source.keys,
+            published=self._published(draft, params),
+            kept=kept,
+            several=several,
+        )
+        there.drop(plan)
+
+    def _planned(self, draft: RunDraft, params: dict[str, Any], last: int) -> Relation:
+        """The plan as it goes there, a TEMP table here."""
+        engine, encoded, recoding = self.engine, draft.encoded, draft.recoding
+        codes = [*encoded.codes, *(axis.code.name for axis in encoded.told)]
+        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
+        stretches = engine.materialise(
+            "stretches",
+            "publishing/warehouse/list_stretches",
+            assigned=recoding.assigned,
+            rows=encoded.rows,
+            cells=cells,
+            codes=[*map(Identifier, codes)],
+            dealt=recoding.dealt,
+        )
+        return engine.materialise(
+            "planned",
+            "publishing/warehouse/list_combinations",
+            counts=self.source.counts,
+            cells=cells,
+            stretches=stretches,
+            labels=params["labels"],
+            blanked=recoding.blanked,
+            keys=self.source.keys,
+            axes=encoded.axes,
+            told=encoded.told,
+            codes=[*map(Identifier, codes)],
+            shown=params["shown"],
+            weight=WEIGHT,
+            class_id=params["class_id"],
+            last_class=params["last_class"],
+        )
+
+    def _published(self, draft: RunDraft, params: dict[str, Any]) -> list[PublishedColumn]:
+        """The columns of the release, in its order."""
+        ids = Identifier("class_id")
+        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
+        for span in draft.recoding.spans:
+            own = self._column(span.axis.name) if span.form == "value" else None
+            for shown in span.shown:
+                column, text = (own.column, own.as_text) if own else (shown.column, False)
+                found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
+        for place, attribute in enumerate(draft.encoded.told):
+            own, blank = self._column(attribute.column.name), place == 0 and draft.recoding.blanked is not None
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
+        for kept in draft.encoded.kept:
+            own = self._column(kept.column.name)
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column))
+        return found
+
+    def _column(self, name: str) -> ColumnThere:
+        return self.source.columns[name.lower()]
+
+    def _as_audited(self, draft: RunDraft, staged: Relation) -> Relation:
+        """The staged rows, behind those that they are appended to, as a view here on their counts."""
+        there, released = self.source.there, draft.resolved.released
+        names = [*released.class_ids, *released.identifying, *(c.name for c in draft.resolved.source.sensitive)]
+        texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
+        columns = [
+            ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
+            for place, name in enumerate(dict.fromkeys(names))
+        ]
+        parts = [count_rows(self.engine, there, "staged", staged, columns)]
+        if draft.earlier_rows:
+            earlier = count_rows(self.engine, there, "earlier", self.table, columns)
+            self.engine.extend(parts[0], earlier)
+        return self.engine.view(
+            "published", "publishing/warehouse/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT
+        )
+
+    @property
+    def _mark(self) -> str:
+        return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
+
+    def _beside(self, kind: str, run_id: str) -> Relation:
+        return self.source.there.beside(self.table, f"{kind}_{run_id}_{self._mark}")

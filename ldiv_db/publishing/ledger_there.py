@@ -1,0 +1,90 @@
+"""The ledger of a warehouse: tables there with the columns of ours, and their rows here for the time of a run.
+
+What the ledger says is read and written by the code of every run, on a copy in our own database; what that enters is
+sent there. So a ledger of an older version, or one that is not there yet, is brought up to date by what it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ldiv_db.database import migrate
+from ldiv_db.database.catalog import SCHEMA, columns_of
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.queries import Where
+from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
+
+#: The tables that say what was published, of which later runs read the first two.
+_READ = ("run", "run_secret")
+_ENTERED = (*_READ, "run_requirement", "run_recoding", "run_column", "run_rule")
+
+
+class LedgerThere:
+    """The ledger of a warehouse, in its schema `ldiv`, or in tables called `ldiv_…` where there are no schemas."""
+
+    def __init__(self, there: Warehouse):
+        self._there = there
+
+    def bring(self, engine: Engine) -> None:
+        """Have the runs that are entered there in the ledger here."""
+        migrate.migrate(engine)
+        for name in _READ:
+            table = self._table(name)
+            if self._there.exists(table):
+                here = ledger.table(engine, name)
+                known = {column.name.lower() for column in self._there.columns(table)}
+                names = [column.name for column in columns_of(engine, here) if column.name in known]
+                sql = self._there.written("database/list_rows", rows=table, columns=[*map(Identifier, names)])
+                engine.extend(here, self._there.fetch(engine, "brought", sql, names), *names)
+
+    def enter(self, engine: Engine, run_id: str) -> None:
+        """Send what the ledger here has of a run."""
+        self._make(engine)
+        for name in _ENTERED:
+            self._send(engine, name, run_id)
+
+    def settle(self, engine: Engine, target: str, gone: Sequence[str]) -> None:
+        """Settle what is entered as written of a target: published, or if it is gone it never was."""
+        for run in ledger.runs(engine):
+            if (run["status"], run["target"]) == (WRITTEN, target):
+                in_place = run["run_id"] not in gone
+                ledger.settle_run(engine, run["run_id"], in_place)
+                if in_place:
+                    self._there.change(self._table("run"), {"status": PUBLISHED}, {"run_id": run["run_id"]})
+                else:
+                    for name in _ENTERED:
+                        self._there.change(self._table(name), None, {"run_id": run["run_id"]})
+
+    def _make(self, engine: Engine) -> None:
+        """Make the tables there that are not, those that other commands ask for included."""
+        there, entered = self._there, [*_ENTERED, migrate.LEDGER]
+        there.make_schema(self._table("run"))
+        held = {name.lower() for name in there.tables(self._table("run"))}
+        for name in (
+            *entered,
+            "taxonomy",
+            "taxonomy_node",
+            "series",
+            "series_secret",
+            "release",
+            "release_secret",
+            "release_group",
+            "release_member",
+        ):
+            table = self._table(name)
+            if table.name.lower() not in held:
+                there.make_table(table, columns_of(engine, ledger.table(engine, name)))
+                if name == migrate.LEDGER:
+                    there.send(engine, engine.copy("migrations", ledger.table(engine, name)), table)
+
+    def _send(self, engine: Engine, name: str, run_id: str) -> None:
+        rows = engine.select(f"entered_{name}", ledger.table(engine, name), where=[Where("run_id", run_id)])
+        if engine.count(rows):
+            self._there.send(engine, rows, self._table(name))
+        engine.drop(rows)
+
+    def _table(self, name: str) -> Relation:
+        return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (SCHEMA, name))

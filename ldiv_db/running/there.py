@@ -1,0 +1,172 @@
+"""A run on a warehouse: it counts there, plans here as ever, and publishes and audits there.
+
+One GROUP BY counts the rows that are equal in quasi-identifiers and sensitive values. In our own database, out of core,
+these counts are the source of the same run as on any table; its release goes back as a plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from ldiv_db.database.addresses import MEMORY
+from ldiv_db.database.catalog import Column, columns_of, named_table
+from ldiv_db.database.context import Context, Listener, open_context
+from ldiv_db.database.engine import Settings, open_database
+from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.templates import CallerView, FileRelation, Identifier, SqlType
+from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.reading import GivenPolicy, load_policy
+from ldiv_db.policy.rules import problems_of
+from ldiv_db.policy.sources import Frame
+from ldiv_db.publishing.in_warehouse import ColumnThere, CountedSource, InWarehouse, count_rows
+from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.result import Result
+from ldiv_db.recoding.encoded import WEIGHT
+from ldiv_db.running.estimate import READING
+from ldiv_db.running.preparation import Preparation
+from ldiv_db.running.run import prepared_plan, publish_run
+from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
+
+_HERE = "run it on a DuckDB file, or on what DuckDB attaches"
+
+
+def run_there(
+    there: Warehouse,
+    policy: GivenPolicy,
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    kl: bool = False,
+    show_values: bool = False,
+    workers: int | None = None,
+    settings: Settings | None = None,
+) -> Result:
+    """Anonymize, audit and publish under `policy` in a warehouse; returns what was done.
+
+    As `run`; `settings` limit the database here. Where the warehouse takes back a table, all of it is one transaction,
+    which is committed at the end.
+    """
+    start = time.perf_counter()
+    with _resolved(there, policy, folder, listener, show_values, workers, settings) as (context, spec):
+        return replace(publish_run(context, spec, kl, start), place=spec.destination.place)
+
+
+def plan_there(
+    there: Warehouse,
+    policy: GivenPolicy,
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    show_values: bool = False,
+    settings: Settings | None = None,
+) -> Preparation:
+    """Plan a run in a warehouse by counts alone; writes nothing."""
+    with _resolved(there, policy, folder, listener, show_values, settings=settings) as (context, spec):
+        return prepared_plan(context, spec)
+
+
+@contextmanager
+def _resolved(
+    there: Warehouse,
+    policy: GivenPolicy,
+    folder: str | Path,
+    listener: Listener | None,
+    show_values: bool,
+    workers: int | None = None,
+    settings: Settings | None = None,
+) -> Iterator[tuple[Context, RunSpec]]:
+    """The policy held against the counts of its source, which are brought here; within, all there is of one moment."""
+    asked = load_policy(policy)
+    if problems := [*problems_of(asked), *unsupported(asked)]:
+        raise PolicyError(problems)
+    with (
+        open_database(MEMORY, settings=settings) as connection,
+        open_context(connection, listener, None, folder, show_values, workers) as context,
+        there.moment(),
+    ):
+        context.listener.on_stage(READING)
+        source, counted = _counted(context, there, asked)
+        ledger = LedgerThere(there)
+        ledger.bring(context.engine)
+        destination = InWarehouse(context.engine, source, asked.target, ledger)
+        resolved, algorithm = resolve_algorithm(
+            context.engine, counted, context.folder, target=lambda found: destination.refuse()
+        )
+        yield context, RunSpec(resolved, algorithm, destination)
+
+
+def unsupported(policy: Policy) -> Iterator[Problem]:
+    """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
+    if policy.key is not None:
+        yield Problem("key", "counts do not say which row is which over time", _HERE)
+    if policy.individual is not None:
+        yield Problem("individual", "counts do not say whose rows they are", _HERE)
+    if policy.decomposes:
+        yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", _HERE)
+    if policy.transparent:
+        yield Problem("transparent", "transparent classes are made of rows", _HERE)
+    if policy.weight is not None:
+        yield Problem("weight", "the warehouse counts its rows itself", "name the table of the rows, and leave it out")
+    if policy.databases:
+        yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
+    if policy.target.table is None or policy.target.database is not None:
+        yield Problem("target", "is no table of the warehouse", "target: {table: …}")
+    is_file = isinstance(policy.source, str) and FileRelation.of(policy.source) is not None
+    if not isinstance(policy.source, str) or is_file:
+        yield Problem("source", f"{policy.source} is no table of the warehouse", "name a table or view of it")
+    for name, setting in policy.sensitive.items():
+        if setting.same:
+            yield Problem(f"sensitive.{name}.same", "a warehouse has other letters and blanks", "fold them in a view")
+
+
+def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:
+    """The source with its counts here, and the policy on these; raises PolicyError for too many of them."""
+    engine, table = context.engine, named_table(str(policy.source), "source")
+    columns = there.columns(table)
+    texts = {column.name.lower(): column.type == "other" for column in columns}
+    wanted = [*policy.quasi_identifiers, *policy.sensitive]
+    _refuse_absent(policy, columns)
+    own = {column.name.lower(): column.name for column in columns}
+    keys = [
+        ColumnThere(Identifier(own[name.lower()]), Identifier(f"k{place}"), texts[name.lower()])
+        for place, name in enumerate(wanted)
+    ]
+    counts = count_rows(engine, there, "counts", table, keys)
+    nulls = engine.record("publishing/warehouse/find_nulls", counts=counts, columns=keys)
+    types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
+    keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
+    others = [
+        ColumnThere(Identifier(column.name), Identifier(f"o{place}"), texts[column.name.lower()])
+        for place, column in enumerate(columns)
+        if column.name.lower() not in {name.lower() for name in wanted}
+    ]
+    number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
+    placed = engine.view(
+        "source",
+        "publishing/warehouse/place_counts",
+        counts=counts,
+        counted=keys,
+        others=others,
+        weight=WEIGHT,
+        number=Identifier(number),
+    )
+    by_name = {column.column.name.lower(): column for column in (*keys, *others)}
+    here = Frame(CallerView(placed.parts, "source"), str(policy.source))
+    # Named, as one that is left open would be taken from those that recode all rows by one rule.
+    counted = policy.model_copy(update={"source": here, "weight": number, "algorithm": policy.algorithm})
+    return CountedSource(there, table, by_name, keys, counts), counted
+
+
+def _refuse_absent(policy: Policy, columns: Sequence[Column]) -> None:
+    """Raise PolicyError for columns that the table does not have: to count by them would fail with fewer words."""
+    names = {column.name.lower(): column.name for column in columns}
+    problems = [
+        Problem(f"{key}.{name}", "is no column of the source", nearest(name, list(names.values())))
+        for key, name in policy.roles()
+        if name.lower() not in names
+    ]
+    if problems:
+        raise PolicyError(problems)

@@ -1,0 +1,221 @@
+"""Runs in warehouses: rows are counted and published there, and the release is the one of an embedded run."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from contextlib import contextmanager, suppress
+
+import pytest
+import tables
+from times import seeds
+
+import ldiv_db
+from ldiv_db.database.templates import Relation
+from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.running.there import plan_there
+
+#: The servers whose connections are those of a warehouse; others are skipped.
+THERE = ("postgres", "sqlite", "snowflake")
+COLUMNS = [("rid", "integer"), ("age", "integer"), ("town", "text"), ("dose", "double"), ("secret", "text")]
+TYPES = {"integer": "INTEGER", "text": "VARCHAR", "double": "DOUBLE"}
+ALGORITHMS = ("auto", "topdown", "mondrian", "peel", "stratified", "bsgi", "tp", "tp_plus", "cuts", "hilbert")
+
+
+@pytest.fixture
+def there(server):
+    """A server with nothing in it but what a test makes."""
+    if server.dialect not in THERE:
+        pytest.skip(f"{server.dialect} is no warehouse here")
+    wipe(server)
+    yield server
+    wipe(server)
+
+
+def wipe(server):
+    for name in ("people", "released", "ldiv_run", "ldiv_run_secret"):
+        with suppress(Exception):
+            server.drop(name)
+    if server.dialect == "sqlite":
+        for (name,) in server.query("SELECT name FROM sqlite_master WHERE name LIKE 'ldiv_%' AND type = 'table'"):
+            server.drop(name)
+    else:
+        server.execute("DROP SCHEMA IF EXISTS ldiv CASCADE")
+    if not getattr(server.connection, "autocommit", True):
+        server.connection.commit()
+
+
+def tables_of(server):
+    return sorted(Warehouse(server.connection).tables(Relation(("released",))))
+
+
+def rows_of(draw, n):
+    towns = ["Oslo", "Łódź", "it's", "", None]
+    values = ["flu", "HIV", "x;--", "cold"]
+    return [
+        (i, draw.choice([None, *range(20, 29)]), draw.choice(towns), draw.choice([1.5, 2.25, -3.0, None]),
+         draw.choice(values))
+        for i in range(n)
+    ]  # fmt: skip
+
+
+def policy(**more):
+    return {
+        "source": "people", "target": {"table": "released", "if_exists": "replace"}, "identifiers": ["rid"],
+        "quasi_identifiers": {"age": {"numeric": True}, "town": {}, "dose": {"numeric": True}}, "sensitive": ["secret"],
+        "require": [{"frequency": 2}], "algorithm": "topdown", "seed": 1, "over_time": "independent",
+    } | more  # fmt: skip
+
+
+def place(server, con, rows):
+    """The table `people` there and here."""
+    server.create("people", COLUMNS, rows)
+    if not getattr(server.connection, "autocommit", True):
+        server.connection.commit()
+    tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
+
+
+def released(server, columns="age, town, dose, secret"):
+    return sorted(map(repr, map(tuple, server.query(f"SELECT {columns} FROM released"))))
+
+
+def embedded(con, asked, columns="age, town, dose, secret"):
+    result = ldiv_db.run(con, asked)
+    return result, sorted(map(repr, con.execute(f"SELECT {columns} FROM released").fetchall()))
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_the_release_is_that_of_an_embedded_run(there, con, seed):
+    draw = random.Random(f"there {seed}")
+    place(there, con, rows_of(draw, draw.randint(20, 90)))
+    require = draw.choice([[{"frequency": 2}], [{"distinct": 2}, {"k": 3}], [{"entropy": 1.5}], [{"k": 4}]])
+    asked = policy(algorithm=draw.choice(ALGORITHMS), require=require)
+    try:
+        expected, theirs = embedded(con, asked)
+    except ldiv_db.LdivError as error:
+        with pytest.raises(type(error)):
+            ldiv_db.run(there.connection, asked)
+        return
+    found = ldiv_db.run(there.connection, asked)
+    assert released(there) == theirs
+    assert found.loss.lm_mean == pytest.approx(expected.loss.lm_mean)
+    assert [a.holds for a in found.audits] == [True] and found.algorithm == expected.algorithm
+    assert [v.worst for a in found.audits for v in a.verdicts] == [v.worst for a in expected.audits for v in a.verdicts]
+
+
+def test_what_is_kept_stays_beside_its_row(there, con):
+    rows = rows_of(random.Random(2), 80)
+    place(there, con, rows)
+    ldiv_db.run(there.connection, policy(identifiers=[], keep=["rid"], algorithm="bsgi", output={"class_id": True}))
+    secrets = {row[0]: row[4] for row in rows}
+    kept = there.query("SELECT rid, secret, class_id FROM released")
+    assert {rid: secret for rid, secret, _ in kept} == secrets
+    assert min(number for _, _, number in kept) == 1
+
+
+def test_an_unchanged_source_gives_the_release_again_and_a_changed_one_stops(there, con):
+    place(there, con, rows_of(random.Random(3), 60))
+    asked = policy()
+    del asked["over_time"], asked["seed"]
+    first = ldiv_db.run(there.connection, asked)
+    before = released(there)
+    again = ldiv_db.run(there.connection, asked)
+    assert again.as_dict()["unchanged"] and released(there) == before and first.run_id != again.run_id
+    there.execute("DELETE FROM people WHERE rid < 9")
+    if not getattr(there.connection, "autocommit", True):
+        there.connection.commit()
+    with pytest.raises(ldiv_db.PolicyError, match="over_time"):
+        ldiv_db.run(there.connection, asked)
+    assert released(there) == before
+
+
+def test_rows_are_appended_behind_those_that_are_there(there, con):
+    place(there, con, rows_of(random.Random(4), 40))
+    asked = policy(target={"table": "released", "if_exists": "append"}, output={"class_id": True})
+    first = ldiv_db.run(there.connection, asked)
+    ldiv_db.run(there.connection, asked)
+    ((rows, last),) = there.query("SELECT count(*), max(class_id) FROM released")
+    assert (rows, last) == (80, 2 * first.loss.classes)
+
+
+@contextmanager
+def failing(monkeypatch, name):
+    """Within, that step of a warehouse fails once it is done."""
+    done = getattr(Warehouse, name)
+
+    def fail(self, *args, **kwargs):
+        done(self, *args, **kwargs)
+        raise ldiv_db.DatabaseError("pulled out")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, name, fail)
+        yield
+
+
+@pytest.mark.parametrize("step", ["make_table", "send", "create", "put"])
+def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkeypatch, step):
+    place(there, con, rows_of(random.Random(5), 40))
+    ldiv_db.run(there.connection, policy())
+    before, names = released(there), tables_of(there)
+    with failing(monkeypatch, step), pytest.raises(ldiv_db.DatabaseError, match="pulled out"):
+        ldiv_db.run(there.connection, policy(require=[{"k": 9}]))
+    if step != "put" or there.dialect != "snowflake":
+        assert released(there) == before
+    assert tables_of(there) == names
+
+
+def test_a_plan_writes_nothing(there, con):
+    place(there, con, rows_of(random.Random(6), 40))
+    names = tables_of(there)
+    ready = plan_there(Warehouse(there.connection), policy())
+    assert ready.algorithm.name == "topdown" and ready.task.encoded.row_count == 40
+    assert tables_of(there) == names
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"key": "rid", "identifiers": []}, "which row is which"),
+        ({"individual": "rid", "identifiers": []}, "whose rows"),
+        ({"source": {"query": "SELECT 1"}}, "no table of the warehouse"),
+        ({"source": "people.parquet"}, "no table of the warehouse"),
+        ({"target": {"file": "r.parquet"}}, "no table of the warehouse"),
+        ({"target": {"table": "people", "if_exists": "replace"}}, "is the source itself"),
+        ({"target": {"table": "ldiv.x"}}, "the ledger's own"),
+        ({"keep": ["nothing"]}, "no column of the source"),
+        ({"identifiers": []}, "rid"),
+        ({"sensitive": {"secret": {"same": ["casefold"]}}}, "fold them in a view"),
+    ],
+)
+def test_what_a_warehouse_is_not_for_is_refused_by_name(con, tmp_path, more, says):
+    there = sqlite3.connect(tmp_path / "w.sqlite")
+    there.execute("CREATE TABLE people (rid INTEGER, age INTEGER, town TEXT, dose REAL, secret TEXT)")
+    there.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows_of(random.Random(7), 30))
+    there.commit()
+    with pytest.raises(ldiv_db.PolicyError, match=says):
+        ldiv_db.run(there, policy(**more))
+    assert [name for (name,) in there.execute("SELECT name FROM sqlite_master")] == ["people"]
+
+
+def test_a_driver_that_is_not_known_has_to_say_what_it_speaks():
+    class Connection:
+        def cursor(self):
+            raise AssertionError
+
+        commit = cursor
+
+    with pytest.raises(ldiv_db.PolicyError, match="say which SQL it speaks"):
+        ldiv_db.run(Connection(), policy())
+    with pytest.raises(ldiv_db.PolicyError, match="oracle"):
+        ldiv_db.run(Connection(), policy(), dialect="oracle")
+
+
+def test_columns_with_values_of_several_types_are_told(tmp_path):
+    there = sqlite3.connect(tmp_path / "w.sqlite")
+    there.execute("CREATE TABLE people (rid INTEGER, age, town TEXT, dose REAL, secret TEXT)")
+    there.executemany(
+        "INSERT INTO people VALUES (?, ?, 'a', 1.5, ?)", [(i, [1, "x"][i % 2], "ab"[i % 2]) for i in range(9)]
+    )
+    there.commit()
+    with pytest.raises(ldiv_db.DatabaseError, match="int and str"):
+        ldiv_db.run(there, policy())
