@@ -41,6 +41,8 @@ _MODULES = {
 _VENDORS = {"postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake", "bigquery": "bigquery"}
 #: Databases that take back a table that was made, so that a release is one transaction.
 _TAKES_BACK = ("postgres", "redshift", "sqlite")
+#: Databases that replace a table by the rows of a SELECT in one statement.
+_REPLACES = ("bigquery", "databricks", "snowflake")
 #: Rows that are fetched, or sent, at once; and the values that one statement may bind.
 _AT_ONCE, _BOUND = 50_000, 30_000
 #: The marks of a value that a driver binds by its place, and the dialects whose drivers write it as a format does.
@@ -214,7 +216,12 @@ class Warehouse:
             shown = f" REPLACE ({', '.join(times)})" if times else ""
             found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
             while part := found.fetchmany(_AT_ONCE):
-                self._insert(cursor, table, len(part[0]), iter(part))
+                if hasattr(cursor, "copy"):
+                    with cursor.copy(f"COPY {self.name(table)} FROM STDIN") as copy:
+                        for row in part:
+                            copy.write_row(row)
+                else:
+                    self._insert(cursor, table, len(part[0]), iter(part))
 
     def _times(self, engine: Engine, rows: Relation) -> list[str]:
         return [Identifier(column.name).sql() for column in columns_of(engine, rows) if column.is_time]
@@ -268,14 +275,16 @@ class Warehouse:
             if not append:
                 self.execute(f"DELETE FROM {old}")
             self.execute(f"INSERT INTO {old} SELECT * FROM {new}")
-        elif there and self.dialect in ("bigquery", "databricks", "snowflake"):
-            self.execute(f"CREATE OR REPLACE TABLE {old} AS SELECT * FROM {new}")
-        else:
+        elif self.takes_back:
             if there:
                 self.drop(table)
-            to = old if self.dialect in ("snowflake", "databricks", "trino") else self.name(Relation(table.parts[-1:]))
-            self.execute(f"ALTER TABLE {new} RENAME TO {to}")
+            self.execute(f"ALTER TABLE {new} RENAME TO {self.name(Relation(table.parts[-1:]))}")
             return
+        elif self.dialect in _REPLACES:
+            self.execute(f"CREATE OR REPLACE TABLE {old} AS SELECT * FROM {new}")
+        else:
+            self.drop(table)
+            self.execute(f"CREATE TABLE {old} AS SELECT * FROM {new}")
         self.drop(staged)
 
     def _keeps(self, staged: Relation, table: Relation) -> bool:

@@ -1,8 +1,9 @@
 """A release in the warehouse where its rows lie: planned here from counts, written and audited there.
 
 The plan goes there as a table of combinations of values with their labels, and is dropped at the end. The release is
-staged beside its place, counted there, and the counts are audited here by the code of every audit; then it takes its
-place. Where the database takes back a table that was made, all of it is one transaction.
+staged, counted there, and the counts are audited here by the code of every audit; then it takes its place. Where the
+database takes back a table that was made, all of it is one transaction; elsewhere plan and staged release lie in the
+schema of the ledger, where who reads releases has no rights.
 """
 
 from __future__ import annotations
@@ -118,10 +119,10 @@ class InWarehouse(Destination):
     def settle(self) -> list[str]:
         """Remove what dead runs left beside the place; the runs whose release was never put there."""
         there, left = self.source.there, []
-        for name in there.tables(self.table):
+        for name in there.tables(self._work):
             found = re.fullmatch(f"({_STAGED}|{_PLAN})_([0-9a-f]{{32}})_{self._mark}", name.lower())
             if found:
-                there.drop(there.beside(self.table, found[0]))
+                there.drop(there.beside(self._work, found[0]))
                 left += [found[2]] if found[1] == _STAGED else []
         return left
 
@@ -129,6 +130,7 @@ class InWarehouse(Destination):
         assert isinstance(draft, RunDraft)  # noqa: S101 - releases over time are refused before
         there = self.source.there
         there.make_schema(self.table)
+        there.make_schema(self._work)
         if left := self.settle():
             draft.note(_LEFT)
         self._ledger.settle(self.engine, str(self.target), left)
@@ -164,14 +166,15 @@ class InWarehouse(Destination):
             there.make_table(plan, columns_of(engine, planned))
             there.send(engine, planned, plan)
         there.look_at(plan)
-        kept = [self._column(column.name) for column in draft.resolved.source.keep]
+        published = self._published(draft, params)
+        kept = published[len(published) - len(draft.encoded.kept) :]
         there.create(
             staged,
             "publishing/warehouse/write_rows",
             source=self.source.table,
             plan=plan,
             keys=self.source.keys,
-            published=self._published(draft, params),
+            published=published,
             kept=kept,
             several=several,
         )
@@ -251,4 +254,9 @@ class InWarehouse(Destination):
         return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
 
     def _beside(self, kind: str, run_id: str) -> Relation:
-        return self.source.there.beside(self.table, f"{kind}_{run_id}_{self._mark}")
+        return self.source.there.beside(self._work, f"{kind}_{run_id}_{self._mark}")
+
+    @property
+    def _work(self) -> Relation:
+        """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
+        return self.table if self.source.there.takes_back else self._ledger.table("run")

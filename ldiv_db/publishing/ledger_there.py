@@ -32,7 +32,7 @@ class LedgerThere:
         """Have the runs that are entered there in the ledger here."""
         migrate.migrate(engine)
         for name in _READ:
-            table = self._table(name)
+            table = self.table(name)
             if self._there.exists(table):
                 here = ledger.table(engine, name)
                 known = {column.name.lower() for column in self._there.columns(table)}
@@ -53,16 +53,16 @@ class LedgerThere:
                 in_place = run["run_id"] not in gone
                 ledger.settle_run(engine, run["run_id"], in_place)
                 if in_place:
-                    self._there.change(self._table("run"), {"status": PUBLISHED}, {"run_id": run["run_id"]})
+                    self._there.change(self.table("run"), {"status": PUBLISHED}, {"run_id": run["run_id"]})
                 else:
                     for name in _ENTERED:
-                        self._there.change(self._table(name), None, {"run_id": run["run_id"]})
+                        self._there.change(self.table(name), None, {"run_id": run["run_id"]})
 
     def _make(self, engine: Engine) -> None:
         """Make the tables there that are not, those that other commands ask for included."""
         there, entered = self._there, [*_ENTERED, migrate.LEDGER]
-        there.make_schema(self._table("run"))
-        held = {name.lower() for name in there.tables(self._table("run"))}
+        there.make_schema(self.table("run"))
+        held = {name.lower() for name in there.tables(self.table("run"))}
         for name in (
             *entered,
             "taxonomy",
@@ -74,7 +74,7 @@ class LedgerThere:
             "release_group",
             "release_member",
         ):
-            table = self._table(name)
+            table = self.table(name)
             if table.name.lower() not in held:
                 there.make_table(table, columns_of(engine, ledger.table(engine, name)))
                 if name == migrate.LEDGER:
@@ -83,8 +83,9 @@ class LedgerThere:
     def _send(self, engine: Engine, name: str, run_id: str) -> None:
         rows = engine.select(f"entered_{name}", ledger.table(engine, name), where=[Where("run_id", run_id)])
         if engine.count(rows):
-            self._there.send(engine, rows, self._table(name))
+            self._there.send(engine, rows, self.table(name))
         engine.drop(rows)
 
-    def _table(self, name: str) -> Relation:
+    def table(self, name: str) -> Relation:
+        """A table of the ledger there."""
         return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (SCHEMA, name))

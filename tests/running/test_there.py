@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import contextmanager, suppress
 
 import pytest
+import servers
 import tables
 from times import seeds
 
@@ -101,6 +102,32 @@ def test_the_release_is_that_of_an_embedded_run(there, con, seed):
     assert found.loss.lm_mean == pytest.approx(expected.loss.lm_mean)
     assert [a.holds for a in found.audits] == [True] and found.algorithm == expected.algorithm
     assert [v.worst for a in found.audits for v in a.verdicts] == [v.worst for a in expected.audits for v in a.verdicts]
+
+
+@pytest.mark.engines
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("algorithm", ["topdown", "bsgi"])
+def test_arrow_carries_the_same_both_ways(con, tmp_path, algorithm):
+    rows = rows_of(random.Random(9), 70)
+    lite = pytest.importorskip("adbc_driver_sqlite.dbapi")
+    file = sqlite3.connect(tmp_path / "w.sqlite")
+    file.execute("CREATE TABLE people (rid INTEGER, age INTEGER, town TEXT, dose REAL, secret TEXT)")
+    file.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+    file.commit()
+    opened = [lite.connect(str(tmp_path / "w.sqlite"))]
+    if not servers.missing("postgres"):
+        server = servers.started("postgres")
+        wipe(server)
+        place(server, con, rows)
+        uri = f"postgresql:///postgres?host={server.connection.info.host}&user=postgres"
+        opened.append(pytest.importorskip("adbc_driver_postgresql.dbapi").connect(uri))
+    tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
+    _, theirs = embedded(con, policy(algorithm=algorithm))
+    for there in opened:
+        with there, there.cursor() as cursor:
+            ldiv_db.run(there, policy(algorithm=algorithm))
+            cursor.execute("SELECT age, town, dose, secret FROM released")
+            assert sorted(map(repr, map(tuple, cursor.fetchall()))) == theirs
 
 
 def test_what_is_kept_stays_beside_its_row(there, con):
