@@ -26,7 +26,7 @@ from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.spark import is_session
+from ldiv_db.database.spark import SparkWarehouse, is_session
 from ldiv_db.database.warehouses import Warehouse, is_warehouse
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
@@ -56,6 +56,7 @@ from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan
 from ldiv_db.running.run import run as run_here
+from ldiv_db.running.there import run_there
 
 __all__ = [
     "Attacks",
@@ -128,14 +129,9 @@ def run(
     a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
     file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
-    if is_session(connection):
-        from ldiv_db.running.spark.run import run_on_spark  # noqa: PLC0415 - few runs are on Spark
-
-        return run_on_spark(connection, policy, folder, listener, catalog, kl, show_values)
-    if is_warehouse(connection):
-        from ldiv_db.running.there import run_there  # noqa: PLC0415 - few runs are in a warehouse
-
-        return run_there(Warehouse(connection, dialect), policy, folder, listener, kl, show_values, workers)
+    if is_session(connection) or is_warehouse(connection):
+        there = SparkWarehouse(connection) if is_session(connection) else Warehouse(connection, dialect)
+        return run_there(there, policy, folder, listener, kl, show_values, workers, schema=catalog)
     return run_here(connection, policy, folder, listener, catalog, kl, show_values, workers)
 
 

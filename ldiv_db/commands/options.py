@@ -23,7 +23,6 @@ from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.database.warehouses import Warehouse, open_warehouse
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import read_requirements, read_sensitive
@@ -90,8 +89,8 @@ PopulationSize = Annotated[
 Catalog = Annotated[
     Path | None,
     typer.Option(
-        help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to. On"
-        " Spark such a file, or the schema of the ledger's tables."
+        help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to. Of"
+        " a warehouse the schema of the ledger's tables."
     ),
 ]
 ShowValues = Annotated[
@@ -154,13 +153,10 @@ class DatabaseOptions(Limits):
         """The same with the catalog attached if it is a file of its own."""
         return open_for_command(database, read_only, self.settings, self.catalog)
 
-    @contextmanager
-    def open_warehouse(self, database: str) -> Iterator[Warehouse]:
-        """The warehouse of that name; raises PolicyError for a catalog of its own, as the ledger lies there."""
-        if self.catalog is not None:
-            raise PolicyError([Problem("--catalog", "is not for a warehouse, where the ledger lies", "leave it out")])
-        with open_warehouse(database) as there:
-            yield there
+    @property
+    def ledger_schema(self) -> str | None:
+        """The schema of a warehouse in which the ledger lies, if another is wanted."""
+        return None if self.catalog is None else str(self.catalog)
 
     @property
     def catalog_name(self) -> str | None:

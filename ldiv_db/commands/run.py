@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ldiv_db.api import Result, plan, run
+from ldiv_db.api import plan, run
 from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
 from ldiv_db.commands.options import (
     MOST_THREADS,
@@ -23,12 +22,11 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.spark import open_named
 from ldiv_db.database.templates import Statement
 from ldiv_db.database.warehouses import names_warehouse
-from ldiv_db.policy.reading import Policy, load_file
+from ldiv_db.policy.reading import load_file
 from ldiv_db.running.preview import describe_plan
-from ldiv_db.running.spark.resolve import NAME as SPARK
-from ldiv_db.running.spark.resolve import environment_session
 from ldiv_db.running.there import plan_there, run_there
 
 Workers = Annotated[
@@ -71,11 +69,9 @@ def run_command(
     if wanted.is_series and not names_warehouse(database):
         publish(database, wanted, policy.parent, resources, quiet, show_values, show_seed, json)
         return
-    if database == SPARK:
-        result = _run_on_spark(wanted, policy.parent, resources, quiet, kl, show_values, workers)
-    elif names_warehouse(database):
-        with resources.open_warehouse(database) as there, ProgressDisplay(quiet) as listener:
-            rest = (kl, show_values, workers, resources.settings)
+    if names_warehouse(database):
+        with open_named(database) as there, ProgressDisplay(quiet) as listener:
+            rest = (kl, show_values, workers, resources.settings, resources.ledger_schema)
             result = run_there(there, wanted, policy.parent, listener, *rest)
     else:
         refuse_memory(database, wanted)
@@ -83,26 +79,6 @@ def run_command(
             where = (policy.parent, listener, resources.catalog_name)
             result = run(opened, wanted, *where, kl, show_values, workers)
     show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
-
-
-def _run_on_spark(
-    wanted: Policy,
-    folder: Path,
-    resources: DatabaseOptions,
-    quiet: bool,
-    kl: bool,
-    show_values: bool,
-    workers: int | None,
-) -> Result:
-    """The run in the session of the environment; raises PolicyError for limits that are Spark's own to say."""
-    limits = vars(resources) | {"workers": workers}
-    what = ("is for Spark's own settings to say", "spark.executor.cores, spark.executor.memory, spark.local.dir")
-    keys = [key for key, value in limits.items() if value is not None and key != "catalog"]
-    if keys:
-        raise PolicyError(Problem(key.replace("_", "-"), *what) for key in keys)
-    catalog = None if resources.catalog is None else str(resources.catalog)
-    with ProgressDisplay(quiet) as listener:
-        return run(environment_session(), wanted, folder, listener, catalog, kl, show_values)
 
 
 @grouped
@@ -130,7 +106,7 @@ def plan_command(
     if names_warehouse(database):
         if sql:
             raise PolicyError([Problem("sql", "a plan in a warehouse is not rehearsed", "leave it out")])
-        with resources.open_warehouse(database) as there, ProgressDisplay(quiet) as listener:
+        with open_named(database) as there, ProgressDisplay(quiet) as listener:
             ready = plan_there(there, wanted, policy.parent, listener, show_values, resources.settings)
             show(describe_plan(ready, None), ready.text(statements=None), json)
         return

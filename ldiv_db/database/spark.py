@@ -1,43 +1,32 @@
-"""Sessions of Spark's: which object is one, and of which kind.
+"""Spark as a warehouse: which object is a session, what it says when it fails, its types, its tables.
 
-What Spark says when it fails, in one sentence: no traces of Java's, and no values that they may quote.
-
-The types of Spark's columns by those of our own database, and which of them have none there.
-
-Templates run by Spark: every step a view of the session's, kept by its executors, and only counts are read here.
-
-Tables of Spark's catalog: what is there, and the few statements that make, rename and drop one.
+What Spark says is told in one sentence: no traces of Java's, and no values that they may quote.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from decimal import Decimal
-from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from ldiv_db.database.dialects import listed_rows, written_step
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.queries import Step
-from ldiv_db.database.templates import Relation, Statement, literal, render
+from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
+from ldiv_db.database.templates import Relation, literal
+from ldiv_db.database.warehouses import SPARK, Warehouse, open_warehouse
 
 
 def is_session(value: Any) -> bool:
     """True if it is a session of Spark's, classic or of Spark Connect; told without importing either."""
     return any(kind.__name__ == "SparkSession" and kind.__module__.startswith("pyspark.") for kind in type(value).mro())
-
-
-def is_remote(session: Any) -> bool:
-    """True if it is a session of Spark Connect, behind which no Java machine can be reached."""
-    return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
@@ -106,33 +95,6 @@ def shown(field: Any) -> str:
     return str(field.dataType.simpleString()).partition("<")[0]
 
 
-def arrow_schema(fields: Any, zone: str) -> Any:
-    """The fields of Spark's schema as Arrow has them, points in time in the session's zone: of types that we know."""
-    import pyarrow  # noqa: PLC0415 - comes with the extra
-
-    plain = {
-        "boolean": pyarrow.bool_(),
-        "tinyint": pyarrow.int8(),
-        "smallint": pyarrow.int16(),
-        "int": pyarrow.int32(),
-        "bigint": pyarrow.int64(),
-        "float": pyarrow.float32(),
-        "double": pyarrow.float64(),
-        "binary": pyarrow.binary(),
-        "date": pyarrow.date32(),
-        "timestamp": pyarrow.timestamp("us", zone),
-        "timestamp_ntz": pyarrow.timestamp("us"),
-    }
-
-    def found(kind: Any) -> Any:
-        name = kind.simpleString()
-        decimal = name.startswith("decimal(")
-        return pyarrow.decimal128(kind.precision, kind.scale) if decimal else plain.get(name, pyarrow.string())
-
-    return pyarrow.schema([pyarrow.field(field.name, found(field.dataType)) for field in fields])
-
-
-DIALECT = "spark"
 #: The settings under which our statements are read, whatever the session's own are.
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",
@@ -140,61 +102,41 @@ SETTINGS = {
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
 }
+#: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
+_FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}
 
 
-class SparkEngine(Engine):
-    """Runs templates, carried over to Spark's dialect, in a session; what it makes is dropped by `close_scratch`."""
+def environment_session() -> Any:
+    """The session of the environment: that of spark-submit, of SPARK_REMOTE, or a local one. We make no other.
 
-    def __init__(self, session: Any, on_step: Callable[[Step], None] | None = None):
+    Raises DatabaseError where pyspark or Java is missing, or Spark does not start.
+    """
+    try:
+        session = import_module("pyspark.sql").SparkSession
+    except ImportError:
+        raise DatabaseError("pyspark is not installed: pip install 'ldiv-db[spark]'") from None
+    try:
+        return session.builder.getOrCreate()
+    except Exception as error:
+        if "JAVA" in str(error).upper():
+            raise DatabaseError("Spark finds no Java: install Java 17 or later, or set JAVA_HOME") from None
+        raise DatabaseError(f"Spark does not start: {sentence(error)}") from None
+
+
+class SparkWarehouse(Warehouse):
+    """A session of Spark's. Plans come to it as views, and its ledger has a row for every status of a run."""
+
+    def __init__(self, session: Any):
         self.session = session
-        self.catalog = None
-        self.steps = []
-        self._on_step = on_step
-        self._on_statement = None
-        self._render = partial(render, folders=())
-        self._scratch = []
-        self._counted = {}
-        self._caller_views = []
-        self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
-        self._numbers = itertools.count(1)
-
-    def make(self, name: str, statement: Statement) -> Relation:
-        """A view of what a statement selects, whose rows executors keep once they are made."""
-        return self.keep(name, self._sql(written_step(statement, DIALECT)))
-
-    def view(self, name: str, template: str, **params: Any) -> Relation:
-        """As `materialise`, kept nowhere."""
-        return self.keep(name, self._sql(written_step(self._render(template, params), DIALECT)), kept=False)
-
-    def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
-        """A view of rows of metadata made in Python: `columns` is name to SQL type of our own database."""
-        return self.keep(name, self._sql(listed_rows(columns, rows, DIALECT)), kept=False)
-
-    def keep(self, name: str, frame: Any, kept: bool = True) -> Relation:
-        """A view of a frame of Spark's."""
-        target = self._temp_name(name)
-        with plainly("read what was counted"):
-            (frame.persist() if kept else frame).createOrReplaceTempView(target.name)
-        self._scratch.append(target)
-        if self._on_step:
-            self._on_step(Step(name, 0, 0.0))
-        return target
-
-    def drop(self, *relations: Relation) -> None:
-        """Drop views that `materialise`, `view` or `load` made, and what is kept of them."""
-        for relation in relations:
-            self._forget(relation)
-            self._scratch.remove(relation)
-
-    def close_scratch(self) -> None:
-        """Drop every view that is left."""
-        for relation in reversed(self._scratch):
-            with suppress(Exception):  # the session itself may be gone; the first error is the one to report
-                self._forget(relation)
-        self._scratch.clear()
+        self.dialect = "spark"
+        self.takes_back = False
+        self.stages_beside = True
+        self.updates = False
+        self.is_adbc = False
+        self._views: list[str] = []
 
     @contextmanager
-    def settled(self) -> Iterator[None]:
+    def moment(self) -> Iterator[None]:
         """Within, the session reads our statements as we mean them; its settings are put back at the end."""
         before = {name: self.session.conf.get(name, None) for name in SETTINGS}
         try:
@@ -202,31 +144,175 @@ class SparkEngine(Engine):
                 self.session.conf.set(name, value)
             yield
         finally:
+            for view in self._views:
+                with suppress(Exception):  # the session itself may be gone; the first error is the one to report
+                    self.session.catalog.dropTempView(view)
             for name, old in before.items():
-                with suppress(Exception):  # the session itself may be gone
+                with suppress(Exception):
                     self.session.conf.unset(name) if old is None else self.session.conf.set(name, old)
 
-    def _forget(self, relation: Relation) -> None:
-        # What was kept of it goes with it: a frame of Spark Connect's could not say so once what it reads is dropped.
-        self.session.catalog.dropTempView(relation.name)
-
-    def _temp_name(self, name: str) -> Relation:
-        return Relation((f"{self._prefix}_{next(self._numbers)}_{name}",))
-
-    def _sql(self, text: str) -> Any:
+    def execute(self, sql: str) -> None:
         with plainly("run a statement"):
-            return self.session.sql(text)
+            self.session.sql(sql).collect()
 
-    def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
-        frame = self._sql(written_step(statement, DIALECT))
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with plainly("read"):
+            return [tuple(row) for row in self.session.sql(sql).collect()]
+
+    def source(self, given: Any, folder: Path) -> Relation:
+        """A view of a table, path, query or frame; raises PolicyError if there is none."""
+        view = self.scratch(Relation(()), f"ldiv_source_{uuid.uuid4().hex[:8]}")
+        try:
+            with plainly("read it"):
+                self._frame(given, folder).createOrReplaceTempView(view.name)
+        except DatabaseError as error:
+            raise PolicyError([Problem("source", f"{given}: {error}")]) from None
+        return view
+
+    def _frame(self, given: Any, folder: Path) -> Any:
+        if not isinstance(given, str):
+            query = getattr(given, "query", None)
+            frame = self.session.sql(query) if query else given.value
+            if not type(frame).__module__.startswith("pyspark."):
+                what = f"{type(frame).__name__} is no frame of Spark's"
+                raise PolicyError([Problem("source", what, "session.createDataFrame makes one of it")])
+            return frame
+        form = _FORMATS.get(Path(given).suffix.lower())
+        if "`" in given or (form is None and "/" not in given):
+            return read(self.session, table_named(given, "source")) if "`" not in given else self.session.table(given)
+        path = given if "://" in given or given.startswith("/") else str((folder / given).resolve())
+        reader = self.session.read.format(form) if form else self.session.read
+        return (reader.option("header", True) if form == "csv" else reader).load(path)
+
+    def columns(self, source: Relation) -> list[Column]:
+        """As of every warehouse; `unread` is what has no type of our own."""
+        with plainly(f"read {source}"):
+            fields = self.session.table(quoted(source)).schema.fields
+        return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
+
+    def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         with plainly("count"):
-            rows = frame.collect()
-        return list(frame.columns), [tuple(map(_as_ours, row)) for row in rows]
+            table = self.session.sql(sql).toArrow()
+        return engine.copy(name, engine.register(name, table.rename_columns(list(renamed))))
+
+    def scratch(self, beside: Relation, name: str) -> Relation:
+        """A view of the session's."""
+        self._views.append(name)
+        return Relation((name,))
+
+    def lend(self, engine: Engine, rows: Relation, table: Relation) -> None:
+        """Have the rows of a TEMP table of the engine's as a view."""
+        types = import_module("pyspark.sql.pandas.types")
+        given = engine.reader(rows).read_all()
+        with plainly("send a plan to its executors"):
+            frame = self.session.createDataFrame(
+                given, None if given.num_rows else types.from_arrow_schema(given.schema)
+            )
+            # Arrow's times without a zone become points in time of the session's zone.
+            for column in columns_of(engine, rows):
+                if column.type == "TIMESTAMP":
+                    frame = frame.withColumn(column.name, frame[column.name].cast("timestamp_ntz"))
+            frame.createOrReplaceTempView(table.name)
+
+    # -- tables ------------------------------------------------------------------------------------------
+
+    def tables(self, beside: Relation) -> list[str]:
+        return names_in_schema(self.session, beside)
+
+    def exists(self, table: Relation) -> bool:
+        return exists(self.session, table)
+
+    def make_schema(self, table: Relation) -> None:
+        make_schema(self.session, table)
+
+    def make_table(self, table: Relation, columns: Sequence[Column]) -> None:
+        """A table of the ledger, of a catalog in memory where later sessions find it again."""
+        listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
+        make_lasting(self.session, table, listed)
+
+    def create(self, table: Relation, template: str, **params: Any) -> None:
+        """As of every warehouse; the table is in the catalog before it has files, so that none are left unknown."""
+        provider = self.session.conf.get("spark.sql.sources.default", "parquet")
+        with plainly(f"write {table}"):
+            frame = self.session.sql(self.written(template, **params))
+            fields = [f"{self._column(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
+            self.session.sql(f"CREATE TABLE {quoted(table)} ({', '.join(fields)}) USING {provider}")
+            frame.write.insertInto(quoted(table))
+
+    def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
+        view = self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
+        self.lend(engine, rows, view)
+        names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
+        self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {quoted(view)}")
+
+    def change(self, table: Relation, values: Mapping[str, str] | None, having: Mapping[str, str]) -> None:
+        """Add the row of a run with another status; what is deleted has the status `dropped`."""
+        names = [column.name for column in self.columns(table)]
+        if "status" not in names:
+            return
+        status = (values or {"status": "dropped"})["status"]
+        shown = ", ".join(literal(status) if name == "status" else self._column(name) for name in names)
+        where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
+        read(self.session, table)
+        self.execute(f"INSERT INTO {quoted(table)} SELECT {shown} FROM {quoted(table)} WHERE {where} LIMIT 1")
+
+    def put(self, staged: Relation, table: Relation, append: bool) -> None:
+        """Put a staged table into the place of another: in one commit where the format has one, else renamed.
+
+        What is renamed leaves a moment without a table; the next run puts back what a dead one had moved aside.
+        """
+        there = self.exists(table)
+        if there and append:
+            self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
+            drop(self.session, staged)
+        elif (provider := self._provider(table, there)) in ATOMIC:
+            with plainly(f"write {table}"):
+                self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
+            drop(self.session, staged)
+        else:
+            self._rename(staged, table, there)
+
+    def _rename(self, staged: Relation, table: Relation, there: bool) -> None:
+        aside = sibling(staged, staged.name.replace("ldiv_new", "ldiv_old", 1))
+        if there:
+            rename(self.session, table, aside.name)
+        try:
+            rename(self.session, staged, table.name)
+        except LdivError:
+            if there:
+                with suppress(LdivError):  # the first error is the one to report
+                    rename(self.session, aside, table.name)
+            raise
+        if there:
+            drop(self.session, aside)
+
+    def _provider(self, table: Relation, there: bool) -> str:
+        if there:
+            return description(self.session, table).get("Provider", "").lower()
+        return str(self.session.conf.get("spark.sql.sources.default", "parquet")).lower()
+
+    def put_back(self, aside: Relation, table: Relation) -> None:
+        """Put back what a dead run had moved aside, if its release is not there."""
+        if self.exists(table):
+            drop(self.session, aside)
+        else:
+            rename(self.session, aside, table.name)
+
+    def drop(self, table: Relation) -> None:
+        if table.name in self._views:
+            self.session.catalog.dropTempView(table.name)
+        else:
+            drop(self.session, table)
 
 
-def _as_ours(value: Any) -> Any:
-    """A whole number that Spark has as a decimal, as one."""
-    return int(value) if isinstance(value, Decimal) and value.as_tuple().exponent == 0 else value
+@contextmanager
+def open_named(text: str) -> Iterator[Warehouse]:
+    """The warehouse of a name, as `spark` or `snowflake:PROFILE`."""
+    if text == SPARK:
+        yield SparkWarehouse(environment_session())
+        return
+    with open_warehouse(text) as there:
+        yield there
 
 
 #: Formats of tables that have a commit of their own: what replaces or appends to them is there whole or not at all.
@@ -290,14 +376,6 @@ def make_schema(session: Any, table: Relation) -> None:
     with plainly("make the schema"):
         if schema and not session.catalog.databaseExists(schema):
             session.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-
-
-def make_empty(session: Any, table: Relation, columns: Sequence[Any]) -> None:
-    """An empty table of these fields: it is in the catalog before it has files, so that none are left unknown."""
-    provider = session.conf.get("spark.sql.sources.default", "parquet")
-    listed = ", ".join(f"{quoted(Relation((field.name,)))} {field.dataType.simpleString()}" for field in columns)
-    with plainly(f"make {table}"):
-        session.sql(f"CREATE TABLE {quoted(table)} ({listed}) USING {provider}")
 
 
 def make_lasting(session: Any, table: Relation, columns: str) -> None:

@@ -13,16 +13,17 @@ from contextlib import closing, contextmanager, suppress
 from datetime import date, datetime
 from decimal import Decimal
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from sqlglot import exp
 
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import sentence_of
-from ldiv_db.database.templates import Identifier, Relation, literal, render
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal, render
 
 #: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.
 _MODULES = {
@@ -76,6 +77,10 @@ class Warehouse:
             raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
         #: Whether a table that was made can be taken back.
         self.takes_back = self.dialect in _TAKES_BACK
+        #: Whether work is done beside a target: where nobody sees it, or a table is renamed within its schema alone.
+        self.stages_beside = self.takes_back
+        #: Whether rows of a table can be changed.
+        self.updates = True
 
     def _own_dialect(self) -> str:
         if self.is_adbc:
@@ -122,6 +127,14 @@ class Warehouse:
         with self._plainly("read"), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             return [tuple(row) for row in cursor.fetchall()]
+
+    def source(self, given: Any, folder: Path) -> Relation:
+        """The table or view of that name; raises PolicyError for anything else."""
+        is_file = isinstance(given, str) and FileRelation.of(given) is not None
+        if not isinstance(given, str) or is_file:
+            what = f"{given} is no table of the warehouse"
+            raise PolicyError([Problem("source", what, "name a table or view of it")])
+        return named_table(given, "source")
 
     def columns(self, source: Relation) -> list[Column]:
         """The columns of a table, with the types that its driver tells; a text where it tells none."""
@@ -205,28 +218,29 @@ class Warehouse:
         self.execute(f"CREATE TABLE {self.name(table)} ({listed})")
 
     def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
-        """Append the rows of a TEMP table of the engine's to a table there, column by column in its order."""
+        """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
         with self._plainly(f"write {table}"), closing(self.connection.cursor()) as cursor:
             if self.is_adbc:
                 _, schema, name = (None, None, *table.parts)[-3:]
                 cursor.adbc_ingest(name, engine.reader(rows, _AT_ONCE), mode="append", db_schema_name=schema)
                 return
+            names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
             # Times are handed on as text: drivers, and our own database, have types of several packages for them.
             times = [f"CAST({c} AS VARCHAR) AS {c}" for c in self._times(engine, rows)]
             shown = f" REPLACE ({', '.join(times)})" if times else ""
             found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
             while part := found.fetchmany(_AT_ONCE):
                 if hasattr(cursor, "copy"):
-                    with cursor.copy(f"COPY {self.name(table)} FROM STDIN") as copy:
+                    with cursor.copy(f"COPY {self.name(table)} ({names}) FROM STDIN") as copy:
                         for row in part:
                             copy.write_row(row)
                 else:
-                    self._insert(cursor, table, len(part[0]), iter(part))
+                    self._insert(cursor, f"{self.name(table)} ({names})", len(part[0]), iter(part))
 
     def _times(self, engine: Engine, rows: Relation) -> list[str]:
         return [Identifier(column.name).sql() for column in columns_of(engine, rows) if column.is_time]
 
-    def _insert(self, cursor: Any, table: Relation, width: int, values: Iterator[tuple[Any, ...]]) -> None:
+    def _insert(self, cursor: Any, place: str, width: int, values: Iterator[tuple[Any, ...]]) -> None:
         """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
         driver = sys.modules[type(self.connection).__module__.split(".")[0]]
         mark = _MARKS.get(getattr(driver, "paramstyle", ""), "%s" if self.dialect in _FORMATTED else "?")
@@ -234,7 +248,7 @@ class Warehouse:
             flat = [value for row in part for value in row]
             marks = iter(mark.format(number) for number in range(1, len(flat) + 1))
             listed = ", ".join(f"({', '.join(itertools.islice(marks, width))})" for _ in part)
-            cursor.execute(f"INSERT INTO {self.name(table)} VALUES {listed}", flat)
+            cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """Make a table of the rows of a template's SELECT."""
@@ -247,8 +261,14 @@ class Warehouse:
         what = f"UPDATE {self.name(table)} SET {set_to}" if values else f"DELETE FROM {self.name(table)}"
         self.execute(f"{what} WHERE {where}")
 
-    def look_at(self, table: Relation) -> None:
-        """Have the database count what a table holds, so that it plans with it."""
+    def scratch(self, beside: Relation, name: str) -> Relation:
+        """A place for a table that is there for the time of a run, in the schema of another."""
+        return self.beside(beside, name)
+
+    def lend(self, engine: Engine, rows: Relation, table: Relation) -> None:
+        """Have the rows of a TEMP table of the engine's in a scratch table there, which is counted to plan with it."""
+        self.make_table(table, columns_of(engine, rows))
+        self.send(engine, rows, table)
         if self.dialect in ("postgres", "sqlite"):
             self.execute(f"ANALYZE {self.name(table)}")
 
@@ -260,6 +280,10 @@ class Warehouse:
 
     def _column(self, name: str) -> str:
         return self.name(Relation((name,)))
+
+    def put_back(self, aside: Relation, table: Relation) -> None:
+        """Drop what a dead run had moved aside."""
+        self.drop(aside)
 
     def drop(self, table: Relation) -> None:
         """Drop a table, if it is there."""
@@ -362,6 +386,8 @@ def _decimals(column: Any) -> Any:
         raise DatabaseError("a number has more than 38 digits, or is none: give it a type in a view") from None
 
 
+#: What names the session of Spark's that the environment says.
+SPARK = "spark"
 #: The warehouses that a command names, and the driver of each that is to be installed.
 NAMED = {
     "adbc": "adbc-driver-postgresql, adbc-driver-sqlite or another",
@@ -372,8 +398,8 @@ NAMED = {
 
 
 def names_warehouse(text: str) -> bool:
-    """True if the text names a warehouse, as `snowflake:PROFILE`."""
-    return text.partition(":")[0].lower() in NAMED and ":" in text
+    """True if the text names a warehouse, as `snowflake:PROFILE` or `spark`."""
+    return text == SPARK or (text.partition(":")[0].lower() in NAMED and ":" in text)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ldiv_db.database.addresses import Place
-from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
+from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.engine import ClientRelation, Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, SqlType
@@ -29,7 +29,7 @@ from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.recoding.encoded import WEIGHT
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
-_STAGED, _PLAN = "ldiv_new", "ldiv_plan"
+_STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 _LEFT = "what a run to this target left that did not end is removed"
 
 
@@ -120,8 +120,10 @@ class InWarehouse(Destination):
         """Remove what dead runs left beside the place; the runs whose release was never put there."""
         there, left = self.source.there, []
         for name in there.tables(self._work):
-            found = re.fullmatch(f"({_STAGED}|{_PLAN})_([0-9a-f]{{32}})_{self._mark}", name.lower())
-            if found:
+            found = re.fullmatch(f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}", name.lower())
+            if found and found[1] == _ASIDE:
+                there.put_back(there.beside(self._work, found[0]), self.table)
+            elif found:
                 there.drop(there.beside(self._work, found[0]))
                 left += [found[2]] if found[1] == _STAGED else []
         return left
@@ -133,8 +135,10 @@ class InWarehouse(Destination):
         there.make_schema(self._work)
         if left := self.settle():
             draft.note(_LEFT)
+            self.refuse()  # what was moved aside is there again
         self._ledger.settle(self.engine, str(self.target), left)
-        staged, plan = (self._beside(kind, draft.run_id) for kind in (_STAGED, _PLAN))
+        staged = there.beside(self._work, self._name(_STAGED, draft.run_id))
+        plan = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
             self._stage(draft, staged, plan)
             outcome = draft.audit(self._as_audited(draft, staged))
@@ -163,9 +167,7 @@ class InWarehouse(Destination):
         with engine.scope(), draft.rows(last) as params:
             planned = self._planned(draft, params, last)
             several = engine.least(planned, "whole") == 0
-            there.make_table(plan, columns_of(engine, planned))
-            there.send(engine, planned, plan)
-        there.look_at(plan)
+            there.lend(engine, planned, plan)
         published = self._published(draft, params)
         kept = published[len(published) - len(draft.encoded.kept) :]
         there.create(
@@ -253,10 +255,10 @@ class InWarehouse(Destination):
     def _mark(self) -> str:
         return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
 
-    def _beside(self, kind: str, run_id: str) -> Relation:
-        return self.source.there.beside(self._work, f"{kind}_{run_id}_{self._mark}")
+    def _name(self, kind: str, run_id: str) -> str:
+        return f"{kind}_{run_id}_{self._mark}"
 
     @property
     def _work(self) -> Relation:
         """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
-        return self.table if self.source.there.takes_back else self._ledger.table("run")
+        return self.table if self.source.there.stages_beside else self._ledger.table("run")

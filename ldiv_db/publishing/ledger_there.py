@@ -20,13 +20,20 @@ from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 #: The tables that say what was published, of which later runs read the first two.
 _READ = ("run", "run_secret")
 _ENTERED = (*_READ, "run_requirement", "run_recoding", "run_column", "run_rule")
+#: The other tables of a catalog, which the commands of a database that is attached look for.
+_OTHERS = ("taxonomy", "taxonomy_node", "series", "series_secret", "release", "release_secret", "release_group",
+           "release_member", migrate.LEDGER)  # fmt: skip
 
 
 class LedgerThere:
-    """The ledger of a warehouse, in its schema `ldiv`, or in tables called `ldiv_…` where there are no schemas."""
+    """The ledger of a warehouse, in its schema `ldiv`, or in tables called `ldiv_…` where there are no schemas.
 
-    def __init__(self, there: Warehouse):
+    Where rows of a table cannot be changed a run has a row for every status that it came to, of which the last holds.
+    """
+
+    def __init__(self, there: Warehouse, schema: str = SCHEMA):
         self._there = there
+        self._schema = schema
 
     def bring(self, engine: Engine) -> None:
         """Have the runs that are entered there in the ledger here."""
@@ -37,7 +44,8 @@ class LedgerThere:
                 here = ledger.table(engine, name)
                 known = {column.name.lower() for column in self._there.columns(table)}
                 names = [column.name for column in columns_of(engine, here) if column.name in known]
-                sql = self._there.written("database/list_rows", rows=table, columns=[*map(Identifier, names)])
+                listed = {"rows": table, "columns": [*map(Identifier, names)], "has_status": "status" in names}
+                sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, names), *names)
 
     def enter(self, engine: Engine, run_id: str) -> None:
@@ -59,21 +67,11 @@ class LedgerThere:
                         self._there.change(self.table(name), None, {"run_id": run["run_id"]})
 
     def _make(self, engine: Engine) -> None:
-        """Make the tables there that are not, those that other commands ask for included."""
-        there, entered = self._there, [*_ENTERED, migrate.LEDGER]
+        """Make the tables there that are not."""
+        there = self._there
         there.make_schema(self.table("run"))
         held = {name.lower() for name in there.tables(self.table("run"))}
-        for name in (
-            *entered,
-            "taxonomy",
-            "taxonomy_node",
-            "series",
-            "series_secret",
-            "release",
-            "release_secret",
-            "release_group",
-            "release_member",
-        ):
+        for name in (*_ENTERED, *(_OTHERS if there.updates else ())):
             table = self.table(name)
             if table.name.lower() not in held:
                 there.make_table(table, columns_of(engine, ledger.table(engine, name)))
@@ -88,4 +86,4 @@ class LedgerThere:
 
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
-        return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (SCHEMA, name))
+        return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (self._schema, name))

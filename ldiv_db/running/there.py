@@ -13,11 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ldiv_db.database.addresses import MEMORY
-from ldiv_db.database.catalog import Column, columns_of, named_table
+from ldiv_db.database.catalog import SCHEMA, Column, columns_of
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Settings, open_database
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.templates import CallerView, FileRelation, Identifier, SqlType
+from ldiv_db.database.templates import CallerView, Identifier, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy
@@ -44,14 +44,15 @@ def run_there(
     show_values: bool = False,
     workers: int | None = None,
     settings: Settings | None = None,
+    schema: str | None = None,
 ) -> Result:
     """Anonymize, audit and publish under `policy` in a warehouse; returns what was done.
 
-    As `run`; `settings` limit the database here. Where the warehouse takes back a table, all of it is one transaction,
-    which is committed at the end.
+    As `run`; `schema` is where the ledger lies, `ldiv` by default, and `settings` limit the database here. Where the
+    warehouse takes back a table, all of it is one transaction, which is committed at the end.
     """
     start = time.perf_counter()
-    with _resolved(there, policy, folder, listener, show_values, workers, settings) as (context, spec):
+    with _resolved(there, policy, folder, listener, show_values, workers, settings, schema) as (context, spec):
         return replace(publish_run(context, spec, kl, start), place=spec.destination.place)
 
 
@@ -77,6 +78,7 @@ def _resolved(
     show_values: bool,
     workers: int | None = None,
     settings: Settings | None = None,
+    schema: str | None = None,
 ) -> Iterator[tuple[Context, RunSpec]]:
     """The policy held against the counts of its source, which are brought here; within, all there is of one moment."""
     asked = load_policy(policy)
@@ -89,7 +91,7 @@ def _resolved(
     ):
         context.listener.on_stage(READING)
         source, counted = _counted(context, there, asked)
-        ledger = LedgerThere(there)
+        ledger = LedgerThere(there, schema or SCHEMA)
         ledger.bring(context.engine)
         destination = InWarehouse(context.engine, source, asked.target, ledger)
         resolved, algorithm = resolve_algorithm(
@@ -114,9 +116,6 @@ def unsupported(policy: Policy) -> Iterator[Problem]:
         yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
     if policy.target.table is None or policy.target.database is not None:
         yield Problem("target", "is no table of the warehouse", "target: {table: …}")
-    is_file = isinstance(policy.source, str) and FileRelation.of(policy.source) is not None
-    if not isinstance(policy.source, str) or is_file:
-        yield Problem("source", f"{policy.source} is no table of the warehouse", "name a table or view of it")
     for name, setting in policy.sensitive.items():
         if setting.same:
             yield Problem(f"sensitive.{name}.same", "a warehouse has other letters and blanks", "fold them in a view")
@@ -124,11 +123,11 @@ def unsupported(policy: Policy) -> Iterator[Problem]:
 
 def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:
     """The source with its counts here, and the policy on these; raises PolicyError for too many of them."""
-    engine, table = context.engine, named_table(str(policy.source), "source")
+    engine, table = context.engine, there.source(policy.source, context.folder)
     columns = there.columns(table)
     texts = {column.name.lower(): column.type == "other" for column in columns}
     wanted = [*policy.quasi_identifiers, *policy.sensitive]
-    _refuse_absent(policy, columns)
+    _refuse_columns(policy, columns)
     own = {column.name.lower(): column.name for column in columns}
     keys = [
         ColumnThere(Identifier(own[name.lower()]), Identifier(f"k{place}"), texts[name.lower()])
@@ -160,13 +159,20 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     return CountedSource(there, table, by_name, keys, counts), counted
 
 
-def _refuse_absent(policy: Policy, columns: Sequence[Column]) -> None:
-    """Raise PolicyError for columns that the table does not have: to count by them would fail with fewer words."""
-    names = {column.name.lower(): column.name for column in columns}
-    problems = [
-        Problem(f"{key}.{name}", "is no column of the source", nearest(name, list(names.values())))
-        for key, name in policy.roles()
-        if name.lower() not in names
-    ]
+def _refuse_columns(policy: Policy, columns: Sequence[Column]) -> None:
+    """Raise PolicyError for columns that the table does not have, or that are not read: counting would fail later."""
+    types = {column.name.lower(): column.type for column in columns}
+    names = [column.name for column in columns]
+    problems = []
+    for key, name in policy.roles():
+        if name.lower() not in types:
+            problems.append(Problem(f"{key}.{name}", "is no column of the source", nearest(name, names)))
+        elif types[name.lower()] == "unread" and key != "identifiers":
+            hint = "give numbers, texts or times in a view, or list it as identifier"
+            problems.append(Problem(f"{key}.{name}", "is of a type that is not read", hint))
+    alike = {name.lower() for name in names if [other.lower() for other in names].count(name.lower()) > 1}
+    if alike:
+        what = f"has columns that differ in case alone: {', '.join(n for n in names if n.lower() in alike)}"
+        problems.append(Problem("source", what, "rename them in a view"))
     if problems:
         raise PolicyError(problems)
