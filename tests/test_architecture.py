@@ -204,7 +204,6 @@ READING = {
     "running/exploring/explore.py": ["explore"],
     "running/release.py": ["publish_release"],
     "running/run.py": ["run", "plan"],
-    "running/spark/run.py": ["run_on_spark"],
     "running/there.py": ["_resolved"],
 }
 
@@ -233,7 +232,7 @@ KNOWING = {
     *("reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
     *("running/dbt_model.py", "running/demo.py", "running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/run_spec.py"),
-    *("running/spark/resolve.py", "running/spark/run.py", "running/there.py"),
+    "running/there.py",
 }
 
 

@@ -41,6 +41,9 @@ Where = Relation | FileRelation
 class Destination(ABC):
     """A place that a draft goes to."""
 
+    #: Whether the rows of the source lie there, and only their counts here.
+    has_rows: bool = False
+
     def __init__(self, engine: Engine):
         self.engine = engine
 

@@ -90,6 +90,8 @@ def count_rows(
 class InWarehouse(Destination):
     """A table of the source's warehouse."""
 
+    has_rows = True
+
     def __init__(self, engine: Engine, source: CountedSource, target: Target, ledger: LedgerThere):
         super().__init__(engine)
         self.source = source

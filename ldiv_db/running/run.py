@@ -337,4 +337,6 @@ def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> Glob
     """The label of every value, if it does not depend on the rows of its class."""
     if not ready.algorithm.traits.recodes_globally:
         return None
-    return recoding_of(ready.task.engine, ready.resolved.source, recoding, plan.search, ready.task.requirements)
+    source = ready.resolved.source
+    source = replace(source, weight=None) if ready.destination.has_rows else source
+    return recoding_of(ready.task.engine, source, recoding, plan.search, ready.task.requirements)

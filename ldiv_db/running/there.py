@@ -26,6 +26,7 @@ from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.in_warehouse import ColumnThere, CountedSource, InWarehouse, count_rows
 from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.publishing.result import Result
+from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.preparation import Preparation
@@ -126,7 +127,7 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     engine, table = context.engine, there.source(policy.source, context.folder)
     columns = there.columns(table)
     texts = {column.name.lower(): column.type == "other" for column in columns}
-    wanted = [*policy.quasi_identifiers, *policy.sensitive]
+    wanted = counted_columns(policy)
     _refuse_columns(policy, columns)
     own = {column.name.lower(): column.name for column in columns}
     keys = [

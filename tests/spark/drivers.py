@@ -30,12 +30,12 @@ place = importlib.import_module(module)
 for name in path[:-1]:
     place = getattr(place, name)
 own = getattr(place, path[-1])
-def die(*given):
+def die(*given, **more):
     global calls
     calls -= 1
     if calls == 0 and when == "before":
         os.kill(os.getpid(), signal.SIGKILL)
-    found = own(*given)
+    found = own(*given, **more)
     if calls == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     return found
@@ -57,11 +57,3 @@ def kill_driver(session: Any, function: str, when: str, policy: str, folder: Pat
     given = [sys.executable, "-c", ATTACHED + DYING, module, path, moment, calls or "1", policy, str(folder)]
     ended = subprocess.run(given, capture_output=True, check=False, env=attached(session))
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()[-2000:]
-
-
-def run_script(text: str, *given: str, **environment: str) -> str:
-    """What a script writes that runs in a process of its own, with a Java machine of its own."""
-    env = {**os.environ, **environment}
-    ended = subprocess.run([sys.executable, "-c", text, *given], capture_output=True, check=False, env=env, text=True)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    return ended.stdout

@@ -1,4 +1,4 @@
-"""Up to a part a run on Spark is the embedded run: the same rows, in the same order, and the same result."""
+"""A run on Spark is the embedded run: the same rows, and the same result."""
 
 import datetime
 import random

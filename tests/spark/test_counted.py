@@ -1,11 +1,11 @@
-"""Algorithms that plan from counts, on more rows than a part: Spark counts and recodes as an embedded run does."""
+"""Algorithms that recode all rows alike, on messy columns: Spark counts and recodes as an embedded run does."""
 
 import datetime
 import random
 from decimal import Decimal
 
 import pytest
-from alike import assert_alike, run_both, small, to_spark
+from alike import assert_alike, run_both, to_spark
 from tables import fill
 
 import ldiv_db
@@ -61,7 +61,6 @@ POLICY = {
     "keep": ["note", "dose", "seen"],
     "nulls": "value",
     "seed": 3,
-    "part_rows": 24,
 }
 
 
@@ -69,15 +68,14 @@ POLICY = {
 def test_the_release_is_that_of_an_embedded_run(spark, con, tmp_path, name):
     visits(con, name)
     embedded, found = run_both(spark, con, {**POLICY, **CASES[name]}, tmp_path)
-    assert not any("one task" in note for note in found.notes)
     assert found.recoding == embedded.recoding
-    assert_alike(spark, con, embedded, found, several=True)
+    assert_alike(spark, con, embedded, found)
 
 
 def test_sensitive_values_that_are_no_texts(spark, con, tmp_path):
     visits(con, 1)
     policy = {**POLICY, "sensitive": ["dose"], "keep": ["disease", "seen", "note"], "nulls_sensitive": "value"}
-    assert_alike(spark, con, *run_both(spark, con, {**policy, **CASES["cuts"]}, tmp_path), several=True)
+    assert_alike(spark, con, *run_both(spark, con, {**policy, **CASES["cuts"]}, tmp_path))
 
 
 def test_rows_alone(spark, con, tmp_path):
@@ -89,7 +87,7 @@ def test_rows_alone(spark, con, tmp_path):
         "algorithm": "incognito",
         "require": [{"k": 6}],
     }
-    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path), several=True)
+    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
 
 
 def test_what_cannot_be_met_is_an_error(spark, con):
@@ -100,29 +98,7 @@ def test_what_cannot_be_met_is_an_error(spark, con):
     assert not spark.catalog.tableExists("refused")
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        ({"algorithm": "auto"}, "auto solves all 64 rows in one task, which takes 60 at most"),
-        (
-            {
-                "algorithm": "cuts",
-                "require": [{"threshold": 0.9}],
-                "quasi_identifiers": {"age": TREE, "note": TREE},
-                "keep": ["town"],
-            },
-            "cuts plans on the driver, from 64 counts of equal rows: 60 are the most",
-        ),
-    ],
-)
-def test_what_is_too_much_for_one_process_is_refused(spark, con, change, told):
-    policy = {**small(con, 64), "part_rows": 3, "source": to_spark(spark, con, "source"), **change}
-    with pytest.raises(ldiv_db.PolicyError, match=told):
-        ldiv_db.run(spark, {**policy, "target": "refused"})
-    assert not spark.catalog.tableExists("refused")
-
-
 def test_nothing_beside_codes(spark, con, tmp_path):
     con.execute("CREATE TABLE source AS SELECT i % 5 AS age, chr((65 + i * i % 3)::INT) AS disease FROM range(60) t(i)")
-    policy = {"quasi_identifiers": {"age": TREE}, "sensitive": ["disease"], "part_rows": 7, "seed": 1, **CASES["cuts"]}
-    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path), several=True)
+    policy = {"quasi_identifiers": {"age": TREE}, "sensitive": ["disease"], "seed": 1, **CASES["cuts"]}
+    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))

@@ -17,7 +17,6 @@ import people_in_parts
 import pytest
 import sqlglot
 import tables
-from cells_here import number_parts, publish_counts
 from oracle_tp import hard_groups
 from plans import loops_in, one_sided
 from sqlglot import exp
@@ -301,27 +300,6 @@ def refine_many(con, listener):
             patch.setattr(boundaries, name, value)
         patch.setattr(recode, "MANY_ROWS", 0)
         refine(con, listener)
-
-
-def divide_cells(listener):
-    """Parts that cells of counts are divided into."""
-    for algorithm in ("bsgi", "mondrian"):
-        with connected() as con:
-            fill(con, "source", {"age": "INTEGER", "s": "VARCHAR"}, [(i, "abc"[i % 3]) for i in range(30)])
-            policy = {"source": "source", "target": "never", "quasi_identifiers": ["age"], "sensitive": ["s"]}
-            policy |= {"algorithm": algorithm, "require": [{"unique_distinct" if algorithm == "bsgi" else "k": 2}]}
-            number_parts(Engine(con, on_statement=listener.on_statement), policy, 8)
-
-
-def publish_cells(listener):
-    """What a plan by counts publishes of each cell."""
-    for scheme in ("vioRec", "vioSA"):
-        with connected() as con:
-            fill(con, "source", {"age": "INTEGER", "s": "VARCHAR"}, [(i % 4, "aab"[i % 3]) for i in range(30)])
-            policy = {"source": "source", "target": "never", "quasi_identifiers": {"age": {"taxonomy": {"flat": True}}}}
-            policy |= {"sensitive": ["s"], "algorithm": {"name": "cuts", "scheme": scheme}}
-            engine = Engine(con, on_statement=listener.on_statement)
-            publish_counts(engine, {**policy, "require": [{"threshold": 0.5}]})
 
 
 def compose(listener):
@@ -967,8 +945,6 @@ SCENARIOS = {
     },
     "several_bisect": alone(several, "bisect"),
     "several_greedy": alone(several, "greedy"),
-    "divide_cells": divide_cells,
-    "publish_cells": publish_cells,
     "publish_there": publish_there,
     "compose": compose,
 }  # fmt: skip
