@@ -6,7 +6,7 @@ column's bounds. NULL has the last code, alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ldiv_db.database.engine import Engine
@@ -15,7 +15,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
-from ldiv_db.recoding.encoded import NUMBER_SCALE, WEIGHT, Axis, Encoded, Renamed, SensitiveAxis
+from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -47,61 +47,29 @@ def scan(
     return copied, Encoder(engine, source, show_values, copied.weight).axes(copied.snapshot)
 
 
-def encode_counts(
-    engine: Engine, source: Source, counts: Mapping[str, Relation], show_values: bool = False
-) -> tuple[tuple[Axis, ...], tuple[SensitiveAxis, ...]]:
-    """The axes of a source whose rows lie elsewhere, by the counts of each column's values alone.
-
-    `counts` are relations (the column under its working name, `weight`) by that name. Raises as `encode`.
-    """
-    encoder = Encoder(engine, source, show_values, WEIGHT, counts)
-    nowhere = Relation(())
-    return tuple(encoder.axes(nowhere)), encoder.sensitive(nowhere, ())
-
-
 class Encoder:
-    """Encodes one source: its copy, or the `counts` of each of its columns; `weight` is the column of counts."""
+    """Encodes the copy of one source; `weight` is its column of counts, if it has one."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        source: Source,
-        show_values: bool,
-        weight: Identifier | None,
-        counts: Mapping[str, Relation] | None = None,
-    ):
+    def __init__(self, engine: Engine, source: Source, show_values: bool, weight: Identifier | None):
         self._engine = engine
         self._source = source
         self._show_values = show_values
         self._weight = weight
-        self._counts = counts or {}
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
     def axes(self, snapshot: Relation) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._nulls(snapshot, columns)
+        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=columns, weight=self._weight)
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
             make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
             with problems.collected():
-                rows = self._counts.get(f"q{number}", snapshot)
-                axes.append(make(rows, number, qi, bool(nulls[f"q{number}"])))
+                axes.append(make(snapshot, number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()
         return axes
-
-    def _nulls(self, snapshot: Relation, columns: Sequence[Renamed]) -> dict[str, int]:
-        """The NULLs of each column, by its working name."""
-        template = "recoding/input/count_nulls"
-        if not self._counts:
-            return self._engine.record(template, rows=snapshot, columns=columns, weight=self._weight)
-        names = [(column, column.alias.name) for column in columns]
-        counts = [
-            (c, self._engine.record(template, rows=self._counts[n], columns=[c], weight=WEIGHT)) for c, n in names
-        ]
-        return {column.alias.name: found[column.alias.name] for column, found in counts}
 
     def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
@@ -189,10 +157,7 @@ class Encoder:
     def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
         """The sensitive attributes, their values numbered by the source's seed; the rows alone if there are none."""
         names = names_of(self._source.sensitive) or [ROWS_ALONE.name]
-        return tuple(
-            self._sensitive(self._counts.get(f"s{number}", snapshot), number, name, own)
-            for number, name in enumerate(names, 1)
-        )
+        return tuple(self._sensitive(snapshot, number, name, own) for number, name in enumerate(names, 1))
 
     def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")

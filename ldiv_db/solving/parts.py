@@ -17,15 +17,13 @@ from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
 from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.recoding.axes import as_numbered, counted_among
-from ldiv_db.recoding.encoded import WEIGHT, Axis, Encoded, SensitiveAxis
-from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, published_rows
+from ldiv_db.recoding.axes import counted_among
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Requirement
 from ldiv_db.solving.effort import LEAST, Effort
-from ldiv_db.solving.improve import improved, recode, without_outliers
+from ldiv_db.solving.improve import improved, without_outliers
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,8 @@ class PartJob:
     """Everything but the rows that solving a part takes; it can be pickled.
 
     `encoded` is the whole table's, of which a part has other rows; `tables` are those that it refers to, empty where
-    a part is solved in the same database. `numbering` are the axes in the order in which they number rows, `forms`
-    what quasi-identifiers are published as. Its classes are taken through improvements by the `effort`, as `auto` does.
+    a part is solved in the same database. `forms` is what quasi-identifiers are published as. Its classes are taken
+    through improvements by the `effort`, as `auto` does.
     """
 
     encoded: Encoded
@@ -42,7 +40,6 @@ class PartJob:
     algorithm: Algorithm
     seed: int
     forms: Mapping[str, Form]
-    numbering: tuple[Axis, ...]
     effort: Effort = LEAST
     #: The share of each part's rows that may be left out, so that they are no more than that of all rows.
     suppression: Decimal | None = None
@@ -55,8 +52,7 @@ class PartJob:
 
 def work_of(task: Task, algorithm: Algorithm, effort: Effort = LEAST) -> PartJob:
     """The work on parts of a task by an algorithm."""
-    numbering = as_numbered(task.engine, task.encoded.axes)
-    return PartJob(task.encoded, task.wanted, algorithm, task.seed, task.forms, numbering, effort, task.suppression)
+    return PartJob(task.encoded, task.wanted, algorithm, task.seed, task.forms, effort, task.suppression)
 
 
 @contextmanager
@@ -94,58 +90,6 @@ def solve(work: PartJob, task: Task) -> Plan:
         plan, _ = improved(task, work.algorithm.name, plan, work.effort)
     leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
     return plan if leaves else without_outliers(task, work.algorithm, plan)
-
-
-def solved(work: PartJob, engine: Engine, rows: Relation) -> Relation:
-    """The classes (row_id, class_id) of the rows of a part; all other tables made on the way are gone."""
-    with engine.scope() as scope:
-        return scope.keep(solve(work, part_task(work, engine, rows)).assigned)
-
-
-@dataclass(frozen=True)
-class PartRelease:
-    """The published rows of a part, what they lost, and what the algorithm says of its work."""
-
-    rows: Relation
-    loss: Loss
-    search: Mapping[str, Any]
-
-
-def released(work: PartJob, engine: Engine, rows: Relation, class_id: bool = False, last_class: int = 0) -> PartRelease:
-    """The rows of a part as they are published; class ids, if they are shown, follow `last_class`."""
-    with engine.scope() as scope:
-        task = part_task(work, engine, rows)
-        plan = solve(work, task)
-        recoding = recode(task, plan)
-        with published_rows(engine, task.encoded, recoding, class_id, last_class) as params:
-            release = scope.keep(engine.materialise("release", PUBLISHED, **params))
-        return PartRelease(release, measure_recoding(engine, task.encoded, recoding, class_id), plan.search)
-
-
-def numbered(work: PartJob, engine: Engine, cells: Relation) -> Relation:
-    """The rows that weighted cells stand for, numbered from 1 by content, in the order of an encoded table.
-
-    `cells` is (codes, the columns of what is published as it is, `weight`), equal ones once.
-    """
-    encoded = work.encoded
-    own = [axis.own for axis in encoded.sensitive if axis.own]
-    params = {
-        "axes": work.numbering,
-        "sensitive": encoded.sensitive,
-        "own": own,
-        "kept": encoded.kept,
-        "weight": WEIGHT,
-    }
-    counted = engine.materialise("cells", "solving/number_cells", cells=cells, **params)
-    return engine.view(
-        "repeated", "recoding/input/repeat_rows", cells=counted, columns=row_columns(encoded), weight=WEIGHT
-    )
-
-
-def row_columns(encoded: Encoded) -> list[Identifier]:
-    """The columns of an encoded row besides its number."""
-    codes = [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]
-    return [*codes, *(axis.own for axis in encoded.sensitive if axis.own), *(column.alias for column in encoded.kept)]
 
 
 def _counted(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:

@@ -17,7 +17,7 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import load_policy
 from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
-from ldiv_db.solving.parts import numbered, opened, part_task, released, row_columns, solved, work_of
+from ldiv_db.solving.parts import opened, part_task, solve, work_of
 
 ROWS = Relation(("carried_rows",))
 REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0.8}}], [{"k": 3}, {"entropy": 1.5}]]
@@ -48,10 +48,8 @@ def test_all_rows_solved_elsewhere_have_the_classes_that_they_have_here(algorith
     con.execute(f"COPY (SELECT * FROM {task.encoded.rows.sql()}) TO '{path}' (FORMAT parquet)")
     with opened(work, folder=tmp_path) as engine:
         engine.connection.execute(f"CREATE TABLE carried_rows AS FROM '{path}'")
-        there = engine.columns(solved(work, engine, ROWS), "row_id", "class_id")
-        seen = released(work, engine, ROWS).loss
+        there = engine.columns(solve(work, part_task(work, engine, ROWS)).assigned, "row_id", "class_id")
     assert sorted(there) == sorted(task.engine.columns(here, "row_id", "class_id"))
-    assert seen.rows_published == task.encoded.row_count
     assert list(tmp_path.glob("tmp*")) == []
 
 
@@ -64,22 +62,6 @@ def test_a_part_is_compared_with_the_whole_table(con, tmp_path):
     whole, (axis,) = task.encoded.sensitive[0], part.encoded.sensitive
     assert axis.reference == whole.reference
     assert part.encoded.row_count == task.encoded.row_count // 2 == axis.distribution.rows < whole.distribution.rows
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_cells_are_numbered_as_rows_are(seed, con, tmp_path):
-    case = tables.random_case(random.Random(seed), "bisect", largest=60)
-    case.place(con, tmp_path)
-    task = prepared(con, tmp_path, case.policy).task
-    work = work_of(task, algorithm_of("mondrian")({}))
-    columns = ", ".join(column.sql() for column in row_columns(task.encoded))
-    rows = task.encoded.rows.sql()
-    con.execute(
-        f"CREATE TABLE cells AS SELECT {columns}, count(*) AS weight FROM {rows} GROUP BY ALL ORDER BY random()"
-    )
-    found = numbered(work, task.engine, Relation(("cells",)))
-    order = f"SELECT row_id, {columns} FROM {{}} ORDER BY row_id"
-    assert con.execute(order.format(found.sql())).fetchall() == con.execute(order.format(rows)).fetchall()
 
 
 VALUES = {

@@ -37,7 +37,6 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import migrate, warehouses
 from ldiv_db.database import steps as composer
-from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, TemplateError
 from ldiv_db.database.templates import (
@@ -57,7 +56,7 @@ from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import load_policy, parse_policy
+from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
@@ -67,11 +66,8 @@ from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.report import make_report, verify_report
 from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
-from ldiv_db.running.preparation import prepare
-from ldiv_db.running.run_spec import resolve_run
 from ldiv_db.solving import auto
 from ldiv_db.solving import nodes as positions
-from ldiv_db.solving.parts import numbered, released, row_columns, work_of
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
 from tests.benchmarks.audit import ARGUMENTS
@@ -377,15 +373,6 @@ def divide_rows(con, listener):
         for way, require, table in ways:
             fill(con, "source", people_in_parts.COLUMNS, table)
             ldiv_db.run(con, people_in_parts.policy_of(way, [require], 40), listener=listener)
-    context = Context(Engine(con, on_statement=listener.on_statement))
-    engine, policy = context.engine, load_policy(people_in_parts.policy_of("mondrian", [{"k": 2}], 40))
-    ready = prepare(context, resolve_run(context, policy))
-    work = work_of(ready.task, ready.algorithm)
-    columns = ", ".join(column.sql() for column in row_columns(work.encoded))
-    con.execute(
-        f"CREATE TABLE cells AS SELECT {columns}, count(*) AS weight FROM {work.encoded.rows.sql()} GROUP BY ALL"
-    )
-    released(work, engine, numbered(work, engine, Relation(("cells",))))
 
 
 def plan_from_counts(con, listener):
