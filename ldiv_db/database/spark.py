@@ -151,19 +151,32 @@ class SparkWarehouse(Warehouse):
                 with suppress(Exception):
                     self.session.conf.unset(name) if old is None else self.session.conf.set(name, old)
 
+    @contextmanager
+    def _doing(self, what: str) -> Iterator[None]:
+        """Within, failures are told plainly, and Spark's pages describe its jobs so; Spark Connect has no such page."""
+        context = None if "connect" in type(self.session).__module__ else self.session.sparkContext
+        if context:
+            context.setJobDescription(f"ldiv: {what}")
+        try:
+            with plainly(what):
+                yield
+        finally:
+            if context:
+                context.setJobDescription(None)
+
     def execute(self, sql: str) -> None:
-        with plainly("run a statement"):
+        with self._doing("run a statement"):
             self.session.sql(sql).collect()
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        with plainly("read"):
+        with self._doing("read"):
             return [tuple(row) for row in self.session.sql(sql).collect()]
 
     def source(self, given: Any, folder: Path) -> Relation:
         """A view of a table, path, query or frame; raises PolicyError if there is none."""
         view = self.scratch(Relation(()), f"ldiv_source_{uuid.uuid4().hex[:8]}")
         try:
-            with plainly("read it"):
+            with self._doing("read it"):
                 self._frame(given, folder).createOrReplaceTempView(view.name)
         except DatabaseError as error:
             raise PolicyError([Problem("source", f"{given}: {error}")]) from None
@@ -186,12 +199,12 @@ class SparkWarehouse(Warehouse):
 
     def columns(self, source: Relation) -> list[Column]:
         """As of every warehouse; `unread` is what has no type of our own."""
-        with plainly(f"read {source}"):
+        with self._doing(f"read {source}"):
             fields = self.session.table(quoted(source)).schema.fields
         return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
-        with plainly("count"):
+        with self._doing("count"):
             table = self.session.sql(sql).toArrow()
         return engine.copy(name, engine.register(name, table.rename_columns(list(renamed))))
 
@@ -204,7 +217,7 @@ class SparkWarehouse(Warehouse):
         """Have the rows of a TEMP table of the engine's as a view."""
         types = import_module("pyspark.sql.pandas.types")
         given = engine.reader(rows).read_all()
-        with plainly("send a plan to its executors"):
+        with self._doing("send a plan to its executors"):
             frame = self.session.createDataFrame(
                 given, None if given.num_rows else types.from_arrow_schema(given.schema)
             )
@@ -233,7 +246,7 @@ class SparkWarehouse(Warehouse):
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """As of every warehouse; the table is in the catalog before it has files, so that none are left unknown."""
         provider = self.session.conf.get("spark.sql.sources.default", "parquet")
-        with plainly(f"write {table}"):
+        with self._doing(f"write {table}"):
             frame = self.session.sql(self.written(template, **params))
             fields = [f"{self._column(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
             self.session.sql(f"CREATE TABLE {quoted(table)} ({', '.join(fields)}) USING {provider}")
@@ -266,7 +279,7 @@ class SparkWarehouse(Warehouse):
             self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
             drop(self.session, staged)
         elif (provider := self._provider(table, there)) in ATOMIC:
-            with plainly(f"write {table}"):
+            with self._doing(f"write {table}"):
                 self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
             drop(self.session, staged)
         else:

@@ -7,10 +7,12 @@ sent there. So a ledger of an older version, or one that is not there yet, is br
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from ldiv_db.database import migrate
-from ldiv_db.database.catalog import SCHEMA, columns_of
+from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
@@ -33,7 +35,11 @@ class LedgerThere:
 
     def __init__(self, there: Warehouse, schema: str = SCHEMA):
         self._there = there
-        self._schema = schema
+        if Path(schema).suffix.lower() in (".duckdb", ".db"):
+            raise PolicyError(
+                [Problem("catalog", f"{schema} is a file", "name the schema of the ledger's tables there")]
+            )
+        self._schema = named_table(schema, "catalog")
 
     def bring(self, engine: Engine) -> None:
         """Have the runs that are entered there in the ledger here."""
@@ -86,4 +92,4 @@ class LedgerThere:
 
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
-        return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (self._schema, name))
+        return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (*self._schema.parts, name))

@@ -85,6 +85,7 @@ def _resolved(
     asked = load_policy(policy)
     if problems := [*problems_of(asked), *unsupported(asked)]:
         raise PolicyError(problems)
+    ledger = LedgerThere(there, schema or SCHEMA)
     with (
         open_database(MEMORY, settings=settings) as connection,
         open_context(connection, listener, None, folder, show_values, workers) as context,
@@ -92,7 +93,6 @@ def _resolved(
     ):
         context.listener.on_stage(READING)
         source, counted = _counted(context, there, asked)
-        ledger = LedgerThere(there, schema or SCHEMA)
         ledger.bring(context.engine)
         destination = InWarehouse(context.engine, source, asked.target, ledger)
         resolved, algorithm = resolve_algorithm(

@@ -153,7 +153,7 @@ def _run_on_spark(case: Case, document: dict[str, Any], folder: Path) -> dict[st
     begin = time.perf_counter()
     with _session(case, folder) as session:
         start = time.perf_counter()
-        result = ldiv_db.run(session, document, _fixtures())
+        result = ldiv_db.run(session, document | {"target": {"table": "release"}}, _fixtures())
         seconds = time.perf_counter() - start
         version = session.version
     found = _found(case, result, seconds)

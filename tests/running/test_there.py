@@ -224,6 +224,11 @@ def test_what_a_warehouse_is_not_for_is_refused_by_name(con, tmp_path, more, say
     assert [name for (name,) in there.execute("SELECT name FROM sqlite_master")] == ["people"]
 
 
+def test_a_ledger_lies_in_a_schema_and_no_file(tmp_path):
+    with pytest.raises(ldiv_db.PolicyError, match="is a file"):
+        ldiv_db.run(sqlite3.connect(tmp_path / "w.sqlite"), policy(), catalog="ours.duckdb")
+
+
 def test_a_driver_that_is_not_known_has_to_say_what_it_speaks():
     class Connection:
         def cursor(self):
