@@ -22,10 +22,13 @@ from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.spark import open_named
 from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.warehouses import names_warehouse
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import read_requirements, read_sensitive
+from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.values import read_named
 
@@ -171,7 +174,11 @@ def catalog_name(catalog: Path | None) -> str | None:
 
 @contextmanager
 def catalog_engine(database: str, catalog: Path | None, read_only: bool = False) -> Iterator[Engine]:
-    """An engine on the database, for commands that work on the catalog alone."""
+    """An engine on the database, or with the ledger of a warehouse, for commands that work on the catalog alone."""
+    if names_warehouse(database):
+        with open_named(database) as there, ledger_of(there, None if catalog is None else str(catalog)) as engine:
+            yield engine
+        return
     with open_for_command(database, read_only, catalog=catalog) as connection:
         yield Engine(connection, catalog=catalog_name(catalog))
 

@@ -92,11 +92,12 @@ class Warehouse:
     @contextmanager
     def moment(self) -> Iterator[None]:
         """Within, all is read of one moment where the database can do that; committed at the end, or taken back."""
+        self._refuse_open()
         if self.dialect == "postgres":
             if getattr(self.connection, "autocommit", False):
                 self.execute("BEGIN")
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        elif self.dialect == "sqlite" and not self.is_adbc and not self.connection.in_transaction:
+        elif self.dialect == "sqlite" and not self.is_adbc:
             self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -106,6 +107,12 @@ class Warehouse:
             with suppress(Exception):  # the first error is the one to report
                 self._end("ROLLBACK")
             raise
+
+    def _refuse_open(self) -> None:
+        """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
+        status = getattr(getattr(self.connection, "info", None), "transaction_status", None)  # of psycopg
+        if getattr(self.connection, "in_transaction", False) or (status is not None and status.name != "IDLE"):
+            raise PolicyError([Problem("connection", "has a transaction that has begun", "commit it first")])
 
     def _end(self, how: str) -> None:
         if getattr(self.connection, "autocommit", False) is True and self.takes_back:

@@ -6,12 +6,14 @@ sent there. So a ledger of an older version, or one that is not there yet, is br
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from ldiv_db.database import migrate
+from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
@@ -93,3 +95,17 @@ class LedgerThere:
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
         return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (*self._schema.parts, name))
+
+
+@contextmanager
+def ledger_of(there: Warehouse, schema: str | None = None) -> Iterator[Engine]:
+    """An engine that has the runs of a warehouse's ledger; what is withdrawn on it is withdrawn there."""
+    entered = LedgerThere(there, schema or SCHEMA)
+    with open_database(MEMORY) as connection, there.moment():
+        engine = Engine(connection)
+        entered.bring(engine)
+        before = {run["run_id"]: run["status"] for run in ledger.runs(engine)}
+        yield engine
+        for run in ledger.runs(engine):
+            if run["status"] != before[run["run_id"]]:
+                there.change(entered.table("run"), {"status": run["status"]}, {"run_id": run["run_id"]})

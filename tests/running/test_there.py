@@ -14,6 +14,8 @@ from times import seeds
 import ldiv_db
 from ldiv_db.database.templates import Relation
 from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.publishing.ledger import withdraw_run
+from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.running.there import plan_there
 
 #: The servers whose connections are those of a warehouse; others are skipped.
@@ -42,8 +44,7 @@ def wipe(server):
             server.drop(name)
     else:
         server.execute("DROP SCHEMA IF EXISTS ldiv CASCADE")
-    if not getattr(server.connection, "autocommit", True):
-        server.connection.commit()
+    server.connection.commit()
 
 
 def tables_of(server):
@@ -71,8 +72,7 @@ def policy(**more):
 def place(server, con, rows):
     """The table `people` there and here."""
     server.create("people", COLUMNS, rows)
-    if not getattr(server.connection, "autocommit", True):
-        server.connection.commit()
+    server.connection.commit()
     tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
 
 
@@ -149,8 +149,7 @@ def test_an_unchanged_source_gives_the_release_again_and_a_changed_one_stops(the
     again = ldiv_db.run(there.connection, asked)
     assert again.as_dict()["unchanged"] and released(there) == before and first.run_id != again.run_id
     there.execute("DELETE FROM people WHERE rid < 9")
-    if not getattr(there.connection, "autocommit", True):
-        there.connection.commit()
+    there.connection.commit()
     with pytest.raises(ldiv_db.PolicyError, match="over_time"):
         ldiv_db.run(there.connection, asked)
     assert released(there) == before
@@ -222,6 +221,31 @@ def test_what_a_warehouse_is_not_for_is_refused_by_name(con, tmp_path, more, say
     with pytest.raises(ldiv_db.PolicyError, match=says):
         ldiv_db.run(there, policy(**more))
     assert [name for (name,) in there.execute("SELECT name FROM sqlite_master")] == ["people"]
+
+
+def test_a_transaction_of_the_caller_s_is_left_to_them(there, con):
+    place(there, con, rows_of(random.Random(10), 30))
+    if there.dialect == "snowflake":
+        pytest.skip("its driver does not tell")
+    there.execute("BEGIN")
+    with pytest.raises(ldiv_db.PolicyError, match="commit it first"):
+        ldiv_db.run(there.connection, policy())
+    there.execute("ROLLBACK")
+    assert ldiv_db.run(there.connection, policy()).loss.rows_published == 30
+
+
+def test_a_run_is_withdrawn_in_its_warehouse(there, con):
+    place(there, con, rows_of(random.Random(11), 40))
+    asked = policy()
+    del asked["over_time"]
+    first = ldiv_db.run(there.connection, asked)
+    there.execute("DELETE FROM people WHERE rid < 5")
+    there.connection.commit()
+    with pytest.raises(ldiv_db.PolicyError, match="runs withdraw"):
+        ldiv_db.run(there.connection, asked)
+    with ledger_of(Warehouse(there.connection)) as engine:
+        assert withdraw_run(engine, first.run_id[:8])["status"] == "withdrawn"
+    assert ldiv_db.run(there.connection, asked).loss.rows_published == 35
 
 
 def test_a_ledger_lies_in_a_schema_and_no_file(tmp_path):
