@@ -22,9 +22,8 @@ from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.spark import open_named
+from ldiv_db.database.named_warehouses import names_warehouse, open_named
 from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.database.warehouses import names_warehouse
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import read_requirements, read_sensitive

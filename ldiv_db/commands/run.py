@@ -22,9 +22,8 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.spark import open_named
+from ldiv_db.database.named_warehouses import names_warehouse, open_named
 from ldiv_db.database.templates import Statement
-from ldiv_db.database.warehouses import names_warehouse
 from ldiv_db.policy.reading import load_file
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.there import plan_there, run_there

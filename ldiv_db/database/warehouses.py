@@ -6,13 +6,9 @@ A connection of ADBC carries Arrow both ways; any other of Python's (PEP 249) fe
 from __future__ import annotations
 
 import itertools
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from datetime import date, datetime
-from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +16,7 @@ from sqlglot import exp
 
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
+from ldiv_db.database.driver_types import read_plainly, type_of_values
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import sentence_of
@@ -165,10 +162,10 @@ class Warehouse:
         with self._plainly("count"), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             if self.is_adbc:
-                given = _read_plainly(cursor.fetch_arrow_table()).rename_columns(list(renamed))
+                given = read_plainly(cursor.fetch_arrow_table()).rename_columns(list(renamed))
                 return engine.copy(name, engine.register(name, given))
             rows = [tuple(row) for row in cursor.fetchall()]
-        types = [_type_of({type(value) for value in column}, column) for column in zip(*rows, strict=True)]
+        types = [type_of_values({type(value) for value in column}, column) for column in zip(*rows, strict=True)]
         columns = dict(zip(renamed, types or ["VARCHAR"] * len(renamed), strict=True))
         made = engine.load(name, columns, rows[:_AT_ONCE])
         for first in range(_AT_ONCE, len(rows), _AT_ONCE):
@@ -337,120 +334,3 @@ class Warehouse:
         except Exception as error:
             what = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
             raise DatabaseError(f"{self.dialect} cannot {doing}: {what}") from None
-
-
-#: The types of our own database by those of Python's values; of several the last that the table has here holds all.
-_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
-#: More than a BIGINT holds.
-_WIDE = 2**63
-
-
-def _type_of(kinds: set[type], values: Sequence[Any]) -> str:
-    """The type of our own database for a column of Python's values, of these types; raises DatabaseError for several.
-
-    What there is no type for, as a UUID, is read as text.
-    """
-    kinds = kinds - {type(None)}
-    if Decimal in kinds and kinds <= {Decimal, int}:
-        scale = max(0, *(-int(value.as_tuple().exponent) for value in values if isinstance(value, Decimal)))
-        return f"DECIMAL(38, {scale})"
-    if kinds == {int} and max(abs(value) for value in values if value is not None) >= _WIDE:
-        return "HUGEINT"
-    if kinds == {datetime} and any(value.tzinfo for value in values if value is not None):
-        return "TIMESTAMP WITH TIME ZONE"
-    if kinds <= {int, float} and len(kinds) == 2:
-        return "DOUBLE"
-    if len(kinds) > 1:
-        what = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise DatabaseError(f"a column has values of several types, {what}: give it one in a view")
-    return _TYPES.get(next(iter(kinds), str), "VARCHAR")
-
-
-def _read_plainly(table: Any) -> Any:
-    """A table of Arrow's without types of its driver's own: numbers that it hands on as text are decimals."""
-    import pyarrow  # noqa: PLC0415 - an extra
-
-    for place, field in enumerate(table.schema):
-        if isinstance(field.type, pyarrow.BaseExtensionType):
-            column = table.column(place).cast(field.type.storage_type)
-            if getattr(field.type, "type_name", "") == "numeric":
-                column = _decimals(column)
-            table = table.set_column(place, field.name, column)
-        elif pyarrow.types.is_null(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
-    return table
-
-
-def _decimals(column: Any) -> Any:
-    """Texts of numbers as decimals, with the digits that the longest has after its point."""
-    import pyarrow  # noqa: PLC0415 - an extra
-
-    texts = [text for chunk in column.chunks for text in chunk.to_pylist()]
-    scale = max((len(text.partition(".")[2]) for text in texts if text), default=0)
-    try:
-        return pyarrow.array(texts, pyarrow.string()).cast(pyarrow.decimal128(38, scale))
-    except pyarrow.ArrowInvalid:  # NaN, infinity, or more digits
-        raise DatabaseError("a number has more than 38 digits, or is none: give it a type in a view") from None
-
-
-#: What names the session of Spark's that the environment says.
-SPARK = "spark"
-#: The warehouses that a command names, and the driver of each that is to be installed.
-NAMED = {
-    "adbc": "adbc-driver-postgresql, adbc-driver-sqlite or another",
-    "bigquery": "google-cloud-bigquery",
-    "databricks": "databricks-sql-connector",
-    "snowflake": "snowflake-connector-python",
-}
-
-
-def names_warehouse(text: str) -> bool:
-    """True if the text names a warehouse, as `snowflake:PROFILE` or `spark`."""
-    return text == SPARK or (text.partition(":")[0].lower() in NAMED and ":" in text)
-
-
-@contextmanager
-def open_warehouse(text: str) -> Iterator[Warehouse]:
-    """The warehouse of a name; its secrets are in its driver's own files, or in the environment.
-
-    Raises DatabaseError if its driver is missing, or cannot connect.
-    """
-    word, _, rest = text.partition(":")
-    kind = word.lower()
-    try:
-        connection = _CONNECT[kind](rest)
-    except ImportError:
-        raise DatabaseError(f"{kind}: needs its driver: pip install pyarrow {NAMED[kind]}") from None
-    except Exception as error:
-        why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote a secret and are withheld)"
-        raise DatabaseError(f"cannot open the {kind} database: {why}") from None
-    with closing(connection):
-        yield Warehouse(connection, None if kind == "adbc" else kind)
-
-
-def _adbc(uri: str) -> Any:
-    """A connection of ADBC by its URI: `postgresql://…`, `sqlite:crm.db`, or that of another driver by its scheme."""
-    scheme, _, rest = uri.partition(":")
-    if scheme in ("postgres", "postgresql"):
-        return import_module("adbc_driver_postgresql.dbapi").connect(f"postgresql:{rest}")
-    if scheme == "sqlite":
-        return import_module("adbc_driver_sqlite.dbapi").connect(rest)
-    return import_module("adbc_driver_manager.dbapi").connect(driver=scheme, db_kwargs={"uri": uri})
-
-
-def _snowflake(profile: str) -> Any:
-    return import_module("snowflake.connector").connect(connection_name=profile)
-
-
-def _bigquery(project: str) -> Any:
-    client = import_module("google.cloud.bigquery").Client(project=project or None)
-    return import_module("google.cloud.bigquery.dbapi").connect(client)
-
-
-def _databricks(path: str) -> Any:
-    host, token = os.environ.get("DATABRICKS_HOST", ""), os.environ.get("DATABRICKS_TOKEN", "")
-    server = host.removeprefix("https://")
-    return import_module("databricks.sql").connect(server_hostname=server, http_path=path, access_token=token)
-
-
-_CONNECT = {"adbc": _adbc, "bigquery": _bigquery, "databricks": _databricks, "snowflake": _snowflake}

@@ -167,7 +167,7 @@ class InWarehouse(Destination):
         if self.target.if_exists == "append" and there.exists(self.table):
             draft.earlier_rows, last = there.extent(self.table, ids[0] if ids else None)
         with engine.scope(), draft.rows(last) as params:
-            planned = self._planned(draft, params, last)
+            planned = self._planned(draft, params)
             several = engine.least(planned, "whole") == 0
             there.lend(engine, planned, plan)
         published = self._published(draft, params)
@@ -184,7 +184,7 @@ class InWarehouse(Destination):
         )
         there.drop(plan)
 
-    def _planned(self, draft: RunDraft, params: dict[str, Any], last: int) -> Relation:
+    def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here."""
         engine, encoded, recoding = self.engine, draft.encoded, draft.recoding
         codes = [*encoded.codes, *(axis.code.name for axis in encoded.told)]

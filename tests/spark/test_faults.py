@@ -10,7 +10,8 @@ from drivers import kill_driver
 
 import ldiv_db
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.spark import SparkWarehouse, exists, read
+from ldiv_db.database.spark import SparkWarehouse
+from ldiv_db.database.spark_tables import exists, read
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing.ledger_there import LedgerThere
 

@@ -9,7 +9,8 @@ from alike import small, to_spark
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
-from ldiv_db.database.spark import SparkWarehouse, drop, quoted, rename
+from ldiv_db.database.spark import SparkWarehouse
+from ldiv_db.database.spark_tables import drop, quoted, rename
 from ldiv_db.database.templates import Relation
 
 
