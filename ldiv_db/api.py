@@ -121,13 +121,13 @@ def run(
     (`Result.table`) unless the policy has another target.
 
     `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one; `kl` has the KL divergence worked out as well, with
-    `show_values` errors name values that are too frequent or not in a taxonomy. A table of more than the policy's
-    `part_rows` rows is solved in parts by so many processes, `workers`, as many as threads if it is None; the release
-    is the same for any number. Release, audit and ledger row are one
-    transaction, and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside
-    a transaction of the caller's they join that one: the caller commits, or rolls back after an error. A release to a
-    file of its own is written beside, audited there and moved into place; it joins no transaction.
+    taxonomies and the ledger, if it is not the current one, and of a warehouse the schema of the ledger; `kl` has the
+    KL divergence worked out as well, with `show_values` errors name values that are too frequent or not in a taxonomy.
+    A table of more than the policy's `part_rows` rows is solved in parts by so many processes, `workers`, as many as
+    threads if it is None; the release is the same for any number. Release, audit and ledger row are one transaction,
+    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a transaction
+    of the caller's they join that one: the caller commits, or rolls back after an error; a warehouse's is refused. A
+    release to a file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
     if is_session(connection) or is_warehouse(connection):
         there = SparkWarehouse(connection) if is_session(connection) else Warehouse(connection, dialect)

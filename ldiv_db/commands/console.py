@@ -26,6 +26,7 @@ from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
+from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer
@@ -76,6 +77,10 @@ def open_for_command(
     What does not fit into memory goes to a folder of our own in the temp directory of the settings, which is gone at
     the end. Raises DatabaseError if a file is not there or no database, and names the process that holds a locked one.
     """
+    if names_warehouse(database):
+        what = f"{database} is a warehouse, which this command does not read"
+        hint = "`ldiv run`, `plan` and `runs` work there, and `ldiv sql check` writes its audit"
+        raise PolicyError([Problem("database", what, hint)])
     address = address_of(database)
     if address.path is not None and not address.path.is_file():
         raise DatabaseError(f"no database file {address.path}")

@@ -22,12 +22,13 @@ from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.sources import load_extension
 from ldiv_db.database.spark import is_session
 from ldiv_db.database.templates import Identifier, Relation, literal
+from ldiv_db.database.warehouses import is_warehouse
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
-#: The function that runs on Spark.
+#: The function that runs on Spark, and in other warehouses.
 _TAKES_SESSIONS = "ldiv_db.run"
 Function = TypeVar("Function", bound=Callable[..., Any])
 Request = TypeVar("Request")
@@ -59,6 +60,9 @@ def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable
             elif is_session(given):
                 what = f"takes no session of Spark's, as {_TAKES_SESSIONS} does"
                 raise PolicyError([Problem(first, what, "open the files of what it published with DuckDB")])
+            elif is_warehouse(given):
+                what = f"takes no connection of {type(given).__module__.split('.')[0]}, as {_TAKES_SESSIONS} does"
+                raise PolicyError([Problem(first, what, "`ldiv plan` takes the name of a warehouse")])
             elif are_frames or not hasattr(given, "execute"):
                 frame = "" if of_frame is None else ", a frame"
                 what = f"takes a connection{frame} or an address, not {type(given).__name__}"

@@ -13,6 +13,7 @@ from ldiv_db.database.errors import DatabaseError
 _TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
 #: More than a BIGINT holds.
 _WIDE = 2**63
+_NO_DECIMAL = "a number has more than 38 digits, or is none: give it a type in a view"
 
 
 def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
@@ -21,6 +22,8 @@ def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
     What there is no type for, as a UUID, is read as text.
     """
     kinds = kinds - {type(None)}
+    if Decimal in kinds and not all(value.is_finite() for value in values if isinstance(value, Decimal)):
+        raise DatabaseError(_NO_DECIMAL)
     if Decimal in kinds and kinds <= {Decimal, int}:
         scale = max(0, *(-int(value.as_tuple().exponent) for value in values if isinstance(value, Decimal)))
         return f"DECIMAL(38, {scale})"
@@ -60,4 +63,4 @@ def _decimals(column: Any) -> Any:
     try:
         return pyarrow.array(texts, pyarrow.string()).cast(pyarrow.decimal128(38, scale))
     except pyarrow.ArrowInvalid:  # NaN, infinity, or more digits
-        raise DatabaseError("a number has more than 38 digits, or is none: give it a type in a view") from None
+        raise DatabaseError(_NO_DECIMAL) from None

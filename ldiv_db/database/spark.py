@@ -26,7 +26,6 @@ from ldiv_db.database.spark_tables import (
     read,
     rename,
     sibling,
-    table_named,
     type_of,
 )
 from ldiv_db.database.templates import Relation, literal
@@ -118,7 +117,7 @@ class SparkWarehouse(Warehouse):
             return frame
         form = _FORMATS.get(Path(given).suffix.lower())
         if "`" in given or (form is None and "/" not in given):
-            return read(self.session, table_named(given, "source")) if "`" not in given else self.session.table(given)
+            return self.session.table(given)
         path = given if "://" in given or given.startswith("/") else str((folder / given).resolve())
         reader = self.session.read.format(form) if form else self.session.read
         return (reader.option("header", True) if form == "csv" else reader).load(path)
@@ -203,11 +202,11 @@ class SparkWarehouse(Warehouse):
         there = self.exists(table)
         if there and append:
             self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
-            drop(self.session, staged)
+            self.forget(staged)
         elif (provider := self._provider(table, there)) in ATOMIC:
             with self._doing(f"write {table}"):
                 self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
-            drop(self.session, staged)
+            self.forget(staged)
         else:
             self._rename(staged, table, there)
 
@@ -223,7 +222,7 @@ class SparkWarehouse(Warehouse):
                     rename(self.session, aside, table.name)
             raise
         if there:
-            drop(self.session, aside)
+            self.forget(aside)
 
     def _provider(self, table: Relation, there: bool) -> str:
         if there:

@@ -10,10 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sqlglot import exp
-from sqlglot.errors import SqlglotError
-
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Relation, literal
 
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
@@ -37,13 +34,6 @@ def plainly(doing: str) -> Iterator[None]:
 def sentence(error: BaseException) -> str:
     """The first sentence of what Spark says, or the name of its condition where that would quote data."""
     text = str(error).strip() or type(error).__name__
-    if missing := re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text):
-        return (
-            f"the Python of its executors has no module {missing[1]}; install ldiv-db there, or set PYSPARK_PYTHON"
-            " to one that has it"
-        )
-    if re.search(r"PYTHON_VERSION_MISMATCH|different .*version.* in worker", text):
-        return "its executors have another version of Python than the driver; set PYSPARK_PYTHON"
     if found := _CONDITION.search(text):
         condition, said = found.groups()
         return condition if condition.startswith(_QUOTING) else said.strip() or condition
@@ -77,24 +67,8 @@ def type_of(field: Any) -> str | None:
     return "VARCHAR" if name.startswith(("varchar(", "char(")) else _TYPES.get(name)
 
 
-def shown(field: Any) -> str:
-    """The field's type as people may see it: of nested types the kind alone, whose members may have telling names."""
-    return str(field.dataType.simpleString()).partition("<")[0]
-
-
 #: Formats of tables that have a commit of their own: what replaces or appends to them is there whole or not at all.
 ATOMIC = ("delta", "iceberg")
-
-
-def table_named(text: str, key: str) -> Relation:
-    """The table that a name stands for; raises PolicyError for what is no name of one."""
-    try:
-        parts = [part for part in exp.to_table(text, dialect="spark").parts if isinstance(part, exp.Identifier)]
-    except SqlglotError:
-        parts = []
-    if not parts or len(parts) > 3:
-        raise PolicyError([Problem(key, f"{text!r} names no table", "TABLE, SCHEMA.TABLE or CATALOG.SCHEMA.TABLE")])
-    return Relation(tuple(part.name for part in parts))
 
 
 def quoted(table: Relation) -> str:

@@ -90,12 +90,12 @@ class Warehouse:
     def moment(self) -> Iterator[None]:
         """Within, all is read of one moment where the database can do that; committed at the end, or taken back."""
         self._refuse_open()
-        if self.dialect == "postgres":
-            if getattr(self.connection, "autocommit", False):
-                self.execute("BEGIN")
-            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        elif self.dialect == "sqlite" and not self.is_adbc:
+        if self.dialect == "sqlite" and not self.is_adbc:
             self.execute("BEGIN IMMEDIATE")
+        elif self._commits_each:
+            self.execute("BEGIN")
+        if self.dialect == "postgres":
+            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         try:
             yield
             with self._plainly("commit"):
@@ -107,12 +107,17 @@ class Warehouse:
 
     def _refuse_open(self) -> None:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
-        status = getattr(getattr(self.connection, "info", None), "transaction_status", None)  # of psycopg
-        if getattr(self.connection, "in_transaction", False) or (status is not None and status.name != "IDLE"):
+        status = getattr(getattr(self.connection, "info", None), "transaction_status", 0)  # of psycopg: 0 is idle
+        if status or getattr(self.connection, "in_transaction", False):
             raise PolicyError([Problem("connection", "has a transaction that has begun", "commit it first")])
 
+    @property
+    def _commits_each(self) -> bool:
+        """True if the driver commits every statement by itself, where a transaction could hold several."""
+        return self.takes_back and getattr(self.connection, "autocommit", False) is True
+
     def _end(self, how: str) -> None:
-        if getattr(self.connection, "autocommit", False) is True and self.takes_back:
+        if self._commits_each:
             self.execute(how)
         else:
             (self.connection.commit if how == "COMMIT" else self.connection.rollback)()
@@ -313,7 +318,15 @@ class Warehouse:
         else:
             self.drop(table)
             self.execute(f"CREATE TABLE {old} AS SELECT * FROM {new}")
-        self.drop(staged)
+        self.forget(staged)
+
+    def forget(self, staged: Relation) -> None:
+        """Drop what was put into its place; where that fails the release is there all the same, and the next run does.
+
+        Within a transaction nothing goes on after a failure.
+        """
+        with suppress(*(() if self.takes_back else (DatabaseError,))):
+            self.drop(staged)
 
     def _keeps(self, staged: Relation, table: Relation) -> bool:
         """True if rows are exchanged and the table stays, with what is granted on it: where that can be taken back."""

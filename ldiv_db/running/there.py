@@ -6,6 +6,7 @@ these counts are the source of the same run as on any table; its release goes ba
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from ldiv_db.database.catalog import SCHEMA, Column, columns_of
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Settings, open_database
 from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.files import spill_folder
 from ldiv_db.database.templates import CallerView, Identifier, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
@@ -85,9 +87,10 @@ def _resolved(
     asked = load_policy(policy)
     if problems := [*problems_of(asked), *unsupported(asked)]:
         raise PolicyError(problems)
-    ledger = LedgerThere(there, schema or SCHEMA)
+    ledger, settings = LedgerThere(there, schema or SCHEMA), settings or Settings()
     with (
-        open_database(MEMORY, settings=settings) as connection,
+        spill_folder(Path(settings.temp_directory or tempfile.gettempdir())) as folder_of_counts,
+        open_database(MEMORY, settings=replace(settings, temp_directory=str(folder_of_counts))) as connection,
         open_context(connection, listener, None, folder, show_values, workers) as context,
         there.moment(),
     ):
@@ -135,7 +138,7 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         for place, name in enumerate(wanted)
     ]
     counts = count_rows(engine, there, "counts", table, keys)
-    nulls = engine.record("publishing/warehouse/find_nulls", counts=counts, columns=keys)
+    nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
     types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     others = [

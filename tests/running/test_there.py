@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from contextlib import contextmanager, suppress
+from decimal import Decimal
 
 import pytest
 import servers
@@ -12,6 +13,8 @@ import tables
 from times import seeds
 
 import ldiv_db
+from ldiv_db.commands.console import open_for_command
+from ldiv_db.database.driver_types import type_of_values
 from ldiv_db.database.templates import Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing.ledger import withdraw_run
@@ -275,6 +278,18 @@ def test_a_run_is_withdrawn_in_its_warehouse(there, con):
 def test_a_ledger_lies_in_a_schema_and_no_file(tmp_path):
     with pytest.raises(ldiv_db.PolicyError, match="is a file"):
         ldiv_db.run(sqlite3.connect(tmp_path / "w.sqlite"), policy(), catalog="ours.duckdb")
+
+
+def test_other_calls_and_commands_say_that_they_take_no_warehouse(tmp_path):
+    with pytest.raises(ldiv_db.PolicyError, match=r"takes no connection of sqlite3, as ldiv_db\.run does"):
+        ldiv_db.plan(sqlite3.connect(tmp_path / "w.sqlite"), policy())
+    with pytest.raises(ldiv_db.PolicyError, match="is a warehouse"), open_for_command("snowflake:prod"):
+        pass
+
+
+def test_numbers_without_an_end_are_told():
+    with pytest.raises(ldiv_db.DatabaseError, match="or is none"):
+        type_of_values({Decimal}, [Decimal("1.5"), Decimal("NaN")])
 
 
 def test_a_driver_that_is_not_known_has_to_say_what_it_speaks():
