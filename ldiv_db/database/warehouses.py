@@ -53,9 +53,9 @@ _TEXT_OIDS = (25, 1043)
 
 
 def is_warehouse(given: Any) -> bool:
-    """True if it is a connection of Python's to another database than DuckDB."""
-    root = type(given).__module__.split(".")[0]
-    return root not in ("duckdb", "_duckdb", "builtins") and hasattr(given, "cursor") and hasattr(given, "commit")
+    """True if it is a connection of Python's to another database than DuckDB, whose connections a wrapper may hide."""
+    is_duckdb = hasattr(given, "get_table_names")
+    return not is_duckdb and hasattr(given, "cursor") and hasattr(given, "commit")
 
 
 class Warehouse:
