@@ -202,7 +202,8 @@ def test_conclusions_are_those_of_brute_force(seed, con, tmp_path):
 def is_wide(label):
     """Whether a range has other values than its ends."""
     low, high = (None, None) if label in (None, (None, None)) else span_of(label)
-    whole = "." not in str(label) and "e" not in str(label).lower().replace("decimal", "")
+    text = str(label).replace(" .. ", "")
+    whole = "." not in text and "e" not in text.lower().replace("decimal", "")
     return low is not None and high - low > (1 if whole else 0)
 
 
