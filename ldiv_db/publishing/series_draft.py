@@ -194,6 +194,13 @@ class SeriesDraft(Draft[Released]):
         notes = [*self.start.notes, *self.notes, *_notes(counts)]
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
+    def foreseen(self) -> Released:
+        """The release before it is written, or audited."""
+        counts, expected = self._counted()
+        figures = {name: value for name, value in self._figures(counts, expected.people).items() if name != "run_id"}
+        notes = ["a plan: nothing was written, audited or compared with earlier releases"]
+        return Released(figures, notes=[*notes, *self.start.notes, *self.notes, *_notes(counts)])
+
     def enter(self, outcome: Released, status: str) -> None:
         report = outcome.as_dict() | self.start.target.where
         ledger.advance_release(self.start.engine, self.start.series.name, self.start.series.next, report, status)

@@ -12,7 +12,7 @@ have waited longest come first.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,14 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, publishe
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.guarantees import most_classes, together
+from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import check_ready, make_ready
-from ldiv_db.running.release_groups import check_decomposed_before, decomposition_options, plan_decomposition
-from ldiv_db.running.run import work_out
+from ldiv_db.running.release_groups import (
+    DecomposedDraft,
+    check_decomposed_before,
+    decomposition_options,
+    plan_decomposition,
+)
 from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
 
 
@@ -249,17 +254,42 @@ def publish_release(
     """
     begun, asked = time.perf_counter(), load_policy(policy)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
-        engine, on_stage = context.engine, context.listener.on_stage
-        resolved, target = resolve_release(context, asked)
-        on_stage("reading earlier releases")
-        migrate.pending(engine)  # raises if the ledger could not be written
-        settle_crashed(engine, target.name)
-        start = _start(context, resolved, target, begun)
-        plan = plan_decomposition if resolved.algorithm in DECOMPOSITIONS else plan_classes
-        on_stage("forming groups")
-        draft = plan(start)
-        on_stage("writing, auditing and comparing releases")
-        return target.destination.publish(draft)
+        return next_release(context, asked, begun)
+
+
+def next_release(context: Context, policy: Policy, begun: float, kl: bool = False) -> Released:
+    """Publish the next release under the policy; `begun` is when work on it began."""
+    if kl:
+        raise PolicyError([Problem("kl", "is of a table and its source, and a series has rows of earlier sources")])
+    draft = _drafted(context, policy, begun, settle_crashed)
+    context.listener.on_stage("writing, auditing and comparing releases")
+    return draft.start.target.destination.publish(draft)
+
+
+def plan_release(context: Context, policy: Policy) -> Released:
+    """What the next release would have; nothing is written, audited or compared."""
+    return _drafted(context, policy, time.perf_counter(), _refuse_unsettled).foreseen()
+
+
+def _drafted(
+    context: Context, policy: Policy, begun: float, settle: Callable[[Engine, str], None]
+) -> ClassesDraft | DecomposedDraft:
+    """The next release as it will be, once `settle` has seen to what a process left of the one before."""
+    engine, on_stage = context.engine, context.listener.on_stage
+    resolved, target = resolve_release(context, policy)
+    on_stage("reading earlier releases")
+    migrate.pending(engine)  # raises if the ledger could not be written
+    settle(engine, target.name)
+    start = _start(context, resolved, target, begun)
+    on_stage("forming groups")
+    return plan_decomposition(start) if resolved.algorithm in DECOMPOSITIONS else plan_classes(start)
+
+
+def _refuse_unsettled(engine: Engine, series: str) -> None:
+    """Raise PolicyError if a release is under way, or its process has died."""
+    for entry in ledger.unsettled(engine, series):
+        what = f"release {entry.release} of {series} is under way, or was cut off"
+        raise PolicyError([Problem("series", what, "`ldiv release list` settles it where its process is dead")])
 
 
 def resolve_release(context: Context, policy: Policy) -> tuple[Resolved, SeriesTarget]:
