@@ -333,8 +333,6 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
-    if series.is_new and resolved.policy.over_time is None:
-        _refuse_runs(engine, source.name)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
@@ -343,7 +341,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    beside = ledger.latest_release(engine, source.name) if series.is_new else ""
+    beside = _published_beside(engine, resolved) if series.is_new else ""
     start = ReleaseStart(context, resolved, series, target, begun=begun, beside=beside)
     if series.releases:
         with target.opened() as prefix:
@@ -353,10 +351,15 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     return start
 
 
-def _refuse_runs(engine: Engine, source: str) -> None:
-    """Raise PolicyError if a run without a key published the source: its classes would be compared with the series'."""
+def _published_beside(engine: Engine, resolved: Resolved) -> str:
+    """The latest release of the source by another series, or by a run, in words; empty if there is none.
+
+    Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
+    """
+    source = resolved.source.name
     run_id = ledger.latest_run(ledger.runs(engine), source)
-    if run_id is not None:
+    if run_id is not None and resolved.policy.over_time is None:
         what = f"run {run_id} published this source without a key, so that its release does not go together with these"
         hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
         raise PolicyError([Problem("key", what, f"{hint}, and see that nobody has both")])
+    return ledger.latest_release(engine, source) or (f"run {run_id}" if run_id else "")

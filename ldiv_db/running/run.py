@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.classes import divergence, work_out
+from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
@@ -140,10 +141,12 @@ def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float 
         loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
-    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people}
-    describe = partial(_result, ready, plan, start, run_id, measured)
+    draft = _draft(ready, recoding, run_id)
+    earlier = compared_with_earlier(ready, draft)
+    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people, "earlier": earlier}
+    draft.describe = partial(_result, ready, plan, start, run_id, measured)
     context.listener.on_stage(WRITING)
-    return ready.destination.publish(_draft(ready, recoding, run_id, describe))
+    return ready.destination.publish(draft)
 
 
 @takes_database(read_only=True, of_frame=take_for_source)
@@ -211,16 +214,11 @@ def rehearsed(ready: PreparedRun) -> Rehearsal:
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 
 
-def _draft(
-    ready: PreparedRun,
-    recoding: Recoding,
-    run_id: str = "",
-    describe: Callable[[list[Audit]], Result] | None = None,
-) -> RunDraft:
+def _draft(ready: PreparedRun, recoding: Recoding, run_id: str = "") -> RunDraft:
     """The release as it will be; nobody describes that of a rehearsal."""
     engine, requirements = ready.task.engine, ready.requirements
     shown = keep_types(engine, recoding, ready.resolved.typed)
-    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
+    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id)
     return replace(draft, counts_people=ready.units is not None)
 
 
@@ -265,7 +263,6 @@ def _result(
         notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes, *measured["loss"].notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
-        earlier=ready.earlier,
         **measured,
     )
 

@@ -143,7 +143,8 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> No
     with pytest.raises(PolicyError, match=f"run {run_id} published this source without a key"):
         ldiv_db.publish_release(con, policy_of("topdown", target="over_time"))
     independent = policy_of("topdown", target="over_time", over_time="independent")
-    assert ldiv_db.publish_release(con, independent).figures["release"] == 1
+    first = ldiv_db.publish_release(con, independent)
+    assert first.figures["release"] == 1 and f"run {run_id} published this source as well" in first.notes[0]
     con.execute("UPDATE ldiv.run SET status = 'withdrawn'")
     (told, *_) = ldiv_db.publish_release(con, policy_of("topdown", target="another")).notes
     assert told.startswith("release 1 of over_time published this source as well") and "one of the two alone" in told
