@@ -101,6 +101,25 @@ def test_a_run_with_a_key_is_the_next_release_and_its_plan_says_what_that_has(co
         rows = [row for row in rows if draw.random() > 0.1] + people(draw, 1000 * (night + 1), 15)
 
 
+@pytest.mark.parametrize("forgets", [False, True])
+def test_no_key_of_the_ledger_may_be_forgotten(con: Any, forgets: bool) -> None:
+    """Somebody who left and comes back would be in two classes, and has what both of them have."""
+    policy = policy_of("topdown", require=[{"frequency": 2}], quasi_identifiers={"age": {"numeric": True}, "zip": {}})
+    for night, rows in enumerate([[(1, "a"), (2, "b")], [(2, "b")], [(1, "a"), (2, "b"), (9, "c")]]):
+        fill(con, "people", COLUMNS, [(key, 20, "00", s) for key, s in rows])
+        if night == 2 and forgets:
+            con.execute(
+                "DELETE FROM ldiv.release_member WHERE key_hash IN"
+                " (SELECT sha256(concat(s.secret, ':', 1)) FROM ldiv.series_secret AS s)"
+            )
+        ldiv_db.run(con, policy)
+    shown = con.execute("SELECT list(s ORDER BY s) FROM out GROUP BY class_id ORDER BY class_id").fetchall()
+    of_the_first = set.intersection(*(set(values) for (values,) in shown))  # both classes have the only new key, 1
+    assert (shown, of_the_first) == (
+        ([(["a", "b"],), (["a", "c"],)], {"a"}) if forgets else ([(["a", "b"],)], {"a", "b"})
+    )
+
+
 def test_a_plan_leaves_it_to_a_run_to_settle_what_was_cut_off(con: Any) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
     ldiv_db.run(con, policy_of("topdown"))
