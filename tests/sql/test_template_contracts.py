@@ -969,7 +969,6 @@ LOOPS = {
     "local/stratified/mix_shares": "a cut has a few mixes",
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
-    "publishing/summarise_rows": "counts, of one row each",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 
