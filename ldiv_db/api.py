@@ -108,9 +108,11 @@ def run(
     show_values: bool = False,
     workers: int | None = None,
     dialect: str | None = None,
-) -> Result:
+) -> Result | Any:
     """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
     `postgres:service=clinic`, of a frame, in a session of Spark's, or in a warehouse; returns what was done.
+
+    That is a `Result`; a policy with a `key` publishes the next release of its series, and returns a `Released`.
 
     A warehouse is any other connection of Python's, of ADBC or as PEP 249 has it (psycopg, snowflake.connector, …),
     whose SQL is the `dialect`, by default that of its driver. There rows stay: they are counted, the plan is made here

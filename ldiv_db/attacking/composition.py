@@ -15,19 +15,23 @@ several classes at once it is not: that is a hard problem, and more may follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells
-from ldiv_db.attacking.disclosure import AttackedAttribute
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes, list_cells, within
+from ldiv_db.attacking.disclosure import AttackedAttribute, make_target
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import match_cells
+from ldiv_db.auditing.audit import counted
+from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.requirements import Attribute
+from ldiv_db.requirements.guarantees import Guarantee
 
 #: All sets of values are tried in classes of up to so many values, in larger ones those that people can have.
 MOST_VALUES = 10
@@ -177,6 +181,29 @@ def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: 
     )
     found = Attack("composition", target.sensitive, gains, figures)
     return found.with_untried("people", everybody, seen.everybody)
+
+
+def compare_releases(
+    engine: Engine,
+    releases: Sequence[Subject],
+    axes: Sequence[LabelAxis],
+    attributes: Mapping[str, Attribute],
+    promises: Mapping[str, Guarantee],
+    people: Relation | FileRelation,
+    budget: int,
+) -> tuple[Attack, ...]:
+    """The attack on each sensitive attribute by releases of one policy, of which each alone keeps the promises."""
+    with ExitStack() as stack:
+        counts = [{name: stack.enter_context(counted(engine, one, name)) for name in attributes} for one in releases]
+        firsts = [next(iter(by_name.values())) for by_name in counts]
+        listed = [(first.listed, within(first, axes)) for first in firsts]
+        seen = stack.enter_context(people_in_all(engine, listed, as_text(engine, people), budget))
+        found = []
+        for name, attribute in attributes.items():
+            target = make_target(engine, attribute, counts[0][name].classes, promises[name])
+            found.append(composition(target, seen, [by_name[name].classes.histogram for by_name in counts]))
+            engine.drop(target.priors)
+    return tuple(found)
 
 
 def _measures(seen: OverlappingPeople, joint: Joint) -> Relation:

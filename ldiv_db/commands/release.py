@@ -27,7 +27,7 @@ from ldiv_db.commands.options import (
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.display import table_of
-from ldiv_db.policy.reading import Policy, load_file
+from ldiv_db.policy.reading import load_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
@@ -67,23 +67,11 @@ def publish_command(
       ldiv release publish warehouse.duckdb census.yml
       ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
     """
-    publish(database, load_file(policy), policy.parent, resources, quiet, show_values, show_seed, json)
-
-
-def publish(
-    database: str,
-    wanted: Policy,
-    folder: Path,
-    resources: DatabaseOptions,
-    quiet: bool,
-    show_values: bool,
-    show_seed: bool,
-    json: bool,
-) -> None:
-    """Publish the next release of a series, and show what it did."""
+    wanted = load_file(policy)
     refuse_memory(database, wanted)
     with resources.open(database) as connection, ProgressDisplay(quiet) as listener:
-        result = publish_release(connection, wanted, folder, listener, resources.catalog_name, show_values)
+        where = (policy.parent, listener, resources.catalog_name)
+        result = publish_release(connection, wanted, *where, show_values)
     show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 

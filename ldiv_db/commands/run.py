@@ -20,7 +20,6 @@ from ldiv_db.commands.options import (
     ShowValues,
     grouped,
 )
-from ldiv_db.commands.release import publish
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.named_warehouses import names_warehouse, open_named
 from ldiv_db.database.templates import Statement
@@ -52,7 +51,7 @@ def run_command(
     workers: Workers = None,
     show_seed: ShowSeed = False,
 ) -> None:
-    """Anonymize, audit and publish under a policy: all or nothing.
+    """Anonymize, audit and publish under a policy: all or nothing. With a `key` it is the next release of a series.
 
     \b
     Examples:
@@ -65,9 +64,6 @@ def run_command(
       ldiv run adbc:postgresql://host/clinic policy.yml
     """
     wanted = load_file(policy)
-    if wanted.is_series and not names_warehouse(database):
-        publish(database, wanted, policy.parent, resources, quiet, show_values, show_seed, json)
-        return
     if names_warehouse(database):
         with open_named(database) as there, ProgressDisplay(quiet) as listener:
             rest = (kl, show_values, workers, resources.settings, resources.ledger_schema)
@@ -93,7 +89,8 @@ def plan_command(
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
 
-    With --sql all steps are carried out on temporary tables, which takes as long as a run.
+    With --sql all steps are carried out on temporary tables, which takes as long as a run. Of a policy with a `key`
+    the classes of the next release are formed to count them, and --sql shows how.
 
     \b
     Examples:

@@ -174,7 +174,16 @@ def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation, weight: Ide
     if before is None:
         return Earlier(None, None, fingerprint, None, independent, latest_release(engine, resolved.source.name))
     known = hashes.get(before, (None,) * 5)[1:]
-    return Earlier(before, None, fingerprint, _has_same_rows(engine, resolved, fingerprint, known), independent)
+    same_rows = _has_same_rows(engine, resolved, fingerprint, known)
+    target, count = _place_of(listed, before)
+    return Earlier(before, None, fingerprint, same_rows, independent, target=target, rows=count)
+
+
+def _place_of(listed: Mapping[str, Mapping[str, Any]], run_id: str) -> tuple[str, int]:
+    """Where the release of a run is, and how many rows it has; an empty name if a later run wrote there."""
+    target = listed[run_id]["target"]
+    last = [known for known, run in listed.items() if run["target"] == target][-1]
+    return target if last == run_id else "", listed[run_id]["rows_published"]
 
 
 def latest_release(engine: Engine, source: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
+from ldiv_db.attacking.gains import Attack
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
 from ldiv_db.database.engine import ClientRelation, Engine, database_version
@@ -62,6 +63,16 @@ class Earlier:
     independent: bool = False
     #: A release of a series, in words, where no run but one with a key published the source.
     series: str = ""
+    #: Where the earlier run's release is, as its policy has it, and how many rows it has.
+    target: str = ""
+    rows: int = 0
+    #: What both releases tell, by attribute, or in words why that was not measured.
+    compared: tuple[Attack, ...] | str = ""
+
+    @property
+    def is_parted(self) -> bool:
+        """True if nothing but the policy's word parts the new release from an earlier one of other rows."""
+        return bool(self._before) and self.independent and not (self.unchanged or self.same_rows)
 
     @property
     def unchanged(self) -> str | None:
@@ -87,9 +98,12 @@ class Earlier:
         if self.same_rows:
             what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
             return [f"{what}. Hand out one of the two alone, as who has both may learn more than either tells"]
-        if self.independent:
+        if self.is_parted:
             what = f"{self._before} published this source before, and the policy says over_time: independent"
-            return [f"{what}. See that nobody has its release and that of {this}, who may learn more than either tells"]
+            see = f"{what}. See that nobody has its release and that of {this}, who may learn more than either tells"
+            if isinstance(self.compared, str):
+                return [see, *([f"what both tell was not measured: {self.compared}"] if self.compared else [])]
+            return [see, *map(_told_by_both, self.compared)]
         return [str(self._changed)]
 
     def require_safe(self) -> None:
@@ -114,6 +128,16 @@ class Earlier:
         if self.run_id is not None:
             hint += f"; or, if its release was never handed out, `ldiv runs withdraw DATABASE {self.run_id}`"
         return Problem("key", what, hint)
+
+
+def _told_by_both(attack: Attack) -> str:
+    """What an attack by composition found, in words."""
+    figures = attack.figures
+    whose = f"the {attack.sensitive} of {figures['one_value']:,} of {figures['people']:,} people of the source"
+    alone = f"{figures['one_value_in_one_release']:,} of them by one of the two alone"
+    more = f"of {figures['above_promise_of_one']:,} it is surer than one release promises"
+    drawn = f" ({attack.untried})" if attack.untried else ""
+    return f"who has both, and knows everybody's quasi-identifiers, is certain of {whose}, {alone}; {more}{drawn}"
 
 
 def take_fingerprint(
@@ -225,6 +249,7 @@ class Result(Shown):
 
     def as_dict(self, show_seed: bool = False) -> dict[str, Any]:
         """The result as JSON has it, keys as in the reference; the seed, a secret, is named on request."""
+        compared = self.earlier.compared
         return {
             "run_id": self.run_id,
             "algorithm": self.algorithm,
@@ -247,6 +272,7 @@ class Result(Shown):
             "unchanged": self.earlier.unchanged,
             "versions": self.versions,
             "notes": self.said,
+            **({} if isinstance(compared, str) else {"compared": [attack.as_dict() for attack in compared]}),
             **({} if self.snapshot is None else {"snapshot": self.snapshot}),
         }
 

@@ -69,6 +69,8 @@ def _parts(prefix: str) -> tuple[str, ...]:
         return tuple(prefix.split("."))
 
 
+#: Of a secret: no more, so that SHA-256 takes it and a key in one block. Every night hashes all keys.
+_SECRET_BYTES = 16
 INTEGER, TEXT = "integer", "text"
 _INTEGERS = re.compile(r"UHUGEINT|DECIMAL\(\d+,0\)")
 _TEXTS = re.compile(r"VARCHAR|UUID|ENUM\(.*", re.DOTALL)
@@ -139,7 +141,7 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
     """
     noted = _find_series(engine, name) if has_releases(engine) else None
     if noted is None:
-        return Series(name, secrets.token_hex(32), key)
+        return Series(name, secrets.token_urlsafe(_SECRET_BYTES), key)
     if noted["algorithm"] != algorithm and {noted["algorithm"], algorithm} & set(DECOMPOSITIONS):
         what = f"the releases of {name} were made by {noted['algorithm']}"
         raise PolicyError([Problem("algorithm.name", what, ANOTHER_TARGET)])
@@ -191,18 +193,22 @@ def require_release(engine: Engine, series: str, number: int | None = None) -> E
     raise PolicyError([Problem("release", f"{series} has no release {number}", f"the last is {entries[-1].release}")])
 
 
-def known_keys(engine: Engine, series: Series) -> Relation:
-    """The TEMP table (key_hash, group_id, first_release, values_hash) of all keys that the series has seen."""
-    columns = {
-        "key_hash": "VARCHAR",
-        "group_id": "BIGINT",
-        "first_release": "INTEGER",
-        "values_hash": "VARCHAR",
-    }
+_MEMBERS = {"series": "VARCHAR", "release": "INTEGER", "key_hash": "VARCHAR", "group_id": "BIGINT"}
+
+
+def members_of(engine: Engine, series: Series) -> Relation:
+    """The ledger's table of the keys that series have seen; an empty one for a new series: there may be no ledger."""
     if series.is_new:
-        return engine.load("known", columns, [])
-    members = table(engine, "release_member")
-    return engine.materialise("known", "publishing/list_known", members=members, series=Value(series.name))
+        return engine.load("members", _MEMBERS | {"values_hash": "VARCHAR"}, [])
+    return table(engine, "release_member")
+
+
+def groups_of(engine: Engine, series: Series) -> Relation:
+    """The TEMP table (group_id, rows) of the groups that the series has."""
+    if series.is_new:
+        return engine.load("groups", dict.fromkeys(("group_id", "rows"), "BIGINT"), [])
+    own = [Where("series", series.name)]
+    return engine.select("groups", table(engine, "release_group"), "group_id", "rows", where=own)
 
 
 def record_series(engine: Engine, series: Series, algorithm: str, source: str) -> None:

@@ -26,7 +26,7 @@ from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
 from ldiv_db.publishing.refusals import refused
 from ldiv_db.publishing.result import Released, versions
-from ldiv_db.publishing.series import ANOTHER_TARGET, Series, known_keys, record_members, record_series
+from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import (
     ExpectedTotals,
     ReleaseTables,
@@ -77,13 +77,13 @@ MATCHED = tuple(map(Identifier, ("key_hash", "values_hash", "group_id", "waited"
 
 @dataclass(frozen=True)
 class MatchedRows:
-    """A copy of the source with what earlier releases made of its rows, and all keys `known` to these.
+    """A copy of the source with what earlier releases made of its rows, and the `groups` of these (group_id, rows).
 
     `rows` is the copy with the columns MATCHED: group_id is NULL if the row was not published before.
     """
 
     rows: Relation
-    known: Relation
+    groups: Relation
     rows_in: int
     left_out: int
 
@@ -194,6 +194,13 @@ class SeriesDraft(Draft[Released]):
         notes = [*self.start.notes, *self.notes, *_notes(counts)]
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
+    def foreseen(self) -> Released:
+        """The release before it is written, or audited."""
+        counts, expected = self._counted()
+        figures = {name: value for name, value in self._figures(counts, expected.people).items() if name != "run_id"}
+        notes = ["a plan: nothing was written, audited or compared with earlier releases"]
+        return Released(figures, notes=[*notes, *self.start.notes, *self.notes, *_notes(counts)])
+
     def enter(self, outcome: Released, status: str) -> None:
         report = outcome.as_dict() | self.start.target.where
         ledger.advance_release(self.start.engine, self.start.series.name, self.start.series.next, report, status)
@@ -208,7 +215,7 @@ class SeriesDraft(Draft[Released]):
 
     def _counted(self) -> tuple[dict[str, Any], ExpectedTotals]:
         """Counts of what became of rows, and what the tables must add up to."""
-        matched = {"matched": self.matched.rows, "known": self.matched.known}
+        matched = {"matched": self.matched.rows, "groups": self.matched.groups}
         params = {"rows": self.rows, "shown": self.shown, **matched}
         counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=Value(self.threshold))
         short = counts.pop("short_groups")
@@ -267,23 +274,24 @@ def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | Decompositi
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
     engine, series = start.engine, start.series
-    known = known_keys(engine, series)
+    members = members_of(engine, series)
     matched = engine.materialise(
         "matched",
         "publishing/match_rows",
         rows=copy,
-        known=known,
+        members=members,
         key=coding.key,
         hashed=coding.sensitive,
         secret=Value(series.secret),
+        series=Value(series.name),
         release=Value(series.next),
     )
     if not (series.is_new or series.key.is_written_as(series.key_before)):
-        _check_spelling(start, matched, known)
-    return MatchedRows(matched, known, coding.rows_in, coding.left_out)
+        _check_spelling(start, matched, members)
+    return MatchedRows(matched, groups_of(engine, series), coding.rows_in, coding.left_out)
 
 
-def _check_spelling(start: ReleaseStart, rows: Relation, known: Relation) -> None:
+def _check_spelling(start: ReleaseStart, rows: Relation, members: Relation) -> None:
     """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
     name = start.source.key_name
     key = Identifier(name)
@@ -291,9 +299,10 @@ def _check_spelling(start: ReleaseStart, rows: Relation, known: Relation) -> Non
         "publishing/count_respelt",
         source=start.source.relation,
         rows=rows,
-        known=known,
+        members=members,
         key=Renamed(key, key),
         secret=Value(start.series.secret),
+        series=Value(start.series.name),
     )
     if counts["respelt"]:
         what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"

@@ -231,9 +231,11 @@ def among(engine: Engine, encoded: Encoded, rows: Relation) -> Encoded:
     """Some of the rows as a table of their own, by the same codes, with the counts that values have among them."""
     count, individual = engine.count(rows), encoded.individual
     if individual is not None:
-        known = counted_among(engine, rows, individual)
-        nobody = [1] * engine.count(rows, Where(individual.code.name, None))
-        individual = replace(known, distribution=Distribution([*known.distribution.counts, *nobody]))
+        code = individual.code.name
+        people = engine.count_groups("people", rows, (code, "code"), where=[Where(code, None, "<>")])
+        counts = sorted(engine.column(people, "rows"), reverse=True)
+        known = Distribution([*counts, *[1] * (count - sum(counts))])  # nobody's rows count as one each
+        individual = replace(individual, dictionary=people, distribution=known)
     sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
     some = replace(encoded, rows=rows, cells=None, sensitive=sensitive, individual=individual)
     return replace(some, rows_in=count, left_out=0)

@@ -89,8 +89,10 @@ _FIGURES_OF_PLUS = _FIGURES | {"rows_placed": "  that had waited too long"}
 _NOISE = ("attribute", "values", "changed to noise", "mean distance", "of random noise")
 
 
-def released_text(released: Released, show_seed: bool = False) -> Iterator[Part]:
-    """The figures of a release, what was lost to noise, what comparing releases reveals, and the notes."""
+def released_text(
+    released: Released, show_seed: bool = False, statements: Sequence[Statement] | None = None
+) -> Iterator[Part]:
+    """The figures of a release, what was lost to noise, what comparing releases reveals, notes, and SQL if given."""
     figures = released.figures
     place = ":".join([*([figures["file"]] if figures.get("file") else []), ", ".join(figures["tables"])])
     yield facts_of(f"{figures['source']} → {place}", _released_facts(released, show_seed))
@@ -105,6 +107,7 @@ def released_text(released: Released, show_seed: bool = False) -> Iterator[Part]
     if released.inference:
         yield from inference_text(released.inference)
     yield from notes_text(released.notes)
+    yield from _statements_text(describe_plan(released, statements))
 
 
 def _released_facts(released: Released, show_seed: bool) -> Iterator[tuple[str, str]]:
@@ -145,6 +148,10 @@ def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None)
     yield from inferred_text(document["inferred"])
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
+    yield from _statements_text(document)
+
+
+def _statements_text(document: Mapping[str, Any]) -> Iterator[str]:
     for statement in document.get("statements", ()):
         yield f"\n-- {statement['template']}\n{statement['sql']};"
 

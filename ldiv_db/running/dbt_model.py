@@ -20,8 +20,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.reading import Policy, load_policy, parse_policy
-from ldiv_db.running.release import publish_release
+from ldiv_db.policy.reading import Policy, load_policy
+from ldiv_db.publishing.result import Released
 from ldiv_db.running.run import run
 
 #: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
@@ -88,8 +88,11 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
     policy = load_policy({**document, "source": _text_of(model.source), "target": target})
     if policy.is_series:
-        return _next_release(session, model, parse_policy(policy), folder)
+        _refuse_series(model, policy)
     result = run(session, policy, folder)
+    if isinstance(result, Released):
+        names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
+        return {name: result.figures[figure] for name, figure in names.items()}
     loss, earlier = result.loss, result.earlier
     return {
         "rows": loss.rows_published,
@@ -103,20 +106,14 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     }
 
 
-def _next_release(session: Any, model: Model, policy: Policy, folder: Path) -> dict[str, Any]:
-    """Publish the next release of a series; returns its outcome."""
+def _refuse_series(model: Model, policy: Policy) -> None:
+    """Raise PolicyError for a series that is no model."""
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
         raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
     if model.full_refresh:
         what = "a series cannot be begun anew: everybody would be published once more, in other classes"
         raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
-    figures = publish_release(session, policy, folder).figures
-    return {
-        "rows": figures["rows_published"],
-        "first": figures["rows_first_published"],
-        "release": figures["release"],
-    }
 
 
 def _read(model: Model) -> tuple[Mapping[str, Any], Path]:

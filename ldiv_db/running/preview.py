@@ -7,6 +7,7 @@ from typing import Any
 
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.release_columns import Form
+from ldiv_db.publishing.result import Released
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.preparation import Preparation
 
@@ -14,8 +15,16 @@ from ldiv_db.running.preparation import Preparation
 _BUILT_IN = "(built in)"
 
 
-def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
+def describe_plan(ready: Preparation | Released, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
     """The plan as JSON has it, keys as in the README; `statements` adds those that come from templates."""
+    document = ready.as_dict() if isinstance(ready, Released) else _described(ready)
+    if statements is not None:
+        sent = [statement for statement in statements if statement.template != _BUILT_IN]
+        document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
+    return document
+
+
+def _described(ready: Preparation) -> dict[str, Any]:
     feasible, resolved = ready.feasibility, ready.resolved
     document: dict[str, Any] = {
         "source": resolved.source.name,
@@ -51,9 +60,6 @@ def describe_plan(ready: Preparation, statements: Sequence[Statement] | None = N
         document["efforts"] = dict(ready.efforts)
     if ready.tried:
         document["tried"] = list(ready.tried)
-    if statements is not None:
-        sent = [statement for statement in statements if statement.template != _BUILT_IN]
-        document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]
     return document
 
 

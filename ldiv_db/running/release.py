@@ -12,7 +12,7 @@ have waited longest come first.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,9 +56,14 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, publishe
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.guarantees import most_classes, together
+from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import check_ready, make_ready
-from ldiv_db.running.release_groups import check_decomposed_before, decomposition_options, plan_decomposition
-from ldiv_db.running.run import work_out
+from ldiv_db.running.release_groups import (
+    DecomposedDraft,
+    check_decomposed_before,
+    decomposition_options,
+    plan_decomposition,
+)
 from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
 
 
@@ -249,17 +254,42 @@ def publish_release(
     """
     begun, asked = time.perf_counter(), load_policy(policy)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
-        engine, on_stage = context.engine, context.listener.on_stage
-        resolved, target = resolve_release(context, asked)
-        on_stage("reading earlier releases")
-        migrate.pending(engine)  # raises if the ledger could not be written
-        settle_crashed(engine, target.name)
-        start = _start(context, resolved, target, begun)
-        plan = plan_decomposition if resolved.algorithm in DECOMPOSITIONS else plan_classes
-        on_stage("forming groups")
-        draft = plan(start)
-        on_stage("writing, auditing and comparing releases")
-        return target.destination.publish(draft)
+        return next_release(context, asked, begun)
+
+
+def next_release(context: Context, policy: Policy, begun: float, kl: bool = False) -> Released:
+    """Publish the next release under the policy; `begun` is when work on it began."""
+    if kl:
+        raise PolicyError([Problem("kl", "is of a table and its source, and a series has rows of earlier sources")])
+    draft = _drafted(context, policy, begun, settle_crashed)
+    context.listener.on_stage("writing, auditing and comparing releases")
+    return draft.start.target.destination.publish(draft)
+
+
+def plan_release(context: Context, policy: Policy) -> Released:
+    """What the next release would have; nothing is written, audited or compared."""
+    return _drafted(context, policy, time.perf_counter(), _refuse_unsettled).foreseen()
+
+
+def _drafted(
+    context: Context, policy: Policy, begun: float, settle: Callable[[Engine, str], None]
+) -> ClassesDraft | DecomposedDraft:
+    """The next release as it will be, once `settle` has seen to what a process left of the one before."""
+    engine, on_stage = context.engine, context.listener.on_stage
+    resolved, target = resolve_release(context, policy)
+    on_stage("reading earlier releases")
+    migrate.pending(engine)  # raises if the ledger could not be written
+    settle(engine, target.name)
+    start = _start(context, resolved, target, begun)
+    on_stage("forming groups")
+    return plan_decomposition(start) if resolved.algorithm in DECOMPOSITIONS else plan_classes(start)
+
+
+def _refuse_unsettled(engine: Engine, series: str) -> None:
+    """Raise PolicyError if a release is under way, or its process has died."""
+    for entry in ledger.unsettled(engine, series):
+        what = f"release {entry.release} of {series} is under way, or was cut off"
+        raise PolicyError([Problem("series", what, "`ldiv release list` settles it where its process is dead")])
 
 
 def resolve_release(context: Context, policy: Policy) -> tuple[Resolved, SeriesTarget]:
@@ -303,8 +333,6 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
-    if series.is_new and resolved.policy.over_time is None:
-        _refuse_runs(engine, source.name)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
@@ -313,7 +341,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    beside = ledger.latest_release(engine, source.name) if series.is_new else ""
+    beside = _published_beside(engine, resolved) if series.is_new else ""
     start = ReleaseStart(context, resolved, series, target, begun=begun, beside=beside)
     if series.releases:
         with target.opened() as prefix:
@@ -323,10 +351,15 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     return start
 
 
-def _refuse_runs(engine: Engine, source: str) -> None:
-    """Raise PolicyError if a run without a key published the source: its classes would be compared with the series'."""
+def _published_beside(engine: Engine, resolved: Resolved) -> str:
+    """The latest release of the source by another series, or by a run, in words; empty if there is none.
+
+    Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
+    """
+    source = resolved.source.name
     run_id = ledger.latest_run(ledger.runs(engine), source)
-    if run_id is not None:
+    if run_id is not None and resolved.policy.over_time is None:
         what = f"run {run_id} published this source without a key, so that its release does not go together with these"
         hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
         raise PolicyError([Problem("key", what, f"{hint}, and see that nobody has both")])
+    return ledger.latest_release(engine, source) or (f"run {run_id}" if run_id else "")

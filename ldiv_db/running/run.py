@@ -7,10 +7,9 @@ quasi-identifiers are a class, and on the classes that can be told apart in the 
 
 from __future__ import annotations
 
-import math
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,6 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.local.class_checker import count_classes
-from ldiv_db.algorithms.tp.tp import Tp
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
@@ -26,25 +24,24 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.requirements import Attribute, Categories, Classes
+from ldiv_db.running.classes import divergence, work_out
+from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
+from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.solving.auto import Auto
-from ldiv_db.solving.effort import EFFORTS, LEAST
-from ldiv_db.solving.improve import recode
-from ldiv_db.solving.people import notes_on_people, plan_of_rows
-from ldiv_db.solving.solve import PartwiseSolver
+from ldiv_db.solving.effort import EFFORTS
 
 
 def measure_similarity(
@@ -116,11 +113,13 @@ def run(
     kl: bool = False,
     show_values: bool = False,
     workers: int | None = None,
-) -> Result:
+) -> Result | Any:
     """As `ldiv_db.run`, but for sessions of Spark's."""
     start, asked = time.perf_counter(), load_policy(policy)
     databases = (asked.databases, asked.target.database)
     with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
+        if asked.is_series:
+            return next_release(context, asked, start, kl)
         spec = resolve_run(context, asked)
         refuse_read_only(spec.destination)
         result = publish_run(context, spec, kl, start)
@@ -139,13 +138,15 @@ def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float 
     people = _note_on_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
     if kl:
-        loss = replace(loss, kl=_divergence(ready, recoding))
+        loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
-    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people}
-    describe = partial(_result, ready, plan, start, run_id, measured)
+    draft = _draft(ready, recoding, run_id)
+    earlier = compared_with_earlier(ready, draft)
+    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people, "earlier": earlier}
+    draft.describe = partial(_result, ready, plan, start, run_id, measured)
     context.listener.on_stage(WRITING)
-    return ready.destination.publish(_draft(ready, recoding, run_id, describe))
+    return ready.destination.publish(draft)
 
 
 @takes_database(read_only=True, of_frame=take_for_source)
@@ -157,14 +158,17 @@ def plan(
     catalog: str | None = None,
     show_values: bool = False,
     rehearse: bool = False,
-) -> Preparation:
+) -> Preparation | Any:
     """Plan a run by counts alone; writes nothing but TEMP tables, which are gone on return.
 
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
-    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long.
+    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. Under a policy
+    with a `key` the classes of the next release are formed, and a `Released` has its figures, which nothing audits.
     """
     asked = load_policy(policy)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
+        if asked.is_series:
+            return plan_release(context, asked)
         ready = prepared_plan(context, resolve_run(context, asked))
         if rehearse:
             made = rehearsed(ready).plan
@@ -186,54 +190,6 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
         stages = expected(other.stages(task, other.check(task)), task.cell_count)
         seconds[name] = sum(stage.seconds for stage in stages)
     return seconds
-
-
-def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
-    """The algorithm's plan, and how its classes are published."""
-    released = ready.resolved.released
-    task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
-    effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
-    solver = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, effort)
-    if isinstance(ready.algorithm, Tp) and ready.algorithm.options.coarsen == "auto":
-        plan = _least_divergent(ready, ready.algorithm, task, solver)
-    else:
-        plan = solver.plan(ready.algorithm, task)
-    return _recoded(ready, task, plan)
-
-
-def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding]:
-    """The plan as one of rows, where it is of units, and how its classes are published."""
-    if ready.units is not None:
-        plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
-        task = replace(task, encoded=ready.encoded)
-        task.refuse_left_out(ready.encoded.row_count - plan.row_count(task.engine))
-    elif ready.encoded.individual is not None:
-        plan = replace(plan, notes=(*plan.notes, *notes_on_people(task.engine, ready.encoded, plan.assigned)))
-    return plan, recode(task, plan)
-
-
-def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: PartwiseSolver) -> Plan:
-    """The plan of least KL divergence among those tried.
-
-    From the leaves on every quasi-identifier is raised by a level in turn, and the one stays raised that lowers the
-    divergence most, until none does.
-    """
-    heights = {axis.name: axis.taxonomy.height for axis in task.encoded.axes if axis.taxonomy}
-    best, levels, tried = solver.plan(algorithm.at({}), task), dict.fromkeys(heights, 0), 1
-    least = _divergence_of_plan(ready, task, best)
-    quiet = replace(task, stage=lambda text: None, report=lambda text: None)
-    while raised := [{**levels, name: level + 1} for name, level in levels.items() if level < heights[name]]:
-        before = least
-        for candidate in raised:
-            plan = solver.plan(algorithm.at(candidate), quiet)
-            divergence, tried = _divergence_of_plan(ready, task, plan), tried + 1
-            worse = plan
-            if divergence < least:
-                worse, best, least, levels = best, plan, divergence, candidate
-            task.engine.drop(*(table for table in (worse.assigned, worse.classes) if table))
-        if least == before:
-            break
-    return replace(best, search={**best.search, "tried": tried, "kl": least})
 
 
 @dataclass(frozen=True)
@@ -258,16 +214,11 @@ def rehearsed(ready: PreparedRun) -> Rehearsal:
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 
 
-def _draft(
-    ready: PreparedRun,
-    recoding: Recoding,
-    run_id: str = "",
-    describe: Callable[[list[Audit]], Result] | None = None,
-) -> RunDraft:
+def _draft(ready: PreparedRun, recoding: Recoding, run_id: str = "") -> RunDraft:
     """The release as it will be; nobody describes that of a rehearsal."""
     engine, requirements = ready.task.engine, ready.requirements
     shown = keep_types(engine, recoding, ready.resolved.typed)
-    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id, describe)
+    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id)
     return replace(draft, counts_people=ready.units is not None)
 
 
@@ -312,25 +263,8 @@ def _result(
         notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes, *measured["loss"].notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
-        earlier=ready.earlier,
         **measured,
     )
-
-
-def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
-    """The KL divergence of what a plan would publish."""
-    _, recoding = _recoded(ready, task, plan)
-    found = _divergence(ready, recoding)
-    task.engine.drop(*(span.relation for span in recoding.spans))
-    return math.inf if found is None else found
-
-
-def _divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
-    """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
-    with ready.context.side_engine() as engine:
-        with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
-            release = engine.materialise("release", PUBLISHED, **params)
-        return measure_table(engine, release, ready.resolved, MeasureRequest()).loss.kl
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:

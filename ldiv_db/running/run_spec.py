@@ -156,12 +156,12 @@ def resolve_run(context: Context, policy: Policy) -> RunSpec:
     Raises DatabaseError if a run may not write what it has to.
     """
     engine, folder = context.engine, context.folder
-    if not (policy.is_series or problems_of(policy)):
+    if not problems_of(policy):
         _require_rights(engine, policy, folder)
     destinations: list[Destination] = []
 
     def judge_target(found: Findings) -> None:
-        if not found.policy.is_series and found.policy.target.prefix is None:
+        if found.policy.target.prefix is None:
             destinations.append(_checked_destination(engine, found))
 
     resolved, algorithm = resolve_algorithm(engine, policy, folder, target=judge_target)
@@ -197,9 +197,6 @@ def _checked_destination(engine: Engine, found: Findings) -> Destination:
 def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
     name = policy.algorithm.name
-    if policy.is_series:
-        what = f"{name} with a key publishes release by release"
-        raise PolicyError([Problem("algorithm.name", what, "use `ldiv release publish`, or ldiv_db.publish_release")])
     if policy.weight is not None and not policy.names_algorithm:
         as_written = not any(setting.same for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)

@@ -39,7 +39,7 @@ from ldiv_db.algorithms.local.topdown import TopDown
 from ldiv_db.algorithms.tp.tp import TpPlus
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError
 from ldiv_db.database.templates import Value
-from ldiv_db.recoding.axes import counted_among
+from ldiv_db.recoding.axes import among
 
 #: From so many rows on algorithms are tried on a sample, and the rows that it has.
 LARGE, SAMPLE = 500_000, 50_000
@@ -50,13 +50,9 @@ def sampled(task: Task, most: int) -> Task:
 
     For tasks without an individual.
     """
-    engine, encoded = task.engine, task.encoded
-    rows = engine.materialise(
-        "sample", "solving/draw_sample", rows=encoded.rows, seed=Value(task.seed), most=Value(most)
-    )
-    sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
-    part = replace(encoded, rows=rows, sensitive=sensitive, rows_in=engine.count(rows), left_out=0, cells=None)
-    return replace(task, encoded=part)
+    params = {"rows": task.encoded.rows, "seed": Value(task.seed), "most": Value(most)}
+    rows = task.engine.materialise("sample", "solving/draw_sample", **params)
+    return replace(task, encoded=among(task.engine, task.encoded, rows))
 
 
 #: From so many rows on that differ nothing is tried: the fastest runs.

@@ -19,8 +19,8 @@ from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
 from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.recoding.axes import counted_among
-from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
+from ldiv_db.recoding.axes import among
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
 from ldiv_db.solving.effort import LEAST, Effort
 from ldiv_db.solving.improve import improved, without_outliers
@@ -75,9 +75,10 @@ def part_task(
     report: Report = lambda text: None,
 ) -> Task:
     """The task of the rows (row_id, codes, what is kept) of a part."""
-    count = engine.count(rows)
-    sensitive = tuple(_counted(engine, rows, axis) for axis in work.encoded.sensitive)
-    encoded = replace(work.encoded, rows=rows, cells=None, sensitive=sensitive, rows_in=count, left_out=0)
+    some = among(engine, work.encoded, rows)
+    # Requirements that compare a class with the table mean all rows.
+    pairs = zip(some.sensitive, work.encoded.sensitive, strict=True)
+    encoded = replace(some, sensitive=tuple(replace(own, whole=whole.reference) for own, whole in pairs))
     requirements = [requirement for own in work.wanted.values() for requirement in own]
     task = Task(engine, encoded, requirements, work.seed, progress, report, work.wanted)
     return replace(task, forms=work.forms, is_part=True, suppression=work.suppression)
@@ -90,11 +91,6 @@ def solve(work: PartJob, task: Task) -> Plan:
         plan, _ = improved(task, work.algorithm.name, plan, work.effort)
     leaves = getattr(work.algorithm.options, "residue", "") == "suppress"
     return plan if leaves else without_outliers(task, work.algorithm, plan)
-
-
-def _counted(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:
-    """The attribute with the counts of a part's rows, compared with all rows' where requirements ask for that."""
-    return replace(counted_among(engine, rows, axis), whole=axis.reference)
 
 
 def _tables(encoded: Encoded) -> list[Relation]:

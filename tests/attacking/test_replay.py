@@ -48,8 +48,7 @@ def tables_of(policy: dict[str, Any]) -> list[str]:
 
 
 def publish(con: Any, policy: dict[str, Any]) -> None:
-    publish_one = ldiv_db.run if "table" in policy["target"] else ldiv_db.publish_release
-    publish_one(con, policy | {"over_time": "independent"})
+    ldiv_db.run(con, policy | {"over_time": "independent"})
 
 
 def release_of(con: Any, ages: list[int], values: tuple[str, ...], policy: dict[str, Any]) -> str | None:

@@ -255,6 +255,9 @@ def test_what_is_no_frame_is_said(call, says):
 def test_releases_over_time_need_a_database_that_stays(people):
     with pytest.raises(PolicyError, match="connection: takes a connection or an address, not DuckDBPyRelation"):
         ldiv_db.publish_release(people, {**POLICY, "key": "age"})
+    for call in (ldiv_db.run, ldiv_db.plan):
+        with pytest.raises(PolicyError, match="key: makes releases over time, which need a database that stays"):
+            call(people, {**POLICY, "key": "age"})
 
 
 def test_a_table_must_be_named_on_a_connection(con):

@@ -164,7 +164,7 @@ def test_a_series_is_not_begun_anew(built: Project) -> None:
 def test_a_series_fails_as_a_whole(built: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = digest(built)
     seed = built.folder / "seeds/admissions.csv"
-    monkeypatch.setattr(dbt_model, "publish_release", _fails_late(dbt_model.publish_release))
+    monkeypatch.setattr(dbt_model, "run", _fails_late(dbt_model.run))
     assert built.run("run", "--select", "patients_over_time").statuses == {"patients_over_time": "error"}
     assert digest(built) == whole and seed.exists()
     monkeypatch.undo()

@@ -34,8 +34,7 @@ def run(folder: Path, moment: str) -> None:
         targets.move = lambda part, final: (real(part, final), die())
     with engine.open_database(folder / "hospital.duckdb") as connection:
         policy = ldiv_db.read_policy(folder / "policy.yml")
-        publish = ldiv_db.publish_release if policy.is_series else ldiv_db.run
-        publish(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
+        ldiv_db.run(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
     if moment == "count":
         print(len(seen), seen.index("recoding/publish/recode_rows"), flush=True)
 

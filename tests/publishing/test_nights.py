@@ -82,6 +82,58 @@ def test_classes_stay_whatever_formed_them_and_all_are_good(con: Any, algorithm:
     assert figures["release"] == 4 and figures["groups_new"]
 
 
+@pytest.mark.parametrize("algorithm", ["topdown", "bsgi", "decomposition_plus"])
+def test_a_run_with_a_key_is_the_next_release_and_its_plan_says_what_that_has(con: Any, algorithm: str) -> None:
+    draw, policy = random.Random(2), policy_of("bsgi" if algorithm == "decomposition_plus" else algorithm, seed=1)
+    if algorithm == "decomposition_plus":
+        policy |= {"algorithm": algorithm, "quasi_identifiers": ["age", "zip"], "target": {"prefix": "out"}}
+        policy |= {"sensitive": {"s": {"l": 3}}, "require": []}
+    rows = people(draw, 0, 40)
+    for night in range(3):
+        fill(con, "people", COLUMNS, rows)
+        planned = ldiv_db.plan(con, policy)
+        assert "nothing was written" in planned.notes[0] and not planned.audits and str(planned)
+        assert len(con.execute("FROM ldiv.release").fetchall() if night else []) == night
+        done = ldiv_db.run(con, policy)
+        same = planned.figures.keys() - {"seconds"}
+        assert {name: planned.figures[name] for name in same} == {name: done.figures[name] for name in same}
+        assert done.figures["release"] == night + 1 and done.audits
+        rows = [row for row in rows if draw.random() > 0.1] + people(draw, 1000 * (night + 1), 15)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_no_key_of_the_ledger_may_be_forgotten(con: Any, forgets: bool) -> None:
+    """Somebody who left and comes back would be in two classes, and has what both of them have."""
+    policy = policy_of("topdown", require=[{"frequency": 2}], quasi_identifiers={"age": {"numeric": True}, "zip": {}})
+    for night, rows in enumerate([[(1, "a"), (2, "b")], [(2, "b")], [(1, "a"), (2, "b"), (9, "c")]]):
+        fill(con, "people", COLUMNS, [(key, 20, "00", s) for key, s in rows])
+        if night == 2 and forgets:
+            con.execute(
+                "DELETE FROM ldiv.release_member WHERE key_hash IN"
+                " (SELECT sha256(concat(s.secret, ':', 1)) FROM ldiv.series_secret AS s)"
+            )
+        ldiv_db.run(con, policy)
+    shown = con.execute("SELECT list(s ORDER BY s) FROM out GROUP BY class_id ORDER BY class_id").fetchall()
+    of_the_first = set.intersection(*(set(values) for (values,) in shown))  # both classes have the only new key, 1
+    assert (shown, of_the_first) == (
+        ([(["a", "b"],), (["a", "c"],)], {"a"}) if forgets else ([(["a", "b"],)], {"a", "b"})
+    )
+
+
+def test_a_plan_leaves_it_to_a_run_to_settle_what_was_cut_off(con: Any) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+    ldiv_db.run(con, policy_of("topdown"))
+    con.execute("UPDATE ldiv.release SET status = 'started'")
+    with pytest.raises(PolicyError, match="release 1 of out is under way, or was cut off"):
+        ldiv_db.plan(con, policy_of("topdown"))
+
+
+def test_a_divergence_is_of_one_release(con: Any) -> None:
+    fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+    with pytest.raises(PolicyError, match="kl: is of a table and its source"):
+        ldiv_db.run(con, policy_of("topdown"), kl=True)
+
+
 def test_a_class_has_the_values_of_the_people_who_are_in_it(con: Any) -> None:
     """By everybody's class and the values they had when they were published; the counterfeits are those who left."""
     draw, had = random.Random(3), {}
@@ -110,7 +162,8 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> No
     with pytest.raises(PolicyError, match=f"run {run_id} published this source without a key"):
         ldiv_db.publish_release(con, policy_of("topdown", target="over_time"))
     independent = policy_of("topdown", target="over_time", over_time="independent")
-    assert ldiv_db.publish_release(con, independent).figures["release"] == 1
+    first = ldiv_db.publish_release(con, independent)
+    assert first.figures["release"] == 1 and f"run {run_id} published this source as well" in first.notes[0]
     con.execute("UPDATE ldiv.run SET status = 'withdrawn'")
     (told, *_) = ldiv_db.publish_release(con, policy_of("topdown", target="another")).notes
     assert told.startswith("release 1 of over_time published this source as well") and "one of the two alone" in told

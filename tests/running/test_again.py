@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+import tables
+
+import ldiv_db
 
 AGAIN = {"target": {"table": "published.patients", "if_exists": "replace"}, "seed": None}
 
@@ -105,6 +110,64 @@ def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, change: Any) -
     assert later["unchanged"] is None and later["seed"] != first["seed"]
     (told,) = [note for note in later["notes"] if first["run_id"] in note]
     assert later["run_id"] in told and "Hand out one of the two alone" in told
+
+
+@pytest.mark.parametrize("algorithm", ["bsgi", "topdown"])
+@pytest.mark.parametrize("target", ["out", "out.parquet"])
+def test_what_independent_releases_tell_together_is_shown(
+    con: Any, tmp_path: Path, algorithm: str, target: str
+) -> None:
+    """As `attack` has it, by the release before, of which there is a copy."""
+    draw = random.Random(algorithm)
+    people = [(number, draw.randrange(60), draw.choice("abcdef")) for number in range(60)]
+    tables.fill(con, "people", {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"}, people)
+    require = {"unique_distinct" if algorithm == "bsgi" else "frequency": 3}
+    policy = {
+        "source": "people", "target": {"file" if "." in target else "table": target, "if_exists": "replace"},
+        "identifiers": ["id"], "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+        "require": [require], "algorithm": algorithm, "over_time": "independent",
+    }  # fmt: skip
+    name = str(tmp_path / target) if "." in target else target
+    assert "compared" not in ldiv_db.run(con, policy, tmp_path).as_dict()
+    con.execute(f"CREATE TABLE before AS FROM '{name}'")
+    con.execute("DELETE FROM people WHERE id % 9 = 0")
+    later = ldiv_db.run(con, policy, tmp_path)
+    (shown,) = later.as_dict()["compared"]
+    attacks = ldiv_db.attack(con, name, policy=policy, known="people", also="before").attacks
+    assert shown == next(attack.as_dict() for attack in attacks if attack.name == "composition")
+    figures = shown["figures"]
+    assert figures["above_promise_of_one"] > 9, "releases of changed rows tell more than one"
+    certain = f"certain of the s of {figures['one_value']} of {figures['people']} people"
+    assert any(certain in note and str(figures["above_promise_of_one"]) in note for note in later.said)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("DROP TABLE out", "no table"),
+        ("DELETE FROM out WHERE class_id = 1", "out has not the 12 rows of that release"),
+        ("ALTER TABLE out RENAME s TO t", "the release out has no column 's'"),
+        ("UPDATE ldiv.run SET target = 'elsewhere'; DROP TABLE out", "no table"),
+        ("CREATE TABLE others AS SELECT id, age + 1 AS age, s FROM people", "another took its place"),
+    ],
+)
+def test_what_cannot_be_compared_is_published_and_said(con: Any, change: str, why: str) -> None:
+    tables.fill(
+        con, "people", {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"}, [(n, n, "abc"[n % 3]) for n in range(12)]
+    )
+    policy = {
+        "source": "people", "target": {"table": "out", "if_exists": "replace"}, "identifiers": ["id"],
+        "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"], "require": [{"unique_distinct": 3}],
+        "algorithm": "bsgi", "over_time": "independent",
+    }  # fmt: skip
+    ldiv_db.run(con, policy)
+    con.execute(change)
+    if "others" in change:
+        ldiv_db.run(con, policy | {"source": "others"})
+    con.execute("DELETE FROM people WHERE id < 3")
+    later = ldiv_db.run(con, policy)
+    assert "compared" not in later.as_dict() and later.loss.rows_published == 9
+    assert any("what both tell was not measured: " in note and why in note for note in later.said), later.said
 
 
 def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any) -> None:

@@ -99,8 +99,7 @@ def listen(case: Case) -> list[Told]:
             (Path(folder) / f"{name}.yml").write_text(yaml.safe_dump(tree))
         policy = {"source": "people", "seed": 1, "algorithm": case.algorithm} | PEOPLE[case.table] | target_of(case)
         policy |= case.more | ({"require": case.require} if case.require else {})
-        publish = ldiv_db.publish_release if "key" in policy else ldiv_db.run
-        publish(con, policy, folder=folder, listener=ldiv_db.Listener(on_statement=on_statement, on_step=on_step))
+        ldiv_db.run(con, policy, folder=folder, listener=ldiv_db.Listener(on_statement=on_statement, on_step=on_step))
     return [step for step in told.values() if step.template.startswith(tuple(f"{name}/" for name in case.folders))]
 
 

@@ -195,7 +195,7 @@ class Recorder:
             patch.setattr(Engine, "_execute", plan_first)
             # A scenario changes its source as it likes, and nobody has what it publishes.
             patch.setattr("ldiv_db.publishing.result.Earlier.require_safe", lambda earlier: None)
-            patch.setattr("ldiv_db.running.release._refuse_runs", lambda engine, source: None)
+            patch.setattr("ldiv_db.running.release._published_beside", lambda engine, resolved: "")
             scenario(self.listener)
         return [what for key, what in self.recorded.items() if key not in known], self.loops
 
@@ -969,7 +969,6 @@ LOOPS = {
     "local/stratified/mix_shares": "a cut has a few mixes",
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
-    "publishing/summarise_rows": "counts, of one row each",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 

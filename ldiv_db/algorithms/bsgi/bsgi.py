@@ -43,10 +43,9 @@ from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.guarantees import most_classes
 
 
@@ -99,11 +98,7 @@ def trimmed(subtask: Subtask, l: int) -> Subtask:  # noqa: E741
 
 def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
     """These rows, with the counts of their values."""
-    encoded = task.encoded
-    sensitive = tuple(_counted(task, rows, key) for key in encoded.sensitive)
-    individual = _counted(task, rows, encoded.individual) if encoded.individual else None
-    some = replace(task, encoded=replace(encoded, rows=rows, cells=None, sensitive=sensitive, individual=individual))
-    return Subtask(_hardest_first(some), _most_classes(some, l))
+    return whole_subtask(replace(task, encoded=among(task.engine, task.encoded, rows)), l)
 
 
 def _hardest_first(task: Task) -> Task:
@@ -115,16 +110,6 @@ def _hardest_first(task: Task) -> Task:
 
 def _most_classes(task: Task, l: int) -> int:  # noqa: E741
     return min(most_classes(key.distribution.counts, l) for key in task.encoded.keys)
-
-
-def _counted(task: Task, rows: Relation, key: SensitiveAxis) -> SensitiveAxis:
-    """The key with the counts of these rows; nobody's rows count as one each."""
-    engine = task.engine
-    code = key.code.name
-    counts = engine.count_groups("counts", rows, (code, "code"), where=[Where(code, None, "<>")])
-    falling = [n for n, codes in sorted(engine.tally(counts, "rows"), reverse=True) for _ in range(codes)]
-    falling += [1] * (engine.count(rows) - sum(falling))
-    return replace(key, dictionary=counts, distribution=Distribution(falling))
 
 
 __all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]

@@ -1,0 +1,65 @@
+"""What a release and the one before it of the same source tell together, where the policy lets each stand alone.
+
+It is measured as `ldiv attack --also` does, on the people of the source as it is now, before the earlier release may be
+replaced, and within a budget by which it takes less time than the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ldiv_db.attacking.composition import compare_releases
+from ldiv_db.attacking.covering import label_axes
+from ldiv_db.auditing.check import missing_columns
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.policy.sources import open_source
+from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.result import Earlier
+from ldiv_db.recoding.recode import PUBLISHED
+from ldiv_db.requirements.guarantees import together
+from ldiv_db.running.preparation import Preparation
+
+#: So many pairs of people and classes are made for each row.
+_PAIRS_A_ROW = 20
+
+
+def compared_with_earlier(ready: Preparation, draft: RunDraft) -> Earlier:
+    """The earlier release, with what it and the draft tell together if the policy's word alone parts them."""
+    earlier, context = ready.earlier, ready.context
+    if not earlier.is_parted or not ready.resolved.source.sensitive:
+        return earlier
+    context.listener.on_stage("comparing with the release before")
+    try:
+        with context.side_engine() as engine:
+            return _compared(engine, ready, draft)
+    except PolicyError as error:
+        return replace(earlier, compared=error.problems[0].what)
+
+
+def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
+    """As `compared_with_earlier`; raises PolicyError for an earlier release that cannot be held against this one."""
+    earlier, resolved = ready.earlier, ready.resolved
+    released, required = resolved.released, resolved.required
+    if ready.destination.has_rows or resolved.source.weight:
+        raise PolicyError([Problem("source", "only counts of the rows are here")])
+    if not earlier.target:
+        raise PolicyError([Problem("target", "its release is of a series, or another took its place")])
+    before = open_source(engine, earlier.target, ready.context.folder, "target")
+    if engine.count(before) != earlier.rows:
+        raise PolicyError([Problem("target", f"{earlier.target} has not the {earlier.rows:,} rows of that release")])
+    columns = [*released.identifying, *required.attributes, *released.class_ids]
+    if missing := missing_columns(engine, before, [("target", name) for name in columns], f"release {earlier.target}"):
+        raise PolicyError(missing)
+    with draft.rows() as params:
+        now = engine.materialise("release", PUBLISHED, **params)
+    subjects = [
+        Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)
+    ]
+    promises = {name: together(r.promise() for r in wanted) for name, wanted in ready.requirements.items()}
+    if draft.counts_people:
+        promises = {name: promise.of_rows for name, promise in promises.items()}
+    people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count
+    found = compare_releases(engine, subjects, label_axes(resolved), required.attributes, promises, people, budget)
+    return replace(earlier, compared=found)
