@@ -191,10 +191,10 @@ class Warehouse:
         """The names of the tables and views in the schema of a table."""
         if self.dialect == "sqlite":
             return [name for (name,) in self.rows("SELECT name FROM sqlite_master")]
-        here = f"= {literal(self._held(beside.parts[-2]))}" if len(beside.parts) > 1 else "= CURRENT_SCHEMA()"
+        here = f"= {literal(self.held(beside.parts[-2]))}" if len(beside.parts) > 1 else "= CURRENT_SCHEMA()"
         where = exp.Table(this=exp.to_identifier("tables"), db=exp.to_identifier("information_schema"))
         if len(beside.parts) > 2:
-            where.set("catalog", exp.to_identifier(self._held(beside.parts[0]), quoted=True))
+            where.set("catalog", exp.to_identifier(self.held(beside.parts[0]), quoted=True))
         if self.dialect == "postgres":
             here = here.replace("CURRENT_SCHEMA()", "current_schema()")
         return [
@@ -203,9 +203,9 @@ class Warehouse:
 
     def exists(self, table: Relation) -> bool:
         """True if there is a table or view of that name."""
-        return self._held(table.name) in self.tables(table)
+        return self.held(table.name) in self.tables(table)
 
-    def _held(self, name: str) -> str:
+    def held(self, name: str) -> str:
         """A name as the database holds it: it may fold what a policy writes in lower case."""
         return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
 
@@ -214,7 +214,7 @@ class Warehouse:
         if len(table.parts) < 2 or self.dialect == "sqlite":
             return
         listed = self.rows("SELECT schema_name FROM information_schema.schemata")
-        if (self._held(table.parts[-2]),) in listed:
+        if (self.held(table.parts[-2]),) in listed:
             return
         here = self.rows("SELECT CURRENT_SCHEMA()") if self.dialect == "snowflake" else []
         self.execute(f"CREATE SCHEMA IF NOT EXISTS {self.name(Relation(table.parts[:-1]))}")

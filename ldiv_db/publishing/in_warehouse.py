@@ -17,32 +17,20 @@ from typing import Any, cast
 
 from ldiv_db.database.addresses import Place
 from ldiv_db.database.catalog import SCHEMA, named_table
+from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import ClientRelation, Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome, RunDraft
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.recoding.encoded import WEIGHT
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 _LEFT = "what a run to this target left that did not end is removed"
-
-
-@dataclass(frozen=True)
-class ColumnThere:
-    """A column of a table of a warehouse, by its own name there, and its working name."""
-
-    column: Identifier
-    alias: Identifier
-    #: Whether it is read as text, which is another type there.
-    as_text: bool = False
-    #: The type in which it is compared here, where it has NULLs: two of different types are not compared as lists.
-    nullable: SqlType | None = None
 
 
 @dataclass(frozen=True)
@@ -77,14 +65,6 @@ class PlaceThere(Place):
 
     def read(self) -> ClientRelation:
         raise DatabaseError(f"{self.table} lies in a warehouse: read it there")
-
-
-def count_rows(
-    engine: Engine, there: Warehouse, name: str, table: Relation, columns: Sequence[ColumnThere]
-) -> Relation:
-    """The counts of a table's rows that are equal in some columns, as a TEMP table here."""
-    sql = there.written("publishing/warehouse/count_rows", source=table, columns=columns, weight=WEIGHT)
-    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), WEIGHT.name])
 
 
 class InWarehouse(Destination):
@@ -249,9 +229,7 @@ class InWarehouse(Destination):
         if draft.earlier_rows:
             earlier = count_rows(self.engine, there, "earlier", self.table, columns)
             self.engine.extend(parts[0], earlier)
-        return self.engine.view(
-            "published", "publishing/warehouse/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT
-        )
+        return self.engine.view("published", "database/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT)
 
     @property
     def _mark(self) -> str:

@@ -6,6 +6,7 @@ import random
 import sqlite3
 from contextlib import contextmanager, suppress
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 import servers
@@ -14,9 +15,13 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.commands.console import open_for_command
+from ldiv_db.database.counted import open_counted
 from ldiv_db.database.driver_types import type_of_values
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import Relation
 from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.policy.reading import columns_asked
 from ldiv_db.publishing.ledger import withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.running.there import plan_there
@@ -280,9 +285,74 @@ def test_a_ledger_lies_in_a_schema_and_no_file(tmp_path):
         ldiv_db.run(sqlite3.connect(tmp_path / "w.sqlite"), policy(), catalog="ours.duckdb")
 
 
-def test_other_calls_and_commands_say_that_they_take_no_warehouse(tmp_path):
-    with pytest.raises(ldiv_db.PolicyError, match=r"takes no connection of sqlite3, as ldiv_db\.run does"):
-        ldiv_db.plan(sqlite3.connect(tmp_path / "w.sqlite"), policy())
+def test_what_is_asked_of_tables_there_is_answered_as_of_tables_here(there, con):
+    place(there, con, rows_of(random.Random(12), 90))
+    keys = {"age": {"numeric": True}, "town": {"taxonomy": {"flat": True}}, "dose": {"numeric": True}}
+    asked = policy(output={"bounds": True}, algorithm="bsgi", quasi_identifiers=keys)
+    ldiv_db.run(there.connection, asked)
+    columns = "age_min INTEGER, age_max INTEGER, town VARCHAR, dose_min DOUBLE, dose_max DOUBLE, secret VARCHAR"
+    con.execute(f"CREATE TABLE released ({columns})")
+    con.executemany("INSERT INTO released VALUES (?, ?, ?, ?, ?, ?)", there.query("SELECT * FROM released"))
+    known = {"known": "people", "population": "people", "definetti": "people", "targets": "people", "tries": 40}
+    answers = [
+        [
+            ldiv_db.check(on, "released", policy=asked, twice=True)[0].as_dict(),
+            ldiv_db.check(on, "released", "town", "secret", ["distinct:2", "entropy:1.2"])[0].as_dict(),
+            ldiv_db.measure(on, "released", asked, queries=50).as_dict(),
+            {a.name: a.as_dict() for a in ldiv_db.attack(on, "released", policy=asked, **known).attacks},
+            ldiv_db.profile(on, "people", ["age", "town", "dose"], "secret").as_dict()["uniqueness"],
+            ldiv_db.report(on, "released", asked).document["identifiability"],
+            ldiv_db.plan(on, asked).task.encoded.row_count,
+        ]
+        for on in (there.connection, con)
+    ]
+    for attacks in (found[3] for found in answers):
+        del attacks["form"]  # what a warehouse counts has no order
+    assert answers[0] == answers[1]
+    assert ldiv_db.report(there.connection, "released", asked).document["statement"]["run"]["rows_published"] == 90
+
+
+def test_columns_that_nobody_asks_about_stay_there(there, con):
+    place(there, con, rows_of(random.Random(13), 40))
+    with open_counted(there.connection, columns_asked({"qi": "age, town"})) as counted:
+        resolve_source(Engine(counted), "people", Path())
+        assert [row[0].lower() for row in counted.execute("DESCRIBE people").fetchall()] == ["age", "town"]
+        assert counted.execute("SELECT count(*) FROM people").fetchall() == [(40,)]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda there: ldiv_db.profile(there, "people"), "the columns that are named"),
+        (lambda there: ldiv_db.check(there, "people", "age", require="k:2", individual="rid"), "whose rows they are"),
+        (lambda there: ldiv_db.check(there, "people", "height", require="k:2"), "none of the columns"),
+        (lambda there: ldiv_db.check(there, "persons", "age", require="k:2"), "no table or view persons"),
+        (lambda there: ldiv_db.explore(there, policy()), "takes no warehouse"),
+        (lambda there: ldiv_db.plan(there, policy(), rehearse=True), "not rehearsed"),
+    ],
+)
+def test_what_counts_do_not_answer_is_refused_by_name(tmp_path, call, says):
+    there = sqlite3.connect(tmp_path / "w.sqlite")
+    there.execute("CREATE TABLE people (rid INTEGER, age INTEGER)")
+    with pytest.raises(ldiv_db.PolicyError, match=says):
+        call(there)
+
+
+def test_commands_read_a_warehouse_by_its_name(tmp_path, call):
+    pytest.importorskip("adbc_driver_sqlite.dbapi")
+    with sqlite3.connect(tmp_path / "w.sqlite") as there:
+        there.execute("CREATE TABLE people (rid INTEGER, age INTEGER, secret TEXT)")
+        there.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, i // 4, "ab"[i % 2]) for i in range(40)])
+    place_there = f"adbc:sqlite:{tmp_path / 'w.sqlite'}"
+    asked = ["--qi", "age", "--sensitive", "secret", "--json"]
+    ends = call("check", place_there, "people", *asked, "--require", "k:4", "--require", "frequency:2")
+    assert (ends.code, ends.json["audits"][0]["classes"]) == (0, 10)
+    assert call("profile", place_there, "people", *asked).json["rows"] == 40
+    refused = call("check", place_there, "people", *asked, "--require", "k:4", "--into", "failing")
+    assert refused.code == 2 and "is a warehouse, of which counts" in refused.out
+
+
+def test_commands_that_need_rows_say_so():
     with pytest.raises(ldiv_db.PolicyError, match="is a warehouse"), open_for_command("snowflake:prod"):
         pass
 
