@@ -87,9 +87,13 @@ class Warehouse:
     # -- statements --------------------------------------------------------------------------------------
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
-        """Within, all is read of one moment where the database can do that; committed at the end, or taken back."""
+    def moment(self, written: Relation | None = None) -> Iterator[None]:
+        """Within, all is read of one moment where the database can do that; committed at the end, or taken back.
+
+        Where several may write to the table that is `written`, the moment begins once no other does.
+        """
         self._refuse_open()
+        is_locked = self.dialect == "postgres" and written is not None and self._exists_alone(written)
         if self.dialect == "sqlite" and not self.is_adbc:
             self.execute("BEGIN IMMEDIATE")
         elif self._commits_each:
@@ -97,6 +101,8 @@ class Warehouse:
         if self.dialect == "postgres":
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         try:
+            if is_locked and written:  # before anything is read, as that is when the moment begins
+                self.execute(f"LOCK TABLE {self.name(written)} IN SHARE ROW EXCLUSIVE MODE")
             yield
             with self._plainly("commit"):
                 self._end("COMMIT")
@@ -104,6 +110,13 @@ class Warehouse:
             with suppress(Exception):  # the first error is the one to report
                 self._end("ROLLBACK")
             raise
+
+    def _exists_alone(self, table: Relation) -> bool:
+        """True if the table is there, asked outside of the transaction that follows."""
+        found = self.exists(table)
+        if not self._commits_each:
+            self.connection.rollback()
+        return found
 
     def _refuse_open(self) -> None:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
@@ -195,8 +208,11 @@ class Warehouse:
         where = exp.Table(this=exp.to_identifier("tables"), db=exp.to_identifier("information_schema"))
         if len(beside.parts) > 2:
             where.set("catalog", exp.to_identifier(self.held(beside.parts[0]), quoted=True))
-        if self.dialect == "postgres":
+        if self.dialect == "postgres":  # whose information schema lists what the user has rights on alone
             here = here.replace("CURRENT_SCHEMA()", "current_schema()")
+            of_schema = f"(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname {here})"
+            listed = f"relkind IN ('r', 'p', 'v', 'm', 'f') AND relnamespace = {of_schema}"
+            return [name for (name,) in self.rows(f"SELECT relname FROM pg_catalog.pg_class WHERE {listed}")]
         return [
             name for (name,) in self.rows(f"SELECT table_name FROM {where.sql(self.dialect)} WHERE table_schema {here}")
         ]
@@ -213,7 +229,10 @@ class Warehouse:
         """Make the schema of a table where it is not there."""
         if len(table.parts) < 2 or self.dialect == "sqlite":
             return
-        listed = self.rows("SELECT schema_name FROM information_schema.schemata")
+        schemata = ("schema_name", "information_schema.schemata")
+        if self.dialect == "postgres":  # whose information schema lists what the user owns alone
+            schemata = ("nspname", "pg_catalog.pg_namespace")
+        listed = self.rows("SELECT {} FROM {}".format(*schemata))
         if (self.held(table.parts[-2]),) in listed:
             return
         here = self.rows("SELECT CURRENT_SCHEMA()") if self.dialect == "snowflake" else []

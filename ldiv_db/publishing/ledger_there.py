@@ -43,10 +43,10 @@ class LedgerThere:
             )
         self._schema = named_table(schema, "catalog")
 
-    def bring(self, engine: Engine) -> None:
+    def bring(self, engine: Engine, names: Sequence[str] = _READ) -> None:
         """Have the runs that are entered there in the ledger here."""
         migrate.migrate(engine)
-        for name in _READ:
+        for name in names:
             table = self.table(name)
             if self._there.exists(table):
                 here = ledger.table(engine, name)
@@ -101,7 +101,7 @@ def bring_ledger(engine: Engine) -> None:
     """Have the ledger of the warehouse whose tables are counted on the engine's connection, if it is one, here."""
     there = getattr(engine.connection, "there", None)
     if there is not None and not table_exists(engine, ledger.table(engine, "run")):
-        LedgerThere(there).bring(engine)
+        LedgerThere(there).bring(engine, ("run",))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.database.catalog import SCHEMA, Column, columns_of
+from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, count_rows, memory_for_counts
 from ldiv_db.database.engine import Settings
@@ -50,7 +50,8 @@ def run_there(
     warehouse takes back a table, all of it is one transaction, which is committed at the end.
     """
     start = time.perf_counter()
-    with _resolved(there, policy, folder, listener, show_values, workers, settings, schema) as (context, spec):
+    settled = (workers, settings, schema, True)
+    with _resolved(there, policy, folder, listener, show_values, *settled) as (context, spec):
         return replace(publish_run(context, spec, kl, start), place=spec.destination.place)
 
 
@@ -77,16 +78,18 @@ def _resolved(
     workers: int | None = None,
     settings: Settings | None = None,
     schema: str | None = None,
+    writes: bool = False,
 ) -> Iterator[tuple[Context, RunSpec]]:
     """The policy held against the counts of its source, which are brought here; within, all there is of one moment."""
     asked = load_policy(policy)
     if problems := [*problems_of(asked), *unsupported(asked)]:
         raise PolicyError(problems)
     ledger = LedgerThere(there, schema or SCHEMA)
+    written = named_table(asked.target.table or "", "target.table") if writes else None
     with (
         memory_for_counts(settings) as connection,
         open_context(connection, listener, None, folder, show_values, workers) as context,
-        there.moment(),
+        there.moment(written),
     ):
         context.listener.on_stage(READING)
         source, counted = _counted(context, there, asked)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 import servers
 import tables
+from there_beds import COLUMNS, TYPES, place, policy, released, rows_of, tables_of, wipe
 from times import seeds
 
 import ldiv_db
@@ -19,7 +20,6 @@ from ldiv_db.database.counted import open_counted
 from ldiv_db.database.driver_types import type_of_values
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.reading import columns_asked
 from ldiv_db.publishing.ledger import withdraw_run
@@ -28,8 +28,6 @@ from ldiv_db.running.there import plan_there
 
 #: The servers whose connections are those of a warehouse; others are skipped.
 THERE = ("postgres", "sqlite", "snowflake")
-COLUMNS = [("rid", "integer"), ("age", "integer"), ("town", "text"), ("dose", "double"), ("secret", "text")]
-TYPES = {"integer": "INTEGER", "text": "VARCHAR", "double": "DOUBLE"}
 ALGORITHMS = ("auto", "topdown", "mondrian", "peel", "stratified", "bsgi", "tp", "tp_plus", "cuts", "hilbert")
 
 
@@ -41,51 +39,6 @@ def there(server):
     wipe(server)
     yield server
     wipe(server)
-
-
-def wipe(server):
-    for name in ("people", "released", "ldiv_run", "ldiv_run_secret"):
-        with suppress(Exception):
-            server.drop(name)
-    if server.dialect == "sqlite":
-        for (name,) in server.query("SELECT name FROM sqlite_master WHERE name LIKE 'ldiv_%' AND type = 'table'"):
-            server.drop(name)
-    else:
-        server.execute("DROP SCHEMA IF EXISTS ldiv CASCADE")
-    server.connection.commit()
-
-
-def tables_of(server):
-    return sorted(Warehouse(server.connection).tables(Relation(("released",))))
-
-
-def rows_of(draw, n):
-    towns = ["Oslo", "Łódź", "it's", "", None]
-    values = ["flu", "HIV", "x;--", "cold"]
-    return [
-        (i, draw.choice([None, *range(20, 29)]), draw.choice(towns), draw.choice([1.5, 2.25, -3.0, None]),
-         draw.choice(values))
-        for i in range(n)
-    ]  # fmt: skip
-
-
-def policy(**more):
-    return {
-        "source": "people", "target": {"table": "released", "if_exists": "replace"}, "identifiers": ["rid"],
-        "quasi_identifiers": {"age": {"numeric": True}, "town": {}, "dose": {"numeric": True}}, "sensitive": ["secret"],
-        "require": [{"frequency": 2}], "algorithm": "topdown", "seed": 1, "over_time": "independent",
-    } | more  # fmt: skip
-
-
-def place(server, con, rows):
-    """The table `people` there and here."""
-    server.create("people", COLUMNS, rows)
-    server.connection.commit()
-    tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
-
-
-def released(server, columns="age, town, dose, secret"):
-    return sorted(map(repr, map(tuple, server.query(f"SELECT {columns} FROM released"))))
 
 
 def embedded(con, asked, columns="age, town, dose, secret"):
