@@ -99,16 +99,36 @@ class InWarehouse(Destination):
             raise PolicyError([Problem("target", f"{self.table} exists", hint)])
 
     def settle(self) -> list[str]:
-        """Remove what dead runs left beside the place; the runs whose release was never put there."""
+        """Remove what dead runs left beside the place; the runs whose release was not put there."""
         there, left = self.source.there, []
+        form = f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
         for name in there.tables(self._work):
-            found = re.fullmatch(f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}", name.lower())
+            found = re.fullmatch(form, name.lower())
             if found and found[1] == _ASIDE:
                 there.put_back(there.beside(self._work, found[0]), self.table)
             elif found:
-                there.drop(there.beside(self._work, found[0]))
-                left += [found[2]] if found[1] == _STAGED else []
+                beside = there.beside(self._work, found[0])
+                left += [found[2]] if found[1] == _STAGED and not self._is_in_place(beside, found[3]) else []
+                there.drop(beside)
         return left
+
+    def _is_in_place(self, staged: Relation, before: str | None) -> bool:
+        """True if a staged release was put into its place, where `before` rows were that it was to be appended to.
+
+        What cannot be compared is taken for published: the next release has to reckon with it.
+        """
+        there = self.source.there
+        if there.takes_back or not there.exists(self.table):
+            return False
+        if before is not None:
+            return there.extent(self.table, None)[0] > int(before)
+        columns = [column.name for column in there.columns(staged)]
+        if columns != [column.name for column in there.columns(self.table)]:
+            return False
+        relations = {"staged": staged, "published": self.table, "columns": [*map(Identifier, columns)]}
+        with suppress(DatabaseError):
+            return there.rows(there.written("publishing/warehouse/count_differing", **relations)) == [(0,)]
+        return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         assert isinstance(draft, RunDraft)  # noqa: S101 - releases over time are refused before
@@ -119,10 +139,15 @@ class InWarehouse(Destination):
             draft.note(_LEFT)
             self.refuse()  # what was moved aside is there again
         self._ledger.settle(self.engine, str(self.target), left)
-        staged = there.beside(self._work, self._name(_STAGED, draft.run_id))
+        before = None
+        if self.target.if_exists == "append" and there.exists(self.table):
+            ids = draft.resolved.released.class_ids
+            before = there.extent(self.table, ids[0] if ids else None)
+            draft.earlier_rows = before[0]
+        staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
         plan = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
-            self._stage(draft, staged, plan)
+            self._stage(draft, staged, plan, before[1] if before else 0)
             outcome = draft.audit(self._as_audited(draft, staged))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
@@ -130,22 +155,16 @@ class InWarehouse(Destination):
             there.put(staged, self.table, self.target.if_exists == "append")
         except BaseException:
             if not there.takes_back:
-                for table in (staged, plan):
-                    with suppress(LdivError):  # the first error is the one to report
-                        there.drop(table)
-                with suppress(LdivError):
-                    self._ledger.settle(self.engine, str(self.target), [draft.run_id])
+                with suppress(LdivError):  # the first error is the one to report
+                    self._ledger.settle(self.engine, str(self.target), self.settle())
             raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
         return cast(Outcome, outcome)
 
-    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation) -> None:
+    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        last, ids = 0, draft.resolved.released.class_ids
-        if self.target.if_exists == "append" and there.exists(self.table):
-            draft.earlier_rows, last = there.extent(self.table, ids[0] if ids else None)
         with engine.scope(), draft.rows(last) as params:
             planned = self._planned(draft, params)
             several = engine.least(planned, "whole") == 0

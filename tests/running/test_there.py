@@ -175,6 +175,35 @@ def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkey
     assert tables_of(there) == names
 
 
+@pytest.mark.parametrize("if_exists", ["replace", "append"])
+@pytest.mark.parametrize("is_put", [True, False])
+def test_the_run_after_one_that_was_killed_knows_whether_it_had_published(there, con, monkeypatch, if_exists, is_put):
+    if there.dialect != "snowflake":
+        pytest.skip("a kill is taken back there")
+    place(there, con, rows_of(random.Random(14), 40))
+    asked = policy(target={"table": "released", "if_exists": if_exists})
+    first = ldiv_db.run(there.connection, asked)
+    before, done, put = released(there), Warehouse.execute, []
+
+    def until_killed(self, sql):
+        puts = sql.startswith(("CREATE OR REPLACE TABLE", "INSERT INTO")) and " SELECT * FROM " in sql
+        if put or (puts and not is_put):
+            put.append(True)
+            raise ldiv_db.DatabaseError("killed")
+        done(self, sql)
+        put.extend([True] * puts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "execute", until_killed)
+        with pytest.raises(ldiv_db.DatabaseError, match="killed"):
+            ldiv_db.run(there.connection, policy(target=asked["target"], algorithm="bsgi"))
+    assert (released(there) != before) == is_put and put
+    last = ldiv_db.run(there.connection, asked)
+    runs = dict(there.query("SELECT run_id, status FROM ldiv.run"))
+    assert set(runs.values()) == {"published"} and len(runs) == 2 + is_put and {first.run_id, last.run_id} <= set(runs)
+    assert tables_of(there) == sorted(["PEOPLE", "RELEASED"])
+
+
 def test_a_plan_writes_nothing(there, con):
     place(there, con, rows_of(random.Random(6), 40))
     names = tables_of(there)
