@@ -24,10 +24,9 @@ from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.spark import SparkWarehouse, is_session
-from ldiv_db.database.warehouses import Warehouse, is_warehouse
+from ldiv_db.database.named_warehouses import is_given_warehouse, open_named
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.document import QuasiIdentifier, Target
@@ -36,6 +35,7 @@ from ldiv_db.policy.reading import (
     GivenPolicy,
     GivenRequirement,
     Policy,
+    columns_asked,
     described_policy,
     names_of,
     parse_policy,
@@ -53,10 +53,11 @@ from ldiv_db.reporting.request import QUERIES, ReportRequest, check_written_fiel
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
+from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.release import publish_release
-from ldiv_db.running.run import plan
+from ldiv_db.running.run import plan as plan_here
 from ldiv_db.running.run import run as run_here
-from ldiv_db.running.there import run_there
+from ldiv_db.running.there import plan_there, run_there
 
 __all__ = [
     "Attacks",
@@ -131,13 +132,37 @@ def run(
     of the caller's they join that one: the caller commits, or rolls back after an error; a warehouse's is refused. A
     release to a file of its own is written beside, audited there and moved into place; it joins no transaction.
     """
-    if is_session(connection) or is_warehouse(connection):
-        there = SparkWarehouse(connection) if is_session(connection) else Warehouse(connection, dialect)
-        return run_there(there, policy, folder, listener, kl, show_values, workers, schema=catalog)
+    if is_given_warehouse(connection):
+        with open_named(connection, dialect) as there:
+            return run_there(there, policy, folder, listener, kl, show_values, workers, schema=catalog)
     return run_here(connection, policy, folder, listener, catalog, kl, show_values, workers)
 
 
-@takes_database(read_only=True, of_frame=take_for_table)
+def plan(
+    connection: Any,
+    policy: GivenPolicy,
+    folder: str | Path = ".",
+    listener: Listener | None = None,
+    catalog: str | None = None,
+    show_values: bool = False,
+    rehearse: bool = False,
+    dialect: str | None = None,
+) -> Preparation:
+    """Plan a run by counts alone, of a database, frame or warehouse as `run` takes it; writes nothing that stays.
+
+    `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
+    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. In a warehouse
+    nothing is rehearsed.
+    """
+    if not is_given_warehouse(connection):
+        return plan_here(connection, policy, folder, listener, catalog, show_values, rehearse)
+    if rehearse:
+        raise PolicyError([Problem("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")])
+    with open_named(connection, dialect) as there:
+        return plan_there(there, policy, folder, listener, show_values)
+
+
+@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
 def check(
     con: Any,
     table: Any = None,
@@ -221,7 +246,7 @@ def check_sql(
         return check_statement(engine, given, named_table(table, "table"), dialect, types, labels)
 
 
-@takes_database(read_only=True, of_frame=take_for_table)
+@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
 def profile(
     con: Any,
     table: Any = None,
@@ -248,7 +273,7 @@ def profile(
         return replace(found, table=given_name(table, relation))
 
 
-@takes_database(read_only=True, of_frame=take_for_table)
+@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
 def measure(
     con: Any,
     published: Any = None,
@@ -290,7 +315,7 @@ def measure(
         return replace(found, published=given_name(published, relation), source=given_name(read, original))
 
 
-@takes_database(read_only=True)
+@takes_database(read_only=True, of_counts=columns_asked)
 def report(
     con: Any,
     table: str,

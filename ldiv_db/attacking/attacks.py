@@ -60,6 +60,8 @@ TEMPORARY = "temp"
 def look_at_form(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
     """The attack by order, numbers and surroundings of a table; `counts` are its classes by any sensitive attribute."""
     table = counts.subject.table
+    if isinstance(table, Relation) and hasattr(engine.connection, "there"):
+        return Attack("form", None, (), _numbers(engine, counts) | {"order": "a warehouse's counts have none"})
     order = _order(engine, counts, sensitive) if sensitive else Attack("form", None, ())
     figures = order.figures | _numbers(engine, counts) | _surroundings(engine, table)
     return replace(order, figures=figures)

@@ -192,7 +192,7 @@ def attack_command(
     policy = None if table.policy is None else read_policy(table.policy)
     described = attributes.of(list(policy.sensitive) if policy else table.sensitive or [])
     with (
-        resources.open(database, read_only=True) as connection,
+        resources.open(database, True, vars(table) | vars(knowledge)) as connection,
         ProgressDisplay() if replayed else nullcontext() as listener,
     ):
         found = attack(

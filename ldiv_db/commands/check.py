@@ -90,7 +90,8 @@ def check_command(
     """
     specs = judged.requirements(require, policy)
     parsed = None if policy is None else read_policy(policy)
-    with limits.open(database, read_only=into is None) as connection:
+    asked = {"qi": qi, "sensitive": sensitive, "class_column": class_column, "policy": parsed, **vars(judged)}
+    with limits.open(database, into is None, asked) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         question = check_request(
@@ -107,8 +108,8 @@ def check_command(
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():
-            asked = with_people(engine, relation, question, parsed)
-            audits = Audits(check(engine, relation, asked, found.see if violations or into else None))
+            question = with_people(engine, relation, question, parsed)
+            audits = Audits(check(engine, relation, question, found.see if violations or into else None))
     listed = {"violations": found.rows} if violations or into else {}
     document = {"table": table, "holds": audits.holds, "audits": [audit.as_dict() for audit in audits], **listed}
     show(document, chain(audits.text(), _violations_text(audits, found, violations)), json)

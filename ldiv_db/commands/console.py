@@ -23,6 +23,7 @@ from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
+from ldiv_db.database.counted import ON_ROWS, open_counted
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
@@ -30,7 +31,7 @@ from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer
-from ldiv_db.policy.reading import Policy
+from ldiv_db.policy.reading import Policy, columns_asked
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.running.estimate import Pace, about
 
@@ -70,17 +71,26 @@ def split_columns(connection: Any, table: str, texts: Sequence[str] | None) -> l
 
 @contextmanager
 def open_for_command(
-    database: str, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
+    database: str,
+    read_only: bool = False,
+    settings: Settings | None = None,
+    catalog: Path | None = None,
+    asked: Mapping[str, Any] | None = None,
 ) -> Iterator[Any]:
     """A connection to the database; with `catalog` it is read-only, and that file is attached as `CATALOG`.
+
+    A warehouse is opened as counts of rows, by the columns that a command has `asked` about, if counts do for it.
 
     What does not fit into memory goes to a folder of our own in the temp directory of the settings, which is gone at
     the end. Raises DatabaseError if a file is not there or no database, and names the process that holds a locked one.
     """
     if names_warehouse(database):
-        what = f"{database} is a warehouse, which this command does not read"
-        hint = "`ldiv run`, `plan` and `runs` work there, and `ldiv sql check` writes its audit"
-        raise PolicyError([Problem("database", what, hint)])
+        if asked is None or catalog is not None or not read_only:
+            what = f"{database} is a warehouse, of which counts of rows are read and nothing else"
+            raise PolicyError([Problem("database", what, ON_ROWS)])
+        with open_counted(database, columns_asked(asked), settings) as counted:
+            yield counted
+        return
     address = address_of(database)
     if address.path is not None and not address.path.is_file():
         raise DatabaseError(f"no database file {address.path}")

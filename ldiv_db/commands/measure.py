@@ -82,7 +82,8 @@ def measure_command(
         raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
-    with resources.open(database, read_only=True) as connection:
+    asked = {"qi": keys, "sensitive": sensitive, "policy": policy, **vars(wanted)}
+    with resources.open(database, True, asked) as connection:
         found = measure(
             connection,
             published,

@@ -6,7 +6,7 @@ A command takes a group as one parameter, and `grouped` has typer read its field
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
@@ -69,8 +69,8 @@ Database = Annotated[
     str,
     typer.Argument(
         help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
-        " read from the environment, so that no password is written there. :memory: is only for files; for `ldiv run`,"
-        " spark is the session of the environment."
+        " read from the environment, so that no password is written there. :memory: is only for files. A warehouse is"
+        " snowflake:…, bigquery:…, databricks:…, adbc:…, or spark, the session of the environment."
     ),
 ]
 Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
@@ -136,9 +136,11 @@ class Limits:
         ),
     ] = None
 
-    def open(self, database: str, read_only: bool = False) -> AbstractContextManager[Any]:
+    def open(
+        self, database: str, read_only: bool = False, asked: Mapping[str, Any] | None = None
+    ) -> AbstractContextManager[Any]:
         """A connection to the database within these limits, as `open_for_command` has it."""
-        return open_for_command(database, read_only, self.settings)
+        return open_for_command(database, read_only, self.settings, asked=asked)
 
     @property
     def settings(self) -> Settings:
@@ -151,9 +153,11 @@ class DatabaseOptions(Limits):
 
     catalog: Catalog = None
 
-    def open(self, database: str, read_only: bool = False) -> AbstractContextManager[Any]:
+    def open(
+        self, database: str, read_only: bool = False, asked: Mapping[str, Any] | None = None
+    ) -> AbstractContextManager[Any]:
         """The same with the catalog attached if it is a file of its own."""
-        return open_for_command(database, read_only, self.settings, self.catalog)
+        return open_for_command(database, read_only, self.settings, self.catalog, asked)
 
     @property
     def ledger_schema(self) -> str | None:

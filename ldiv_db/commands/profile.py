@@ -72,7 +72,7 @@ def profile_command(
     if policy is not None:
         refuse_folder(policy)
     with (
-        resources.open(database, read_only=True) as connection,
+        resources.open(database, True, {"qi": qi, "sensitive": sensitive}) as connection,
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)

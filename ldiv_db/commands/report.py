@@ -126,7 +126,7 @@ def report_command(
     )
     reported = None if verify is None else read_report(verify)
     with (
-        resources.open(database, read_only=True) as connection,
+        resources.open(database, True, vars(asked) | {"qi": qi}) as connection,
         ProgressDisplay(quiet, _STAGE) as listener,
     ):
         asked = replace(

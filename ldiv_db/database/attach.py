@@ -6,7 +6,7 @@ looked up in it as it looks them up itself. No text of an address is in an error
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from inspect import Signature, signature
@@ -14,33 +14,36 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.counted import ON_ROWS, open_counted
 from ldiv_db.database.databases import attached, compare_here
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
+from ldiv_db.database.named_warehouses import is_given_warehouse
 from ldiv_db.database.sources import load_extension
-from ldiv_db.database.spark import is_session
 from ldiv_db.database.templates import Identifier, Relation, literal
-from ldiv_db.database.warehouses import is_warehouse
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
-#: The function that runs on Spark, and in other warehouses.
-_TAKES_SESSIONS = "ldiv_db.run"
 Function = TypeVar("Function", bound=Callable[..., Any])
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
 P = ParamSpec("P")
 
 
-def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable[[Function], Function]:
+def takes_database(
+    read_only: bool,
+    of_frame: OfFrame | None = None,
+    of_counts: Callable[[Mapping[str, Any]], Collection[str]] | None = None,
+) -> Callable[[Function], Function]:
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
-    database in memory is then its connection, which is kept open unless it is `read_only`.
+    database in memory is then its connection, which is kept open unless it is `read_only`. With `of_counts`, which says
+    which columns the arguments ask about, it also takes a warehouse, whose rows it sees as far as they are counted.
     """
 
     def decorate(function: Function) -> Function:
@@ -51,18 +54,18 @@ def takes_database(read_only: bool, of_frame: OfFrame | None = None) -> Callable
         def call(*args: Any, **kwargs: Any) -> Any:
             given = args[0] if args else kwargs.get(first)
             are_frames = isinstance(given, Mapping) or is_frame(given)
-            if isinstance(given, str | Path):
+            if is_given_warehouse(given):
+                if of_counts is None:
+                    what = "takes no warehouse, whose rows it would need"
+                    raise PolicyError([Problem(first, what, ON_ROWS)])
+                bound = shape.bind_partial(*args, **kwargs)
+                opening = open_counted(given, of_counts(bound.arguments))
+            elif isinstance(given, str | Path):
                 bound = shape.bind_partial(*args, **kwargs)
                 opening = open_address(address_of(str(given)), read_only)
             elif of_frame is not None and are_frames:
                 bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
                 opening = open_frames(given, keep=not read_only)
-            elif is_session(given):
-                what = f"takes no session of Spark's, as {_TAKES_SESSIONS} does"
-                raise PolicyError([Problem(first, what, "open the files of what it published with DuckDB")])
-            elif is_warehouse(given):
-                what = f"takes no connection of {type(given).__module__.split('.')[0]}, as {_TAKES_SESSIONS} does"
-                raise PolicyError([Problem(first, what, "`ldiv plan` takes the name of a warehouse")])
             elif are_frames or not hasattr(given, "execute"):
                 frame = "" if of_frame is None else ", a frame"
                 what = f"takes a connection{frame} or an address, not {type(given).__name__}"

@@ -1,4 +1,4 @@
-"""Warehouses by the names that commands take, `spark` or `snowflake:PROFILE`, and the drivers that open them."""
+"""Warehouses as callers give them: by name, `spark` or `snowflake:PROFILE`, a connection, or a session of Spark's."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import sentence_of
-from ldiv_db.database.spark import SparkWarehouse
+from ldiv_db.database.spark import SparkWarehouse, is_session
 from ldiv_db.database.spark_tables import sentence
-from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.database.warehouses import Warehouse, is_warehouse
 
 #: What names the session of Spark's that the environment says.
 SPARK = "spark"
@@ -94,11 +94,18 @@ def environment_session() -> Any:
         raise DatabaseError(f"Spark does not start: {sentence(error)}") from None
 
 
+def is_given_warehouse(given: Any) -> bool:
+    """True if it is the name of a warehouse, a connection to one, or a session of Spark's."""
+    return is_session(given) or is_warehouse(given) or (isinstance(given, str) and names_warehouse(given))
+
+
 @contextmanager
-def open_named(text: str) -> Iterator[Warehouse]:
-    """The warehouse of a name, as `spark` or `snowflake:PROFILE`."""
-    if text == SPARK:
-        yield SparkWarehouse(environment_session())
-        return
-    with open_warehouse(text) as there:
-        yield there
+def open_named(given: Any, dialect: str | None = None) -> Iterator[Warehouse]:
+    """The warehouse that is given, of a connection by its `dialect`; one that is named is closed at the end."""
+    if is_session(given) or given == SPARK:
+        yield SparkWarehouse(environment_session() if given == SPARK else given)
+    elif isinstance(given, str):
+        with open_warehouse(given) as there:
+            yield there
+    else:
+        yield Warehouse(given, dialect)

@@ -176,6 +176,8 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         _refuse_unreadable(engine, file, source, key)
         return file
     relation = named_table(source, key)
+    if bring := getattr(engine.connection, "bring", None):  # of a warehouse, whose tables are counted as they are named
+        bring(relation)
     frame = Relation(("temp", "main", relation.name))  # what a caller registered, or a temporary table: looked up first
     if len(relation.parts) == 1 and catalog.table_exists(engine, frame):
         return frame

@@ -61,7 +61,7 @@ class SparkWarehouse(Warehouse):
         self._views: list[str] = []
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
+    def moment(self, written: Relation | None = None) -> Iterator[None]:
         """Within, the session reads our statements as we mean them; its settings are put back at the end."""
         before = {name: self.session.conf.get(name, None) for name in SETTINGS}
         try:

@@ -87,9 +87,13 @@ class Warehouse:
     # -- statements --------------------------------------------------------------------------------------
 
     @contextmanager
-    def moment(self) -> Iterator[None]:
-        """Within, all is read of one moment where the database can do that; committed at the end, or taken back."""
+    def moment(self, written: Relation | None = None) -> Iterator[None]:
+        """Within, all is read of one moment where the database can do that; committed at the end, or taken back.
+
+        Where several may write to the table that is `written`, the moment begins once no other does.
+        """
         self._refuse_open()
+        is_locked = self.dialect == "postgres" and written is not None and self._exists_alone(written)
         if self.dialect == "sqlite" and not self.is_adbc:
             self.execute("BEGIN IMMEDIATE")
         elif self._commits_each:
@@ -97,6 +101,8 @@ class Warehouse:
         if self.dialect == "postgres":
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         try:
+            if is_locked and written:  # before anything is read, as that is when the moment begins
+                self.execute(f"LOCK TABLE {self.name(written)} IN SHARE ROW EXCLUSIVE MODE")
             yield
             with self._plainly("commit"):
                 self._end("COMMIT")
@@ -104,6 +110,13 @@ class Warehouse:
             with suppress(Exception):  # the first error is the one to report
                 self._end("ROLLBACK")
             raise
+
+    def _exists_alone(self, table: Relation) -> bool:
+        """True if the table is there, asked outside of the transaction that follows."""
+        found = self.exists(table)
+        if not self._commits_each:
+            self.connection.rollback()
+        return found
 
     def _refuse_open(self) -> None:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
@@ -191,21 +204,24 @@ class Warehouse:
         """The names of the tables and views in the schema of a table."""
         if self.dialect == "sqlite":
             return [name for (name,) in self.rows("SELECT name FROM sqlite_master")]
-        here = f"= {literal(self._held(beside.parts[-2]))}" if len(beside.parts) > 1 else "= CURRENT_SCHEMA()"
+        here = f"= {literal(self.held(beside.parts[-2]))}" if len(beside.parts) > 1 else "= CURRENT_SCHEMA()"
         where = exp.Table(this=exp.to_identifier("tables"), db=exp.to_identifier("information_schema"))
         if len(beside.parts) > 2:
-            where.set("catalog", exp.to_identifier(self._held(beside.parts[0]), quoted=True))
-        if self.dialect == "postgres":
+            where.set("catalog", exp.to_identifier(self.held(beside.parts[0]), quoted=True))
+        if self.dialect == "postgres":  # whose information schema lists what the user has rights on alone
             here = here.replace("CURRENT_SCHEMA()", "current_schema()")
+            of_schema = f"(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname {here})"
+            listed = f"relkind IN ('r', 'p', 'v', 'm', 'f') AND relnamespace = {of_schema}"
+            return [name for (name,) in self.rows(f"SELECT relname FROM pg_catalog.pg_class WHERE {listed}")]
         return [
             name for (name,) in self.rows(f"SELECT table_name FROM {where.sql(self.dialect)} WHERE table_schema {here}")
         ]
 
     def exists(self, table: Relation) -> bool:
         """True if there is a table or view of that name."""
-        return self._held(table.name) in self.tables(table)
+        return self.held(table.name) in self.tables(table)
 
-    def _held(self, name: str) -> str:
+    def held(self, name: str) -> str:
         """A name as the database holds it: it may fold what a policy writes in lower case."""
         return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
 
@@ -213,8 +229,11 @@ class Warehouse:
         """Make the schema of a table where it is not there."""
         if len(table.parts) < 2 or self.dialect == "sqlite":
             return
-        listed = self.rows("SELECT schema_name FROM information_schema.schemata")
-        if (self._held(table.parts[-2]),) in listed:
+        schemata = ("schema_name", "information_schema.schemata")
+        if self.dialect == "postgres":  # whose information schema lists what the user owns alone
+            schemata = ("nspname", "pg_catalog.pg_namespace")
+        listed = self.rows("SELECT {} FROM {}".format(*schemata))
+        if (self.held(table.parts[-2]),) in listed:
             return
         here = self.rows("SELECT CURRENT_SCHEMA()") if self.dialect == "snowflake" else []
         self.execute(f"CREATE SCHEMA IF NOT EXISTS {self.name(Relation(table.parts[:-1]))}")

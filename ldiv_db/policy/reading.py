@@ -5,18 +5,21 @@ So are the parts that callers give in place of a policy: names, requirements and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.database.counted import ON_ROWS
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
+from ldiv_db.policy.release_columns import CLASS_ID, columns_as
 from ldiv_db.policy.rules import lacking, problems_of
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 
@@ -30,6 +33,9 @@ _LISTS, _MAPPINGS = ("identifiers", "keep", "individual", "weight"), ("quasi_ide
 RELEASE = "release"
 #: What decides how the rest of a policy is understood.
 _DECISIVE = ("algorithm", "key")
+
+#: The arguments of calls that name columns of tables.
+_NAMING = ("qi", "sensitive", "class_column", "class_label", "link_columns", "group", "count")
 
 #: A policy as a caller gives it.
 GivenPolicy = Policy | Mapping[str, Any]
@@ -107,6 +113,35 @@ def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy 
         found = policy.model_copy(update=target)
         return found if source is None else found.with_source(source)
     return {"target": {"table": RELEASE}, **policy, **({} if source is None else {"source": source})}
+
+
+def columns_asked(said: Mapping[str, Any]) -> set[str]:
+    """The columns, in lower case, that the arguments of a call may ask about, by a policy or by their names.
+
+    Raises PolicyError for those that ask whose rows are, which counts of equal rows do not say, and if none is named.
+    """
+    given = [said.get("policy"), *(said.get("also_policies") or ())]
+    policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
+    if said.get("individual") or any(policy.individual for policy in policies):
+        raise PolicyError([Problem("individual", "counts do not say whose rows they are", ON_ROWS)])
+    if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
+        raise PolicyError([Problem("qi", "is missing: a warehouse counts rows by the columns that are named")])
+    texts = [*_texts([said.get(key) for key in _NAMING])]
+    names = {part.strip() for text in texts for part in (text, *re.split("[,|]", text), text.rpartition("=")[0])}
+    for policy in policies:
+        released = policy.released
+        names |= {*policy.quasi_identifiers, *policy.sensitive, *released.identifying}
+        names |= {policy.weight} if policy.weight else set()
+    return {name.lower() for known in names for name in (known, *columns_as(known, "bounds"))} | {CLASS_ID}
+
+
+def _texts(said: Any) -> Iterator[str]:
+    """The texts of what a caller gives as one, in lists, or as the keys of a mapping."""
+    if isinstance(said, str):
+        yield said
+    elif said is not None:
+        for part in said:
+            yield from _texts(part)
 
 
 def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:

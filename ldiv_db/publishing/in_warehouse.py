@@ -17,32 +17,20 @@ from typing import Any, cast
 
 from ldiv_db.database.addresses import Place
 from ldiv_db.database.catalog import SCHEMA, named_table
+from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import ClientRelation, Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome, RunDraft
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.recoding.encoded import WEIGHT
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 _LEFT = "what a run to this target left that did not end is removed"
-
-
-@dataclass(frozen=True)
-class ColumnThere:
-    """A column of a table of a warehouse, by its own name there, and its working name."""
-
-    column: Identifier
-    alias: Identifier
-    #: Whether it is read as text, which is another type there.
-    as_text: bool = False
-    #: The type in which it is compared here, where it has NULLs: two of different types are not compared as lists.
-    nullable: SqlType | None = None
 
 
 @dataclass(frozen=True)
@@ -79,14 +67,6 @@ class PlaceThere(Place):
         raise DatabaseError(f"{self.table} lies in a warehouse: read it there")
 
 
-def count_rows(
-    engine: Engine, there: Warehouse, name: str, table: Relation, columns: Sequence[ColumnThere]
-) -> Relation:
-    """The counts of a table's rows that are equal in some columns, as a TEMP table here."""
-    sql = there.written("publishing/warehouse/count_rows", source=table, columns=columns, weight=WEIGHT)
-    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), WEIGHT.name])
-
-
 class InWarehouse(Destination):
     """A table of the source's warehouse."""
 
@@ -119,16 +99,36 @@ class InWarehouse(Destination):
             raise PolicyError([Problem("target", f"{self.table} exists", hint)])
 
     def settle(self) -> list[str]:
-        """Remove what dead runs left beside the place; the runs whose release was never put there."""
+        """Remove what dead runs left beside the place; the runs whose release was not put there."""
         there, left = self.source.there, []
+        form = f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
         for name in there.tables(self._work):
-            found = re.fullmatch(f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}", name.lower())
+            found = re.fullmatch(form, name.lower())
             if found and found[1] == _ASIDE:
                 there.put_back(there.beside(self._work, found[0]), self.table)
             elif found:
-                there.drop(there.beside(self._work, found[0]))
-                left += [found[2]] if found[1] == _STAGED else []
+                beside = there.beside(self._work, found[0])
+                left += [found[2]] if found[1] == _STAGED and not self._is_in_place(beside, found[3]) else []
+                there.drop(beside)
         return left
+
+    def _is_in_place(self, staged: Relation, before: str | None) -> bool:
+        """True if a staged release was put into its place, where `before` rows were that it was to be appended to.
+
+        What cannot be compared is taken for published: the next release has to reckon with it.
+        """
+        there = self.source.there
+        if there.takes_back or not there.exists(self.table):
+            return False
+        if before is not None:
+            return there.extent(self.table, None)[0] > int(before)
+        columns = [column.name for column in there.columns(staged)]
+        if columns != [column.name for column in there.columns(self.table)]:
+            return False
+        relations = {"staged": staged, "published": self.table, "columns": [*map(Identifier, columns)]}
+        with suppress(DatabaseError):
+            return there.rows(there.written("publishing/warehouse/count_differing", **relations)) == [(0,)]
+        return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         assert isinstance(draft, RunDraft)  # noqa: S101 - releases over time are refused before
@@ -139,10 +139,15 @@ class InWarehouse(Destination):
             draft.note(_LEFT)
             self.refuse()  # what was moved aside is there again
         self._ledger.settle(self.engine, str(self.target), left)
-        staged = there.beside(self._work, self._name(_STAGED, draft.run_id))
+        before = None
+        if self.target.if_exists == "append" and there.exists(self.table):
+            ids = draft.resolved.released.class_ids
+            before = there.extent(self.table, ids[0] if ids else None)
+            draft.earlier_rows = before[0]
+        staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
         plan = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
-            self._stage(draft, staged, plan)
+            self._stage(draft, staged, plan, before[1] if before else 0)
             outcome = draft.audit(self._as_audited(draft, staged))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
@@ -150,22 +155,16 @@ class InWarehouse(Destination):
             there.put(staged, self.table, self.target.if_exists == "append")
         except BaseException:
             if not there.takes_back:
-                for table in (staged, plan):
-                    with suppress(LdivError):  # the first error is the one to report
-                        there.drop(table)
-                with suppress(LdivError):
-                    self._ledger.settle(self.engine, str(self.target), [draft.run_id])
+                with suppress(LdivError):  # the first error is the one to report
+                    self._ledger.settle(self.engine, str(self.target), self.settle())
             raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
         return cast(Outcome, outcome)
 
-    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation) -> None:
+    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        last, ids = 0, draft.resolved.released.class_ids
-        if self.target.if_exists == "append" and there.exists(self.table):
-            draft.earlier_rows, last = there.extent(self.table, ids[0] if ids else None)
         with engine.scope(), draft.rows(last) as params:
             planned = self._planned(draft, params)
             several = engine.least(planned, "whole") == 0
@@ -249,9 +248,7 @@ class InWarehouse(Destination):
         if draft.earlier_rows:
             earlier = count_rows(self.engine, there, "earlier", self.table, columns)
             self.engine.extend(parts[0], earlier)
-        return self.engine.view(
-            "published", "publishing/warehouse/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT
-        )
+        return self.engine.view("published", "database/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT)
 
     @property
     def _mark(self) -> str:

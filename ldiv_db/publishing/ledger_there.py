@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import MEMORY
-from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
+from ldiv_db.database.catalog import SCHEMA, columns_of, named_table, table_exists
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.queries import Where
@@ -43,10 +43,10 @@ class LedgerThere:
             )
         self._schema = named_table(schema, "catalog")
 
-    def bring(self, engine: Engine) -> None:
+    def bring(self, engine: Engine, names: Sequence[str] = _READ) -> None:
         """Have the runs that are entered there in the ledger here."""
         migrate.migrate(engine)
-        for name in _READ:
+        for name in names:
             table = self.table(name)
             if self._there.exists(table):
                 here = ledger.table(engine, name)
@@ -95,6 +95,13 @@ class LedgerThere:
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
         return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (*self._schema.parts, name))
+
+
+def bring_ledger(engine: Engine) -> None:
+    """Have the ledger of the warehouse whose tables are counted on the engine's connection, if it is one, here."""
+    there = getattr(engine.connection, "there", None)
+    if there is not None and not table_exists(engine, ledger.table(engine, "run")):
+        LedgerThere(there).bring(engine, ("run",))
 
 
 @contextmanager

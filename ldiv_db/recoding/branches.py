@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from ldiv_db.database.catalog import INSTANT, named_table, without_members
+from ldiv_db.database.counted import ColumnThere
 from ldiv_db.database.dialects import DIALECTS, written
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import DIALECT, FileRelation, Identifier, Relation, SqlType, Value, render
@@ -26,7 +27,7 @@ from ldiv_db.policy.sources import PolicySource
 from ldiv_db.recoding.rules import GlobalRecoding, RecodedColumn, Rule
 
 #: The template of the counts.
-TEMPLATE = "recoding/statement/count_source"
+TEMPLATE = "database/count_combinations"
 #: The name of the column of counts where the policy gives none.
 DEFAULT_WEIGHT = "n"
 
@@ -48,7 +49,7 @@ def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]
     """Parameters of the template of the counts."""
     return {
         "source": _table(source or policy.source),
-        "columns": [Identifier(name) for name in counted_columns(policy)],
+        "columns": [ColumnThere(Identifier(name), Identifier(name)) for name in counted_columns(policy)],
         "weight": Identifier(weight_of(policy)),
     }
 

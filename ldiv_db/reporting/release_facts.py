@@ -24,6 +24,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.requirements import Requirement
 
@@ -58,6 +59,7 @@ class ReportedTable:
 
 def find_run(engine: Engine, name: str) -> ReportedTable:
     """The table that is named, or that the run of that id published; raises PolicyError for a run to a file."""
+    bring_ledger(engine)
     runs = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
     for run in runs:
         if run["run_id"] == name.lower():

@@ -6,36 +6,31 @@ these counts are the source of the same run as on any table; its release goes ba
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.database.addresses import MEMORY
-from ldiv_db.database.catalog import SCHEMA, Column, columns_of
+from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.engine import Settings, open_database
+from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, count_rows, memory_for_counts
+from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.files import spill_folder
 from ldiv_db.database.templates import CallerView, Identifier, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
-from ldiv_db.publishing.in_warehouse import ColumnThere, CountedSource, InWarehouse, count_rows
+from ldiv_db.publishing.in_warehouse import CountedSource, InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.branches import counted_columns
-from ldiv_db.recoding.encoded import WEIGHT
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.run import prepared_plan, publish_run
 from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
-
-_HERE = "run it on a DuckDB file, or on what DuckDB attaches"
 
 
 def run_there(
@@ -55,7 +50,8 @@ def run_there(
     warehouse takes back a table, all of it is one transaction, which is committed at the end.
     """
     start = time.perf_counter()
-    with _resolved(there, policy, folder, listener, show_values, workers, settings, schema) as (context, spec):
+    settled = (workers, settings, schema, True)
+    with _resolved(there, policy, folder, listener, show_values, *settled) as (context, spec):
         return replace(publish_run(context, spec, kl, start), place=spec.destination.place)
 
 
@@ -82,17 +78,18 @@ def _resolved(
     workers: int | None = None,
     settings: Settings | None = None,
     schema: str | None = None,
+    writes: bool = False,
 ) -> Iterator[tuple[Context, RunSpec]]:
     """The policy held against the counts of its source, which are brought here; within, all there is of one moment."""
     asked = load_policy(policy)
     if problems := [*problems_of(asked), *unsupported(asked)]:
         raise PolicyError(problems)
-    ledger, settings = LedgerThere(there, schema or SCHEMA), settings or Settings()
+    ledger = LedgerThere(there, schema or SCHEMA)
+    written = named_table(asked.target.table or "", "target.table") if writes else None
     with (
-        spill_folder(Path(settings.temp_directory or tempfile.gettempdir())) as folder_of_counts,
-        open_database(MEMORY, settings=replace(settings, temp_directory=str(folder_of_counts))) as connection,
+        memory_for_counts(settings) as connection,
         open_context(connection, listener, None, folder, show_values, workers) as context,
-        there.moment(),
+        there.moment(written),
     ):
         context.listener.on_stage(READING)
         source, counted = _counted(context, there, asked)
@@ -107,13 +104,13 @@ def _resolved(
 def unsupported(policy: Policy) -> Iterator[Problem]:
     """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
     if policy.key is not None:
-        yield Problem("key", "counts do not say which row is which over time", _HERE)
+        yield Problem("key", "counts do not say which row is which over time", ON_ROWS)
     if policy.individual is not None:
-        yield Problem("individual", "counts do not say whose rows they are", _HERE)
+        yield Problem("individual", "counts do not say whose rows they are", ON_ROWS)
     if policy.decomposes:
-        yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", _HERE)
+        yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", ON_ROWS)
     if policy.transparent:
-        yield Problem("transparent", "transparent classes are made of rows", _HERE)
+        yield Problem("transparent", "transparent classes are made of rows", ON_ROWS)
     if policy.weight is not None:
         yield Problem("weight", "the warehouse counts its rows itself", "name the table of the rows, and leave it out")
     if policy.databases:

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 import servers
 import tables
+from there_beds import COLUMNS, TYPES, place, policy, released, rows_of, tables_of, wipe
 from times import seeds
 
 import ldiv_db
 from ldiv_db.commands.console import open_for_command
+from ldiv_db.database.counted import open_counted
 from ldiv_db.database.driver_types import type_of_values
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.policy.reading import columns_asked
 from ldiv_db.publishing.ledger import withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.running.there import plan_there
 
 #: The servers whose connections are those of a warehouse; others are skipped.
 THERE = ("postgres", "sqlite", "snowflake")
-COLUMNS = [("rid", "integer"), ("age", "integer"), ("town", "text"), ("dose", "double"), ("secret", "text")]
-TYPES = {"integer": "INTEGER", "text": "VARCHAR", "double": "DOUBLE"}
 ALGORITHMS = ("auto", "topdown", "mondrian", "peel", "stratified", "bsgi", "tp", "tp_plus", "cuts", "hilbert")
 
 
@@ -36,51 +39,6 @@ def there(server):
     wipe(server)
     yield server
     wipe(server)
-
-
-def wipe(server):
-    for name in ("people", "released", "ldiv_run", "ldiv_run_secret"):
-        with suppress(Exception):
-            server.drop(name)
-    if server.dialect == "sqlite":
-        for (name,) in server.query("SELECT name FROM sqlite_master WHERE name LIKE 'ldiv_%' AND type = 'table'"):
-            server.drop(name)
-    else:
-        server.execute("DROP SCHEMA IF EXISTS ldiv CASCADE")
-    server.connection.commit()
-
-
-def tables_of(server):
-    return sorted(Warehouse(server.connection).tables(Relation(("released",))))
-
-
-def rows_of(draw, n):
-    towns = ["Oslo", "Łódź", "it's", "", None]
-    values = ["flu", "HIV", "x;--", "cold"]
-    return [
-        (i, draw.choice([None, *range(20, 29)]), draw.choice(towns), draw.choice([1.5, 2.25, -3.0, None]),
-         draw.choice(values))
-        for i in range(n)
-    ]  # fmt: skip
-
-
-def policy(**more):
-    return {
-        "source": "people", "target": {"table": "released", "if_exists": "replace"}, "identifiers": ["rid"],
-        "quasi_identifiers": {"age": {"numeric": True}, "town": {}, "dose": {"numeric": True}}, "sensitive": ["secret"],
-        "require": [{"frequency": 2}], "algorithm": "topdown", "seed": 1, "over_time": "independent",
-    } | more  # fmt: skip
-
-
-def place(server, con, rows):
-    """The table `people` there and here."""
-    server.create("people", COLUMNS, rows)
-    server.connection.commit()
-    tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
-
-
-def released(server, columns="age, town, dose, secret"):
-    return sorted(map(repr, map(tuple, server.query(f"SELECT {columns} FROM released"))))
 
 
 def embedded(con, asked, columns="age, town, dose, secret"):
@@ -217,6 +175,35 @@ def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkey
     assert tables_of(there) == names
 
 
+@pytest.mark.parametrize("if_exists", ["replace", "append"])
+@pytest.mark.parametrize("is_put", [True, False])
+def test_the_run_after_one_that_was_killed_knows_whether_it_had_published(there, con, monkeypatch, if_exists, is_put):
+    if there.dialect != "snowflake":
+        pytest.skip("a kill is taken back there")
+    place(there, con, rows_of(random.Random(14), 40))
+    asked = policy(target={"table": "released", "if_exists": if_exists})
+    first = ldiv_db.run(there.connection, asked)
+    before, done, put = released(there), Warehouse.execute, []
+
+    def until_killed(self, sql):
+        puts = sql.startswith(("CREATE OR REPLACE TABLE", "INSERT INTO")) and " SELECT * FROM " in sql
+        if put or (puts and not is_put):
+            put.append(True)
+            raise ldiv_db.DatabaseError("killed")
+        done(self, sql)
+        put.extend([True] * puts)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "execute", until_killed)
+        with pytest.raises(ldiv_db.DatabaseError, match="killed"):
+            ldiv_db.run(there.connection, policy(target=asked["target"], algorithm="bsgi"))
+    assert (released(there) != before) == is_put and put
+    last = ldiv_db.run(there.connection, asked)
+    runs = dict(there.query("SELECT run_id, status FROM ldiv.run"))
+    assert set(runs.values()) == {"published"} and len(runs) == 2 + is_put and {first.run_id, last.run_id} <= set(runs)
+    assert tables_of(there) == sorted(["PEOPLE", "RELEASED"])
+
+
 def test_a_plan_writes_nothing(there, con):
     place(there, con, rows_of(random.Random(6), 40))
     names = tables_of(there)
@@ -280,9 +267,74 @@ def test_a_ledger_lies_in_a_schema_and_no_file(tmp_path):
         ldiv_db.run(sqlite3.connect(tmp_path / "w.sqlite"), policy(), catalog="ours.duckdb")
 
 
-def test_other_calls_and_commands_say_that_they_take_no_warehouse(tmp_path):
-    with pytest.raises(ldiv_db.PolicyError, match=r"takes no connection of sqlite3, as ldiv_db\.run does"):
-        ldiv_db.plan(sqlite3.connect(tmp_path / "w.sqlite"), policy())
+def test_what_is_asked_of_tables_there_is_answered_as_of_tables_here(there, con):
+    place(there, con, rows_of(random.Random(12), 90))
+    keys = {"age": {"numeric": True}, "town": {"taxonomy": {"flat": True}}, "dose": {"numeric": True}}
+    asked = policy(output={"bounds": True}, algorithm="bsgi", quasi_identifiers=keys)
+    ldiv_db.run(there.connection, asked)
+    columns = "age_min INTEGER, age_max INTEGER, town VARCHAR, dose_min DOUBLE, dose_max DOUBLE, secret VARCHAR"
+    con.execute(f"CREATE TABLE released ({columns})")
+    con.executemany("INSERT INTO released VALUES (?, ?, ?, ?, ?, ?)", there.query("SELECT * FROM released"))
+    known = {"known": "people", "population": "people", "definetti": "people", "targets": "people", "tries": 40}
+    answers = [
+        [
+            ldiv_db.check(on, "released", policy=asked, twice=True)[0].as_dict(),
+            ldiv_db.check(on, "released", "town", "secret", ["distinct:2", "entropy:1.2"])[0].as_dict(),
+            ldiv_db.measure(on, "released", asked, queries=50).as_dict(),
+            {a.name: a.as_dict() for a in ldiv_db.attack(on, "released", policy=asked, **known).attacks},
+            ldiv_db.profile(on, "people", ["age", "town", "dose"], "secret").as_dict()["uniqueness"],
+            ldiv_db.report(on, "released", asked).document["identifiability"],
+            ldiv_db.plan(on, asked).task.encoded.row_count,
+        ]
+        for on in (there.connection, con)
+    ]
+    for attacks in (found[3] for found in answers):
+        del attacks["form"]  # what a warehouse counts has no order
+    assert answers[0] == answers[1]
+    assert ldiv_db.report(there.connection, "released", asked).document["statement"]["run"]["rows_published"] == 90
+
+
+def test_columns_that_nobody_asks_about_stay_there(there, con):
+    place(there, con, rows_of(random.Random(13), 40))
+    with open_counted(there.connection, columns_asked({"qi": "age, town"})) as counted:
+        resolve_source(Engine(counted), "people", Path())
+        assert [row[0].lower() for row in counted.execute("DESCRIBE people").fetchall()] == ["age", "town"]
+        assert counted.execute("SELECT count(*) FROM people").fetchall() == [(40,)]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda there: ldiv_db.profile(there, "people"), "the columns that are named"),
+        (lambda there: ldiv_db.check(there, "people", "age", require="k:2", individual="rid"), "whose rows they are"),
+        (lambda there: ldiv_db.check(there, "people", "height", require="k:2"), "none of the columns"),
+        (lambda there: ldiv_db.check(there, "persons", "age", require="k:2"), "no table or view persons"),
+        (lambda there: ldiv_db.explore(there, policy()), "takes no warehouse"),
+        (lambda there: ldiv_db.plan(there, policy(), rehearse=True), "not rehearsed"),
+    ],
+)
+def test_what_counts_do_not_answer_is_refused_by_name(tmp_path, call, says):
+    there = sqlite3.connect(tmp_path / "w.sqlite")
+    there.execute("CREATE TABLE people (rid INTEGER, age INTEGER)")
+    with pytest.raises(ldiv_db.PolicyError, match=says):
+        call(there)
+
+
+def test_commands_read_a_warehouse_by_its_name(tmp_path, call):
+    pytest.importorskip("adbc_driver_sqlite.dbapi")
+    with sqlite3.connect(tmp_path / "w.sqlite") as there:
+        there.execute("CREATE TABLE people (rid INTEGER, age INTEGER, secret TEXT)")
+        there.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i, i // 4, "ab"[i % 2]) for i in range(40)])
+    place_there = f"adbc:sqlite:{tmp_path / 'w.sqlite'}"
+    asked = ["--qi", "age", "--sensitive", "secret", "--json"]
+    ends = call("check", place_there, "people", *asked, "--require", "k:4", "--require", "frequency:2")
+    assert (ends.code, ends.json["audits"][0]["classes"]) == (0, 10)
+    assert call("profile", place_there, "people", *asked).json["rows"] == 40
+    refused = call("check", place_there, "people", *asked, "--require", "k:4", "--into", "failing")
+    assert refused.code == 2 and "is a warehouse, of which counts" in refused.out
+
+
+def test_commands_that_need_rows_say_so():
     with pytest.raises(ldiv_db.PolicyError, match="is a warehouse"), open_for_command("snowflake:prod"):
         pass
 

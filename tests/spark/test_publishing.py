@@ -118,8 +118,8 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     assert "quasi_identifiers.many: is of a type that is not read" in str(error.value)
     assert "keep.pairs: is of a type" in str(error.value)
     listed = {"quasi_identifiers": ["age"], "sensitive": ["s"], "identifiers": ["many", "pairs", "name"]}
-    with pytest.raises(PolicyError, match=r"takes no session of Spark's, as ldiv_db\.run does"):
-        ldiv_db.plan(spark, {**policy, **listed})
+    with pytest.raises(PolicyError, match="takes no warehouse"):
+        ldiv_db.explore(spark, {**policy, **listed})
     for change, said in {
         ("individual", "name"): "individual: counts do not say whose rows",
         ("source", "nowhere"): "source: nowhere: ",

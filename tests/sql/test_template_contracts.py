@@ -333,6 +333,8 @@ def publish_there(listener):
             ldiv_db.run(there, {**policy, "algorithm": algorithm, "require": [require]}, listener=listener)
         shown = {"algorithm": {"name": "cuts", "scheme": "vioSA"}, "require": [{"threshold": 0.3}], "target": "shown"}
         ldiv_db.run(there, policy | shown, listener=listener)
+        tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
+        warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
 
 
 def write_down_the_audit():

@@ -1,0 +1,105 @@
+"""A warehouse as a database in memory: each table that a call names is counted there, and here a view of equal rows.
+
+It is counted when it is looked up, by those of its columns that the call asks about; the view has no others.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database.addresses import MEMORY
+from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.files import spill_folder
+from ldiv_db.database.named_warehouses import open_named
+from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.warehouses import Warehouse
+
+#: The column of counts; the schema here in which they lie; what is to be done where counts do not do.
+WEIGHT, _COUNTS, ON_ROWS = Identifier("weight"), "ldiv_counts", "run it on a DuckDB file, or on what DuckDB attaches"
+
+
+@dataclass(frozen=True)
+class ColumnThere:
+    """A column of a table of a warehouse, by its own name there, and its working name."""
+
+    column: Identifier
+    alias: Identifier
+    #: Whether it is read as text, which is another type there.
+    as_text: bool = False
+    #: The type in which it is compared here, where it has NULLs: two of different types are not compared as lists.
+    nullable: SqlType | None = None
+
+
+def count_rows(
+    engine: Engine, there: Warehouse, name: str, table: Relation, columns: Sequence[ColumnThere]
+) -> Relation:
+    """The counts of a table's rows that are equal in some columns, as a TEMP table here."""
+    sql = there.written("database/count_combinations", source=table, columns=columns, weight=WEIGHT)
+    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), WEIGHT.name])
+
+
+class CountedConnection:
+    """A connection to a database in memory, in which `bring` makes a warehouse's tables; `asked` names columns."""
+
+    def __init__(self, connection: Any, there: Warehouse, asked: Collection[str]):
+        self._connection, self.there, self._asked = connection, there, asked
+        self._brought: set[Relation] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def bring(self, table: Relation) -> None:
+        """Have a table of the warehouse here under its name, if it is there; raises PolicyError without its columns."""
+        if table in self._brought or not self.there.exists(table):
+            return
+        self._brought.add(table)
+        columns = [
+            ColumnThere(Identifier(self._as_written(column.name)), Identifier(f"c{place}"), column.type == "other")
+            for place, column in enumerate(self.there.columns(table))
+            if column.name.lower() in self._asked
+        ]
+        if not columns:
+            raise PolicyError([Problem("table", f"{table} has none of the columns that are asked about", "name some")])
+        engine = Engine(self._connection)
+        counted = count_rows(engine, self.there, "counted", table, columns)
+        kept = Relation(("memory", _COUNTS, f"t{len(self._brought)}"))
+        for schema in (Relation(kept.parts[:2]), Relation(table.parts[:-1])):
+            if len(schema.parts) > 1 and schema.parts[0] != "memory":
+                engine.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {Identifier(schema.parts[0]).sql()}")
+            if schema.parts:
+                engine.execute(f"CREATE SCHEMA IF NOT EXISTS {schema.sql()}")
+        engine.execute(f"CREATE TABLE {kept.sql()} AS FROM {counted.sql()}")
+        shown = engine.rendered("database/repeat_counts", counts=kept, columns=columns, weight=WEIGHT)
+        engine.execute(f"CREATE VIEW {table.sql()} AS {shown.sql}")
+        engine.close_scratch()
+
+    def _as_written(self, name: str) -> str:
+        """A column's name as a policy writes it, where the warehouse holds plain names in capitals."""
+        return name.lower() if self.there.held(name.lower()) == name else name
+
+
+@contextmanager
+def memory_for_counts(settings: Settings | None = None) -> Iterator[Any]:
+    """A connection to a database in memory; what does not fit into it goes to a folder of its own."""
+    settings = settings or Settings()
+    with (
+        spill_folder(Path(settings.temp_directory or tempfile.gettempdir())) as folder,
+        open_database(MEMORY, settings=replace(settings, temp_directory=str(folder))) as connection,
+    ):
+        yield connection
+
+
+@contextmanager
+def open_counted(given: Any, asked: Collection[str], settings: Settings | None = None) -> Iterator[CountedConnection]:
+    """A warehouse, by its name, connection or session, as a database in memory; all that is read is of one moment.
+
+    `asked` are the names, in lower case, of the columns that may be counted.
+    """
+    with open_named(given) as there, memory_for_counts(settings) as connection, there.moment():
+        yield CountedConnection(connection, there, asked)

@@ -1,0 +1,172 @@
+"""Faults of PostgreSQL during a run there: the old release stays, or the new one is there, and one line says why."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import pytest
+import servers
+from there_beds import place, policy, released, rows_of, tables_of, wipe
+
+import ldiv_db
+from ldiv_db.database.warehouses import Warehouse
+
+pytestmark = [pytest.mark.engines, pytest.mark.xdist_group("postgres")]
+psycopg = pytest.importorskip("psycopg")
+
+
+@pytest.fixture
+def postgres():
+    if servers.missing("postgres"):
+        pytest.skip(servers.missing("postgres"))
+    postgres = servers.started("postgres")
+    wipe(postgres)
+    yield postgres
+    wipe(postgres)
+    postgres.execute("DROP OWNED BY publisher CASCADE; DROP ROLE publisher") if role(postgres) else None
+
+
+def role(postgres):
+    return postgres.query("SELECT 1 FROM pg_roles WHERE rolname = 'publisher'")
+
+
+def session(postgres, user="postgres", **settings):
+    """Another connection to the server."""
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    return psycopg.connect(host=postgres.connection.info.host, user=user, dbname="postgres", options=options)
+
+
+@pytest.fixture
+def old(postgres, con):
+    """A release that is there: what it shows, the names of tables beside it, and its ledger."""
+    place(postgres, con, rows_of(random.Random(1), 50))
+    ldiv_db.run(postgres.connection, policy())
+    return state(postgres)
+
+
+def state(postgres):
+    return (
+        released(postgres),
+        tables_of(postgres),
+        postgres.query("SELECT run_id, status FROM ldiv.run ORDER BY run_id"),
+    )
+
+
+OTHER = policy(require=[{"k": 5}])
+
+
+def fails(connection, says, asked=OTHER):
+    """A run that fails with one line, which names neither a value nor our statement."""
+    with pytest.raises(ldiv_db.DatabaseError, match=says) as error:
+        ldiv_db.run(connection, asked)
+    assert len(str(error.value).splitlines()) == 1, error.value
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"), [("statement_timeout", "took too long"), ("lock_timeout", "holds a lock")]
+)
+def test_a_lock_that_is_not_let_go_ends_the_run(postgres, old, setting, says):
+    with session(postgres) as other, session(postgres, **{setting: 200}) as there:
+        other.execute("SELECT * FROM released LIMIT 1")
+        other.execute("LOCK TABLE released IN ROW EXCLUSIVE MODE")
+        fails(there, says)
+    assert state(postgres) == old
+    assert ldiv_db.run(postgres.connection, OTHER).loss.rows_published == 50
+
+
+@pytest.mark.parametrize(
+    ("rights", "says"),
+    [
+        ("", "permission denied for table released"),
+        ("GRANT SELECT ON people TO publisher", "permission denied"),
+        ("GRANT SELECT ON people TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO publisher", "permission denied"),
+        (
+            "GRANT SELECT ON people TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO publisher;"
+            "GRANT SELECT, INSERT, DELETE ON released TO publisher",
+            "permission denied for schema ldiv",
+        ),
+    ],
+)
+def test_rights_that_are_lacking_are_named(postgres, old, rights, says):
+    postgres.execute("CREATE ROLE publisher LOGIN")
+    postgres.execute(rights or "SELECT 1")
+    with session(postgres, "publisher") as there:
+        fails(there, says)
+    assert state(postgres) == old
+
+
+def test_the_rights_that_are_documented_are_enough(postgres, old):
+    postgres.execute(
+        "CREATE ROLE publisher LOGIN; GRANT USAGE ON SCHEMA ldiv TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO"
+        " publisher; GRANT SELECT, INSERT ON ldiv.run, ldiv.run_secret TO publisher; GRANT INSERT ON"
+        " ldiv.run_requirement TO publisher; GRANT SELECT ON people TO publisher; GRANT SELECT, INSERT, DELETE ON"
+        " released TO publisher"
+    )
+    with session(postgres, "publisher") as there:
+        assert ldiv_db.run(there, OTHER).loss.rows_published == 50
+    assert len(state(postgres)[2]) == 2
+
+
+STEPS = ("columns", "fetch", "make_table", "send", "create", "put")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_connection_that_is_lost_leaves_the_old_release(postgres, old, monkeypatch, step):
+    with session(postgres) as there:
+        done, number = getattr(Warehouse, step), there.info.backend_pid
+
+        def lose(self, *args, **kwargs):
+            found = done(self, *args, **kwargs)
+            postgres.query(f"SELECT pg_terminate_backend({number}, 5000)")
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Warehouse, step, lose)
+            fails(there, "the server ended the connection")
+        there.close()
+    assert state(postgres) == old
+    assert ldiv_db.run(postgres.connection, OTHER).loss.rows_published == 50
+
+
+def at_once(postgres, *policies):
+    """The errors of runs at the same time, each in a thread of its own."""
+    errors, gate = [], threading.Barrier(len(policies))
+
+    def run(asked):
+        with session(postgres) as there:
+            gate.wait()
+            try:
+                ldiv_db.run(there, asked)
+            except ldiv_db.LdivError as error:
+                errors.append(str(error))
+
+    threads = [threading.Thread(target=run, args=(asked,)) for asked in policies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+@pytest.mark.parametrize("if_exists", ["replace", "append"])
+def test_of_two_runs_at_once_to_one_target_the_second_waits(postgres, old, if_exists):
+    target = {"table": "released", "if_exists": if_exists}
+    asked = [policy(target=target, require=[{"k": k}], output={"class_id": True}) for k in (4, 4)]
+    postgres.execute("DROP TABLE released")
+    ldiv_db.run(postgres.connection, asked[0])
+    assert at_once(postgres, *asked) == []
+    ((rows, classes, labels),) = postgres.query(
+        "SELECT count(*), count(DISTINCT class_id), count(DISTINCT (class_id, age, town, dose)) FROM released"
+    )
+    assert rows == (50 if if_exists == "replace" else 150) and classes == labels
+    assert {status for _, status in state(postgres)[2]} == {"published"} and len(state(postgres)[2]) == 4
+
+
+def test_of_two_runs_at_once_that_make_target_and_ledger_one_may_fail_in_one_line(postgres, con):
+    place(postgres, con, rows_of(random.Random(2), 50))
+    errors = at_once(postgres, policy(), OTHER)
+    assert len(errors) <= 1 and all("\n" not in error and "meanwhile" in error for error in errors), errors
+    found = state(postgres)
+    assert len(found[0]) == 50 and len(found[2]) == 2 - len(errors)
+    assert not [name for name in found[1] if name.startswith("ldiv_")]
