@@ -19,6 +19,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import table_of
 from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -103,7 +104,7 @@ def show_command(database: Database, name: Name, json: Json = False, catalog: Ca
       ldiv taxonomy show warehouse.duckdb country
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
-        found = taxonomies.require(engine, name)
+        found = ready.require(engine, name)
     branches: dict[int, Tree] = {}
     for node in found.nodes:
         above = None if node.parent is None else branches[node.parent]
@@ -144,7 +145,7 @@ def check_command(
       ldiv taxonomy check warehouse.duckdb country --table patients --column country --show-values
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
-        taxonomy = taxonomies.require(engine, name)
+        taxonomy = ready.require(engine, name)
         source = resolve_source(engine, table, Path(), "table")
         missing, values = _missing(engine, taxonomy, source, column, show_values)
     listed = {"missing": values} if show_values else {}

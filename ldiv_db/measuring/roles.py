@@ -28,6 +28,7 @@ from ldiv_db.database.equality import equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring import safe_harbor
 from ldiv_db.measuring.uniqueness import Summary, Texts
 from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
@@ -197,26 +198,33 @@ class Generalisation:
 class GeneralisationFinder:
     """Finds the way of one quasi-identifier after the other, so that no two of them share a level file."""
 
-    def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
+    def __init__(self, engine: Engine, table: Relation | FileRelation, hipaa: bool = False) -> None:
         self._engine = engine
         self._table = table
+        self._hipaa = hipaa
         self._known = taxonomies.stored(engine)
         self._taken: set[str] = set()
 
     def find(self, summary: Summary) -> tuple[Generalisation | None, str]:
         """The way of a column, or None and the reason why it takes a taxonomy that only the user can make."""
         column = summary.column
-        if problems := equal_problems("", column):
-            return None, problems[0].what
-        if not summary.distinct:
-            return None, "holds nothing but NULL"
-        if is_nested(column):
-            return None, "holds several values a row: give one of them in a view"
-        if column.name in self._known and self._covers(column):
+        if why := self._why_none(summary):
+            return None, why
+        if column.name in self._known and not self._hipaa and self._covers(column):
             return Generalisation({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
         if summary.texts is None:
             return self._on_a_line(summary)
         return self._of_text(summary, summary.texts)
+
+    def _why_none(self, summary: Summary) -> str:
+        """Why a column can be generalised in no way; empty if it may be in one."""
+        if problems := equal_problems("", summary.column):
+            return problems[0].what
+        if not summary.distinct:
+            return "holds nothing but NULL"
+        if is_nested(summary.column):
+            return "holds several values a row: give one of them in a view"
+        return safe_harbor.why_unfit(summary, is_postal(summary)) if self._hipaa else ""
 
     def _covers(self, column: Column) -> bool:
         """True if the catalog's taxonomy of the column's name has a leaf for each of its values."""
@@ -231,6 +239,8 @@ class GeneralisationFinder:
             check(self._engine, self._table, Identifier(column.name), column)
         except PolicyError as error:
             return None, error.problems[0].what
+        if self._hipaa and (way := safe_harbor.way_of(summary, postal=False)):
+            return Generalisation(*way), ""
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "times: stretches of time"), ""
         return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
@@ -244,8 +254,9 @@ class GeneralisationFinder:
             return None, f"{what}: give a taxonomy if they are none"
         asked = _QUESTION if may_name else ""
         if is_code(summary, texts) and not texts.starred:
-            lengths = falling_lengths(texts.longest)
-            return Generalisation({"taxonomy": {"prefix": lengths}}, f"codes: prefixes{asked}"), ""
+            settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
+            way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
+            return Generalisation(*(way or (settings, f"codes: prefixes{asked}"))), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
             return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""

@@ -21,6 +21,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
+from ldiv_db.measuring.safe_harbor import HEADING
 from ldiv_db.measuring.suggestions import MODEST_K, MODEST_L, RANGE, Harmless, Suggestion, keeps_apart, suggest, veiled
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
@@ -29,7 +30,7 @@ _HEADING = "# A policy to start from: check every column's role, then `ldiv plan
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
     """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    lines = [_HEADING]
+    lines = [_HEADING, *(f"# {line}" for line in HEADING if profile.hipaa)]
     for key, value in policy.items():
         lines += [f"# {line}" for line in _comments(key, profile, suggestions)]
         if key == "identifiers":

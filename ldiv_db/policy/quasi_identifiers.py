@@ -22,7 +22,7 @@ from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy, QuasiIdentifier
 from ldiv_db.policy.parts import Problems, TaxonomySpec
-from ldiv_db.taxonomies import readers
+from ldiv_db.taxonomies import readers, ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -204,6 +204,11 @@ class Hierarchy:
         return bool(self.levels) and self.prefix is None and not self.by_time
 
     @property
+    def banded(self) -> bool:
+        """True if labels are given to some values, and do not follow from what these begin with."""
+        return any(level.bands for level in self.levels)
+
+    @property
     def by_time(self) -> bool:
         """True if its levels are stretches of time."""
         return any(level.unit for level in self.levels)
@@ -214,16 +219,25 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
     if qi.numeric:
         return Hierarchy()
     spec = qi.taxonomy or TaxonomySpec()
+    if made := _of_levels(engine, spec):
+        return made
     if taxonomy := read_named_taxonomy(engine, spec, folder):
         return Hierarchy(taxonomy)
-    if spec.prefix:
-        levels = tuple(readers.prefix_levels(spec.prefix))
-        return Hierarchy(levels=levels, prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
-    if spec.dates:
-        return Hierarchy(levels=tuple(readers.date_levels(spec.dates)), origin=f"of {', '.join(spec.dates)}")
-    if spec.flat:
-        return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values")
     return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)
+
+
+def _of_levels(engine: Engine, spec: TaxonomySpec) -> Hierarchy | None:
+    """The hierarchy of levels that are made of the values; None if the policy describes it otherwise."""
+    if spec.name in ready.LEVELS and not spec.skip and spec.name not in taxonomies.stored(engine):
+        levels = ready.LEVELS[spec.name]()
+        return Hierarchy(levels=tuple(levels), prefix=ready.LONGEST, origin=f"{spec.name}, of the program")
+    if spec.prefix:
+        levels = readers.prefix_levels(spec.prefix)
+        return Hierarchy(levels=tuple(levels), prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
+    if spec.dates:
+        levels = readers.date_levels(spec.dates, spec.before)
+        return Hierarchy(levels=tuple(levels), origin=f"of {', '.join(spec.dates)}")
+    return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values") if spec.flat else None
 
 
 def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path) -> Taxonomy | None:
@@ -233,7 +247,7 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
     if spec.file is not None:
         found = readers.read_taxonomy(folder / spec.file, spec.tree)
     else:
-        found = taxonomies.require(engine, spec.name or "")
+        found = ready.require(engine, spec.name or "")
     if spec.skip > found.skippable:
         what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
         raise PolicyError([Problem("taxonomy.skip", what)])
