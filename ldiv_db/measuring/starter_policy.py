@@ -271,9 +271,24 @@ def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[Column
 def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str:
     """The flat level file of a column's values."""
     values = [value for (value,) in engine.rows("measuring/profile/list_values", source=table, column=Identifier(name))]
+    return levels_text([(value, ROOT_LABEL) for value in values])
+
+
+def levels_text(lines: Sequence[Sequence[str]]) -> str:
+    """The text of a level file of these lines."""
     out = io.StringIO()
-    csv.writer(out, delimiter=";", lineterminator="\n").writerows((value, ROOT_LABEL) for value in values)
+    csv.writer(out, delimiter=";", lineterminator="\n").writerows(lines)
     return out.getvalue()
+
+
+def write_levels(path: Path, lines: Sequence[Sequence[str]]) -> None:
+    """Write a level file; raises PolicyError if there is one, or its folder is none."""
+    refuse_folder(path)
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(levels_text(lines))
+    except FileExistsError:
+        raise PolicyError([Problem("file", f"{path} exists", "name another by --file")]) from None
 
 
 def policy_source(table: str, relation: Relation | FileRelation, folder: Path) -> str:

@@ -16,7 +16,7 @@ import yaml
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, range_label, rooted
 
 #: More leaves than this are no taxonomy but a mistake in its widths.
@@ -349,7 +349,9 @@ def value_levels() -> list[Level]:
     return [Level(Identifier("level_1"))]
 
 
-def from_values(engine: Engine, rows: Relation, column: Identifier, levels: Sequence[Level], origin: str) -> Taxonomy:
+def from_values(
+    engine: Engine, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level], origin: str
+) -> Taxonomy:
     """The taxonomy that `levels` make of a column's distinct values.
 
     Raises PolicyError if one is written like the root, which stands for all of them.
