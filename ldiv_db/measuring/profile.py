@@ -17,6 +17,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.population_uniqueness import refuse_population
 from ldiv_db.measuring.roles import (
+    FOLDED,
     IDENTIFIER,
     QUASI_IDENTIFIER,
     SENSITIVE,
@@ -36,8 +37,6 @@ from ldiv_db.requirements import Distribution
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
-#: What makes texts one to a reader.
-FOLDED: tuple[Step, ...] = ("trim", "casefold")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from typing import Any
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import equal_problems, is_nested
+from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
@@ -180,6 +180,8 @@ def why_by_name(summary: Summary) -> str:
 LISTED_VALUES, MANY_VALUES = 1_000, 10_000
 #: What is asked of texts that may name people.
 _QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
+#: What makes texts one to a reader.
+FOLDED: tuple[Step, ...] = ("trim", "casefold")
 #: The stretches of time, rising.
 DATES = ("day", "month", "quarter", "year")
 #: What columns of postal codes are called.
@@ -246,13 +248,22 @@ class GeneralisationFinder:
         return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
-        if texts.stars:
-            return None, "holds `*`, which in a release stands for anything"
         may_name = summary.has_few_rows and not is_postal(summary)
-        if may_name and summary.distinct > LISTED_VALUES:
+        if texts.stars:
+            why = "holds `*`, which in a release stands for anything"
+        elif may_name and summary.distinct > LISTED_VALUES:
             what = f"{summary.distinct:,} different texts of few rows each, as names of people are"
-            return None, f"{what}: give a taxonomy if they are none"
-        asked = _QUESTION if may_name else ""
+            why = f"{what}: give a taxonomy if they are none"
+        else:
+            return self._of_some(summary, texts, _QUESTION if may_name else "")
+        return None, why
+
+    def _of_some(self, summary: Summary, texts: Texts, asked: str) -> tuple[Generalisation | None, str]:
+        """The way of texts that are no names of people, or of which that is `asked`."""
+        spelt = texts.folded is not None and texts.folded < summary.distinct <= MANY_VALUES
+        if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
+            said = f"texts: themselves or `*`; {texts.folded:,} but for case and blanks{asked}"
+            return Generalisation({"same": list(FOLDED)}, said), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None

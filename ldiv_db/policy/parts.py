@@ -185,6 +185,10 @@ def named_taxonomy(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
+#: Steps after which texts are one value; one alone is a list of one.
+Steps = Annotated[list[Step], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+
+
 def _listed(value: Any) -> Any:
     """A value alone as a list of one."""
     return value if value is None or isinstance(value, list) else [value]
@@ -202,9 +206,7 @@ class Sensitive(PolicyPart):
     harmless: Annotated[list[Any] | None, BeforeValidator(_listed)] = None
     l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
-    same: Annotated[list[Step], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = Field(
-        default_factory=list
-    )
+    same: Steps = Field(default_factory=list)
 
     def problems(self, key: str) -> list[Problem]:
         found = []

@@ -85,6 +85,8 @@ def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> Iterator[Pr
     if qi.numeric and not (column.is_number or column.is_time):
         what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"
         yield Problem(key, what, "give it a taxonomy")
+    elif qi.same and column.type != "VARCHAR":
+        yield Problem(f"{key}.same", f"is for texts, the column is {column.shown}", "leave it out")
     elif spec and spec.ranges and not column.is_number:
         yield Problem(key, f"ranges need numbers, the column is {column.shown}")
     elif spec and spec.dates and not column.is_time:
@@ -163,7 +165,9 @@ def _infer(
     engine: Engine, source: Relation | FileRelation, column: Column, named: bool, given: QuasiIdentifier
 ) -> Inferred:
     """The settings for a column's values; `named` says that the catalog has a taxonomy of its name."""
-    taxonomy = taxonomies.fetch(engine, column.name) if named and not equal_problems("", column) else None
+    taxonomy = (
+        taxonomies.fetch(engine, column.name) if named and not given.same and not equal_problems("", column) else None
+    )
     if taxonomy is not None and covers(engine, taxonomy, source, column):
         why = "the catalog has a taxonomy of that name, with a leaf for every value"
         return Inferred(column.name, {"taxonomy": column.name}, why)
@@ -205,8 +209,8 @@ class Hierarchy:
 
     @property
     def banded(self) -> bool:
-        """True if labels are given to some values, and do not follow from what these begin with."""
-        return any(level.bands for level in self.levels)
+        """True if labels are given to some values, or made of others, and do not follow from what values begin with."""
+        return any(level.bands or level.same for level in self.levels)
 
     @property
     def by_time(self) -> bool:
@@ -220,7 +224,7 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
         return Hierarchy()
     spec = qi.taxonomy or TaxonomySpec()
     if made := _of_levels(engine, spec):
-        return made
+        return replace(made, levels=tuple(replace(level, same=tuple(qi.same)) for level in made.levels))
     if taxonomy := read_named_taxonomy(engine, spec, folder):
         return Hierarchy(taxonomy)
     return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)

@@ -15,6 +15,7 @@ import yaml
 
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, range_label, rooted
@@ -317,12 +318,14 @@ class Level:
     """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time.
 
     With neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
+    Texts are those after the steps of `same`.
     """
 
     label: Identifier
     prefix: Value | None = None
     unit: str | None = None
     bands: tuple[Band, ...] = ()
+    same: tuple[Step, ...] = ()
 
 
 #: The stretches of time that values can be grouped by, from short to long.

@@ -112,3 +112,21 @@ def test_a_taxonomy_of_the_catalog_comes_first_and_skip_is_refused(con):
     assert found["Norway"] == {"Europe"}
     with pytest.raises(PolicyError, match="hipaa_zip"):
         run(con, "VARCHAR", ["1", "2"], {"taxonomy": "hipaa_zipp"}, 1)
+
+
+def test_spellings_of_a_quasi_identifier_are_one_value(con):
+    values = ["F", " f", "f", "M", "m ", "ﬀ", None, None]
+    policy, found = run(con, "VARCHAR", values, {"same": ["trim", "casefold"]}, 1)
+    assert found == {"F": {"f"}, " f": {"f"}, "f": {"f"}, "M": {"m"}, "m ": {"m"}, "ﬀ": {"ﬀ"}, None: {None}}
+    assert ldiv_db.check(con, "out", policy=policy)[0].holds and ldiv_db.measure(con, "out", policy=policy)
+    told = ldiv_db.attack(con, "out", policy=policy, known="t")
+    (linked,) = (attack for attack in told.attacks if attack.name == "linking")
+    assert (linked.figures["no_class"], linked.figures["one_class"]) == (0, 8)
+    _, found = run(con, "VARCHAR", values, {"same": "casefold", "taxonomy": {"prefix": [2, 1]}}, 1)
+    assert found["F"] == found["f"] == {"f"} and found[" f"] == {" f"} and found["m "] == {"m "}
+    for settings, column in (
+        ({"same": "trim", "numeric": True}, "INTEGER"), ({"same": "trim"}, "INTEGER"),
+        ({"same": "trim", "taxonomy": "country_name"}, "VARCHAR"), ({"same": "luck"}, "VARCHAR"),
+    ):  # fmt: skip
+        with pytest.raises(PolicyError, match="same"):
+            run(con, column, ["1", "2"], settings, 1)
