@@ -254,6 +254,7 @@ def profile(
     sensitive: str | Sequence[str] = (),
     *,
     population_size: int | None = None,
+    hipaa: bool = False,
 ) -> Profile:
     """Count how identifying the columns of a table, view or data file are.
 
@@ -264,12 +265,12 @@ def profile(
 
     With `population_size`, the number of people of whom the rows are a random sample, `uniqueness.population` has how
     many of them are estimated to be unique: `chosen`, the model that is shown, its `uniques` and `share`, and the
-    `estimates` of all models.
+    `estimates` of all models. With `hipaa` columns generalise as HIPAA's Safe Harbor has it, or are identifiers.
     """
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
         names = None if qi is None else names_of(qi)
-        found = profile_table(engine, relation, names, names_of(sensitive), population=population_size)
+        found = profile_table(engine, relation, names, names_of(sensitive), population=population_size, hipaa=hipaa)
         return replace(found, table=given_name(table, relation))
 
 

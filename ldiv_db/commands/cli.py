@@ -158,7 +158,7 @@ COMMANDS = {
     "explore": "Rehearse variants of a policy and show what each would lose and tell; nothing is published.",
     "check": "Audit any table: do all its classes meet the requirements?",
     "migrate": "Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.",
-    "taxonomy": "Import, build, show and check the taxonomies of the catalog.",
+    "taxonomy": "Import, build, draft, show and check taxonomies.",
     "release": "Publish a table again as it changes.",
     "sql": "A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
     "dbt": "Find the dbt package: tests, and releases as models.",

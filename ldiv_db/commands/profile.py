@@ -49,6 +49,14 @@ def profile_command(
             " column's values, into which groups can be written. Nothing is overwritten."
         ),
     ] = None,
+    hipaa: Annotated[
+        bool,
+        typer.Option(
+            "--hipaa",
+            help="Propose a policy of HIPAA's Safe Harbor: three digits of ZIP codes, years of dates, ages up to 89,"
+            " and no area smaller than a state.",
+        ),
+    ] = False,
     population_size: PopulationSize = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the sensitive values that comments of the policy name.")
@@ -67,6 +75,7 @@ def profile_command(
     Examples:
       ldiv profile warehouse.duckdb patients --sensitive disease
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
+      ldiv profile warehouse.duckdb patients --sensitive disease --hipaa --policy policy.yml
       ldiv profile warehouse.duckdb patients --qi age,sex,zip --population-size 83000000
     """
     if policy is not None:
@@ -80,7 +89,7 @@ def profile_command(
         names = {column.name.lower() for column in columns_of(engine, relation)}
         keys = None if qi is None else split_names(qi, names)
         secrets = split_names(sensitive or [], names)
-        found = profile_table(engine, relation, keys, secrets, listener.on_progress, population_size)
+        found = profile_table(engine, relation, keys, secrets, listener.on_progress, population_size, hipaa)
         source = policy_source(table, relation, policy.parent if policy else Path())
         skeleton, reason = make_starter_policy(engine, found, relation, source)
     written = _write(skeleton, reason, policy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,25 +11,32 @@ import typer
 from rich.tree import Tree
 
 from ldiv_db.commands.console import show
-from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine
-from ldiv_db.database import catalog, migrate
+from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog_engine
+from ldiv_db.database import catalog as catalogs
+from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import table_of
+from ldiv_db.measuring.draft_taxonomy import draft_levels
+from ldiv_db.measuring.starter_policy import write_levels
 from ldiv_db.taxonomies import readers as taxonomy_sources
+from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 taxonomy_app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Import, build, show and check the taxonomies of the catalog.",
+    help="Import, build, draft, show and check taxonomies.",
 )
 
+#: The code of NULL, which is a value of its own wherever it occurs: it is never missing, and needs no leaf.
+_NULL = -1
 Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
 
@@ -94,22 +102,99 @@ def build_command(
     _show_stored(name, found, json)
 
 
-@taxonomy_app.command("show")
-def show_command(database: Database, name: Name, json: Json = False, catalog: Catalog = None) -> None:
-    """Show a taxonomy of the catalog as a tree.
+@taxonomy_app.command("new")
+def new_command(
+    database: Database,
+    table: Published,
+    column: Annotated[str, typer.Argument(help="Its column that the taxonomy is for.")],
+    by: Annotated[
+        str | None,
+        typer.Option(help="The groups: prefixes, words or quantiles; by the values' type if not given."),
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="The file, by default COLUMN.csv. Nothing is overwritten.")] = None,
+    json: Json = False,
+    catalog: Catalog = None,
+) -> None:
+    """Draft a taxonomy from the values of a column, as a level file to edit: a line a value, `value;group;*`.
+
+    Codes are grouped by what they begin with, other texts by their first or last word, numbers and times by quantiles.
+    The file holds the values of the column: it is for your eyes.
 
     \b
-    Example:
-      ldiv taxonomy show warehouse.duckdb country
+    Examples:
+      ldiv taxonomy new warehouse.duckdb patients ward
+      ldiv taxonomy new warehouse.duckdb patients zip --by prefixes --file zip.csv
     """
+    path = file or Path(re.sub(r"[^\w-]+", "_", column)[:60] + ".csv")
     with catalog_engine(database, catalog, read_only=True) as engine:
-        found = taxonomies.require(engine, name)
+        source = resolve_source(engine, table, Path(), "table")
+        _check_columns(engine, source, {"column": column})
+        found = next(c for c in catalogs.columns_of(engine, source) if c.name.lower() == column.lower())
+        with read_exactly(engine, source) as read:
+            way, lines = draft_levels(engine, read, found, by)
+    write_levels(path, lines)
+    document = {"file": str(path), "column": found.name, "by": way, "leaves": len(lines)}
+    show(document, [f"{path}: {len(lines):,} values by {way}; edit it, then `taxonomy: {{file: {path.name}}}`"], json)
+
+
+@taxonomy_app.command("show")
+def show_command(
+    database: Database,
+    name: Name,
+    table: Annotated[str | None, typer.Option(help="Count the rows of this table, view or file.")] = None,
+    column: Annotated[str | None, typer.Option(help="Its column that the taxonomy is for.")] = None,
+    json: Json = False,
+    catalog: Catalog = None,
+) -> None:
+    """Show a taxonomy of the catalog, of a file, or of the program as a tree, with the rows that a table has of it.
+
+    With a table the nodes that have rows are shown, and how many values have no leaf.
+
+    \b
+    Examples:
+      ldiv taxonomy show warehouse.duckdb country
+      ldiv taxonomy show warehouse.duckdb country.csv --table patients --column country
+      ldiv taxonomy show warehouse.duckdb icd10cm --table patients --column diagnosis
+    """
+    if (table is None) != (column is None):
+        raise typer.BadParameter("give both --table and --column")
+    with catalog_engine(database, catalog, read_only=True) as engine:
+        source = None if table is None else resolve_source(engine, table, Path(), "table")
+        found, rows = _read_shown(engine, name, source, column)
     branches: dict[int, Tree] = {}
+    counts = {node.node: sum(rows.get(code, 0) for code in range(node.low, node.high + 1)) for node in found.nodes}
     for node in found.nodes:
-        above = None if node.parent is None else branches[node.parent]
-        branches[node.node] = Tree(node.label) if above is None else above.add(node.label)
-    document = {**_summary(name, found), "nodes": [_node(node) for node in found.nodes]}
-    show(document, [branches[found.nodes[0].node]], json)
+        if source is None or counts[node.node] or node.parent is None:
+            label = node.label if source is None else f"{node.label}  {counts[node.node]:,}"
+            above = None if node.parent is None else branches[node.parent]
+            branches[node.node] = Tree(label) if above is None else above.add(label)
+    nodes = [_node(node) | ({} if source is None else {"rows": counts[node.node]}) for node in found.nodes]
+    missing = {} if source is None else {"rows_missing": rows.get(None, 0)}
+    lacking = [f"{rows[None]:,} rows have no leaf"] if rows.get(None) else []
+    show({**_summary(name, found), "nodes": nodes, **missing}, [branches[found.nodes[0].node], *lacking], json)
+
+
+def _read_shown(
+    engine: Engine, name: str, source: Relation | FileRelation | None, column: str | None
+) -> tuple[Taxonomy, dict[int | None, int]]:
+    """The taxonomy in a file, the catalog or the program, and the rows of each leaf; of None those without one."""
+    levels = ready.LEVELS[name]() if name in ready.LEVELS and name not in taxonomies.stored(engine) else []
+    if source is None or column is None:
+        return _named(engine, name), {}
+    _check_columns(engine, source, {"column": column})
+    with read_exactly(engine, source) as read:
+        if levels:
+            found = taxonomy_sources.from_values(engine, read, Identifier(column), levels, name)
+        else:
+            found = _named(engine, name)
+        dictionary = _dictionary(engine, found, read, column, levels)
+        counted = engine.grouped(dictionary, "code", rows=("sum", "rows"))
+    return found, {code: int(rows) for code, rows in counted if code != _NULL}
+
+
+def _named(engine: Engine, name: str) -> Taxonomy:
+    """The taxonomy in a file of that name, or else of the catalog or the program."""
+    return taxonomy_sources.read_taxonomy(Path(name)) if Path(name).is_file() else ready.require(engine, name)
 
 
 @taxonomy_app.command("list")
@@ -144,7 +229,7 @@ def check_command(
       ldiv taxonomy check warehouse.duckdb country --table patients --column country --show-values
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
-        taxonomy = taxonomies.require(engine, name)
+        taxonomy = ready.require(engine, name)
         source = resolve_source(engine, table, Path(), "table")
         missing, values = _missing(engine, taxonomy, source, column, show_values)
     listed = {"missing": values} if show_values else {}
@@ -180,7 +265,7 @@ def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy
 
 
 def _check_columns(engine: Engine, relation: Relation | FileRelation, wanted: dict[str, str]) -> None:
-    names = [column.name for column in catalog.columns_of(engine, relation)]
+    names = [column.name for column in catalogs.columns_of(engine, relation)]
     known = {name.lower() for name in names}
     problems = [
         Problem(key, f"the table has no column {name!r}", nearest(name, names))
@@ -196,25 +281,31 @@ def _missing(
 ) -> tuple[int, list[str]]:
     """Count the values of the column that have no leaf; return them as text too if they are to be shown."""
     _check_columns(engine, relation, {"column": column})
-    kinds = {found.name.lower(): found for found in catalog.columns_of(engine, relation)}
-    if taxonomy.by_range and not kinds[column.lower()].is_number:
-        raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")])
-    nodes = taxonomies.load(engine, taxonomy, "checked")
     with read_exactly(engine, relation) as read:
-        dictionary = engine.materialise(
-            "dictionary",
-            "taxonomies/map_leaves",
-            rows=read,
-            nodes=nodes,
-            column=Identifier(column),
-            by_range=taxonomy.by_range,
-            levels=[],
-            null_code=Value(-1),  # NULL is a value of its own wherever it occurs: never missing
-            weight=None,
-        )
+        dictionary = _dictionary(engine, taxonomy, read, column)
     missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
     values = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
     return missing[0][1] if missing else 0, [value for (value,) in values]
+
+
+def _dictionary(
+    engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str, levels: Sequence[Level] = ()
+) -> Relation:
+    """The column's values with their rows and the numbers of their leaves, NULL where they have none."""
+    kinds = {found.name.lower(): found for found in catalogs.columns_of(engine, relation)}
+    if taxonomy.by_range and not kinds[column.lower()].is_number:
+        raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")])
+    return engine.materialise(
+        "dictionary",
+        "taxonomies/map_leaves",
+        rows=relation,
+        nodes=taxonomies.load(engine, taxonomy, "checked"),
+        column=Identifier(column),
+        by_range=taxonomy.by_range,
+        levels=levels,
+        null_code=Value(_NULL),
+        weight=None,
+    )
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:

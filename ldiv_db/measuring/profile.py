@@ -17,6 +17,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.population_uniqueness import refuse_population
 from ldiv_db.measuring.roles import (
+    FOLDED,
     IDENTIFIER,
     QUASI_IDENTIFIER,
     SENSITIVE,
@@ -30,13 +31,12 @@ from ldiv_db.measuring.roles import (
     why_by_name,
     why_by_values,
 )
+from ldiv_db.measuring.safe_harbor import refuse_sensitive
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, measure_uniqueness, summarise
 from ldiv_db.requirements import Distribution
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
-#: What makes texts one to a reader.
-FOLDED: tuple[Step, ...] = ("trim", "casefold")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +81,8 @@ class Profile(Shown):
     sensitive: tuple[SensitiveProfile, ...]
     #: The column that may say whose a row is, of which somebody has several; None if there is none.
     individual: ColumnProfile | None = None
+    #: True if columns are generalised as Safe Harbor has it.
+    hipaa: bool = False
 
     def of_role(self, role: str) -> list[ColumnProfile]:
         """The columns of a role, in the table's order."""
@@ -149,10 +151,12 @@ def profile_table(
     sensitive: Sequence[str] = (),
     progress: Callable[[int, int], None] = lambda done, total: None,
     population: int | None = None,
+    hipaa: bool = False,
 ) -> Profile:
     """The profile of a table; `progress` hears how many of the columns are counted.
 
-    With `population`, the number of people that the rows are a sample of, it has how many of these are unique.
+    With `population`, the number of people that the rows are a sample of, it has how many of these are unique. With
+    `hipaa` columns are published as Safe Harbor has it, or not at all.
 
     Without `quasi_identifiers` roles are guessed (`roles.py`); a column that cannot be generalised without
     a taxonomy of the user's is an identifier, as a policy to start from would have it. Raises PolicyError for columns
@@ -166,12 +170,14 @@ def profile_table(
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     refuse_population(population, rows)
     with read_exactly(engine, table) as read:
-        taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None)
+        taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None, hipaa=hipaa)
         summaries: list[Summary] = []
         for column in columns:
             summaries.append(summarise(engine, read, column, rows))
             progress(len(summaries), len(columns))
         profiles = [taken_for.profile(summary, summaries) for summary in summaries]
+        if hipaa:
+            refuse_sensitive(column for column in profiles if column.role == SENSITIVE)
         return Profile(
             table=str(table),
             rows=rows,
@@ -179,6 +185,7 @@ def profile_table(
             uniqueness=measure_uniqueness(engine, read, list(_telling(profiles, asked)), population),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
             individual=taken_for.individual(profiles),
+            hipaa=hipaa,
         )
 
 
@@ -204,7 +211,7 @@ class _Roles:
 
     def __init__(
         self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
-        guess: bool,
+        guess: bool, hipaa: bool,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._read = read
@@ -212,7 +219,7 @@ class _Roles:
         self._belonging: set[str] = set()
         self._guess = guess
         self._keys = Keys(engine, table) if guess else None
-        self._ways = GeneralisationFinder(engine, read)
+        self._ways = GeneralisationFinder(engine, read, hipaa)
 
     def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
         """The column with its role, the reason, and how it is generalised."""

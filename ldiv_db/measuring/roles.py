@@ -24,10 +24,11 @@ from typing import Any
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import equal_problems, is_nested
+from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring import safe_harbor
 from ldiv_db.measuring.uniqueness import Summary, Texts
 from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
@@ -179,6 +180,8 @@ def why_by_name(summary: Summary) -> str:
 LISTED_VALUES, MANY_VALUES = 1_000, 10_000
 #: What is asked of texts that may name people.
 _QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
+#: What makes texts one to a reader.
+FOLDED: tuple[Step, ...] = ("trim", "casefold")
 #: The stretches of time, rising.
 DATES = ("day", "month", "quarter", "year")
 #: What columns of postal codes are called.
@@ -197,26 +200,33 @@ class Generalisation:
 class GeneralisationFinder:
     """Finds the way of one quasi-identifier after the other, so that no two of them share a level file."""
 
-    def __init__(self, engine: Engine, table: Relation | FileRelation) -> None:
+    def __init__(self, engine: Engine, table: Relation | FileRelation, hipaa: bool = False) -> None:
         self._engine = engine
         self._table = table
+        self._hipaa = hipaa
         self._known = taxonomies.stored(engine)
         self._taken: set[str] = set()
 
     def find(self, summary: Summary) -> tuple[Generalisation | None, str]:
         """The way of a column, or None and the reason why it takes a taxonomy that only the user can make."""
         column = summary.column
-        if problems := equal_problems("", column):
-            return None, problems[0].what
-        if not summary.distinct:
-            return None, "holds nothing but NULL"
-        if is_nested(column):
-            return None, "holds several values a row: give one of them in a view"
-        if column.name in self._known and self._covers(column):
+        if why := self._why_none(summary):
+            return None, why
+        if column.name in self._known and not self._hipaa and self._covers(column):
             return Generalisation({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
         if summary.texts is None:
             return self._on_a_line(summary)
         return self._of_text(summary, summary.texts)
+
+    def _why_none(self, summary: Summary) -> str:
+        """Why a column can be generalised in no way; empty if it may be in one."""
+        if problems := equal_problems("", summary.column):
+            return problems[0].what
+        if not summary.distinct:
+            return "holds nothing but NULL"
+        if is_nested(summary.column):
+            return "holds several values a row: give one of them in a view"
+        return safe_harbor.why_unfit(summary, is_postal(summary)) if self._hipaa else ""
 
     def _covers(self, column: Column) -> bool:
         """True if the catalog's taxonomy of the column's name has a leaf for each of its values."""
@@ -231,21 +241,33 @@ class GeneralisationFinder:
             check(self._engine, self._table, Identifier(column.name), column)
         except PolicyError as error:
             return None, error.problems[0].what
+        if self._hipaa and (way := safe_harbor.way_of(summary, postal=False)):
+            return Generalisation(*way), ""
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "times: stretches of time"), ""
         return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
-        if texts.stars:
-            return None, "holds `*`, which in a release stands for anything"
         may_name = summary.has_few_rows and not is_postal(summary)
-        if may_name and summary.distinct > LISTED_VALUES:
+        if texts.stars:
+            why = "holds `*`, which in a release stands for anything"
+        elif may_name and summary.distinct > LISTED_VALUES:
             what = f"{summary.distinct:,} different texts of few rows each, as names of people are"
-            return None, f"{what}: give a taxonomy if they are none"
-        asked = _QUESTION if may_name else ""
+            why = f"{what}: give a taxonomy if they are none"
+        else:
+            return self._of_some(summary, texts, _QUESTION if may_name else "")
+        return None, why
+
+    def _of_some(self, summary: Summary, texts: Texts, asked: str) -> tuple[Generalisation | None, str]:
+        """The way of texts that are no names of people, or of which that is `asked`."""
+        spelt = texts.folded is not None and texts.folded < summary.distinct <= MANY_VALUES
+        if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
+            said = f"texts: themselves or `*`; {texts.folded:,} but for case and blanks{asked}"
+            return Generalisation({"same": list(FOLDED)}, said), ""
         if is_code(summary, texts) and not texts.starred:
-            lengths = falling_lengths(texts.longest)
-            return Generalisation({"taxonomy": {"prefix": lengths}}, f"codes: prefixes{asked}"), ""
+            settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
+            way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
+            return Generalisation(*(way or (settings, f"codes: prefixes{asked}"))), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
             return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""

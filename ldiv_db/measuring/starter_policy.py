@@ -21,6 +21,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
+from ldiv_db.measuring.safe_harbor import HEADING
 from ldiv_db.measuring.suggestions import MODEST_K, MODEST_L, RANGE, Harmless, Suggestion, keeps_apart, suggest, veiled
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
@@ -29,7 +30,7 @@ _HEADING = "# A policy to start from: check every column's role, then `ldiv plan
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
     """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    lines = [_HEADING]
+    lines = [_HEADING, *(f"# {line}" for line in HEADING if profile.hipaa)]
     for key, value in policy.items():
         lines += [f"# {line}" for line in _comments(key, profile, suggestions)]
         if key == "identifiers":
@@ -270,9 +271,24 @@ def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[Column
 def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str:
     """The flat level file of a column's values."""
     values = [value for (value,) in engine.rows("measuring/profile/list_values", source=table, column=Identifier(name))]
+    return levels_text([(value, ROOT_LABEL) for value in values])
+
+
+def levels_text(lines: Sequence[Sequence[str]]) -> str:
+    """The text of a level file of these lines."""
     out = io.StringIO()
-    csv.writer(out, delimiter=";", lineterminator="\n").writerows((value, ROOT_LABEL) for value in values)
+    csv.writer(out, delimiter=";", lineterminator="\n").writerows(lines)
     return out.getvalue()
+
+
+def write_levels(path: Path, lines: Sequence[Sequence[str]]) -> None:
+    """Write a level file; raises PolicyError if there is one, or its folder is none."""
+    refuse_folder(path)
+    try:
+        with path.open("x", encoding="utf-8", newline="") as file:
+            file.write(levels_text(lines))
+    except FileExistsError:
+        raise PolicyError([Problem("file", f"{path} exists", "name another by --file")]) from None
 
 
 def policy_source(table: str, relation: Relation | FileRelation, folder: Path) -> str:

@@ -25,7 +25,8 @@ class Texts:
     """The different values of a column as text: characters of the shortest and the longest, and counts.
 
     `uncoded` are more than letters and digits or have no digit, a level file cannot hold the `unlisted` ones, `starred`
-    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers.
+    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers;
+    `folded` has those as one that differ by case and blanks at their ends alone, None where that was not counted.
     """
 
     shortest: int
@@ -35,6 +36,7 @@ class Texts:
     starred: int
     stars: int
     addressed: int = 0
+    folded: int | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, Steps, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.sources import (
     CHOOSING,
@@ -40,12 +40,15 @@ from ldiv_db.requirements import RequirementSpec
 class QuasiIdentifier(PolicyPart):
     """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses.
 
+    Texts that are the `same` after these steps are one value, and published as these steps make them.
+
     Where it has neither, its column decides (`policy.quasi_identifiers.infer`).
     """
 
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
     numeric: bool = False
     recode: Literal["tree", "set"] | None = None
+    same: Steps = Field(default_factory=list)
     weight: float = Field(default=1.0, ge=0, le=1_000_000)
 
     @property
@@ -65,6 +68,8 @@ class QuasiIdentifier(PolicyPart):
     def problems(self, key: str) -> list[Problem]:
         if self.taxonomy is not None and self.numeric:
             return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
+        if self.same and (self.numeric or (self.taxonomy and not (self.taxonomy.flat or self.taxonomy.prefix))):
+            return [Problem(f"{key}.same", "goes with `prefix:`, `flat:`, or neither", "else fold the texts in a view")]
         if self.numeric and self.recode == "set":
             return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []

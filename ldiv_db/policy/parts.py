@@ -149,6 +149,8 @@ class TaxonomySpec(PolicyPart):
         default=None, min_length=1, max_length=MAX_DEPTH
     )
     dates: list[str] | None = Field(default=None, min_length=1)
+    #: Years before this one are published as a single value.
+    before: Annotated[int, Field(ge=2, le=9999)] | None = None
     flat: Literal[True] | None = None
     #: How many levels above the values of a taxonomy in a file or in the catalog are left out.
     skip: int = Field(default=0, ge=0, le=MAX_DEPTH)
@@ -169,6 +171,8 @@ class TaxonomySpec(PolicyPart):
             yield Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")
         if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
             yield Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")
+        if self.before is not None and (self.dates is None or not {"year", "decade"}.issuperset(self.dates)):
+            yield Problem(f"{key}.before", "goes with `dates:` of years and decades")
         if self.tree is not None and self.file is None:
             yield Problem(f"{key}.tree", "goes with `file:`")
         if self.skip and self.file is None and self.name is None:
@@ -177,8 +181,12 @@ class TaxonomySpec(PolicyPart):
 
 
 def named_taxonomy(value: Any) -> Any:
-    """A name alone is that of a taxonomy in the catalog."""
+    """A name alone is that of a taxonomy in the catalog, or of one that comes with the program."""
     return {"name": value} if isinstance(value, str) else value
+
+
+#: Steps after which texts are one value; one alone is a list of one.
+Steps = Annotated[list[Step], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
 
 def _listed(value: Any) -> Any:
@@ -198,9 +206,7 @@ class Sensitive(PolicyPart):
     harmless: Annotated[list[Any] | None, BeforeValidator(_listed)] = None
     l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
-    same: Annotated[list[Step], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)] = Field(
-        default_factory=list
-    )
+    same: Steps = Field(default_factory=list)
 
     def problems(self, key: str) -> list[Problem]:
         found = []

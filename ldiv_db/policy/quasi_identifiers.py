@@ -22,7 +22,7 @@ from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy, QuasiIdentifier
 from ldiv_db.policy.parts import Problems, TaxonomySpec
-from ldiv_db.taxonomies import readers
+from ldiv_db.taxonomies import readers, ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -85,6 +85,8 @@ def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> Iterator[Pr
     if qi.numeric and not (column.is_number or column.is_time):
         what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"
         yield Problem(key, what, "give it a taxonomy")
+    elif qi.same and column.type != "VARCHAR":
+        yield Problem(f"{key}.same", f"is for texts, the column is {column.shown}", "leave it out")
     elif spec and spec.ranges and not column.is_number:
         yield Problem(key, f"ranges need numbers, the column is {column.shown}")
     elif spec and spec.dates and not column.is_time:
@@ -163,7 +165,9 @@ def _infer(
     engine: Engine, source: Relation | FileRelation, column: Column, named: bool, given: QuasiIdentifier
 ) -> Inferred:
     """The settings for a column's values; `named` says that the catalog has a taxonomy of its name."""
-    taxonomy = taxonomies.fetch(engine, column.name) if named and not equal_problems("", column) else None
+    taxonomy = (
+        taxonomies.fetch(engine, column.name) if named and not given.same and not equal_problems("", column) else None
+    )
     if taxonomy is not None and covers(engine, taxonomy, source, column):
         why = "the catalog has a taxonomy of that name, with a leaf for every value"
         return Inferred(column.name, {"taxonomy": column.name}, why)
@@ -204,6 +208,11 @@ class Hierarchy:
         return bool(self.levels) and self.prefix is None and not self.by_time
 
     @property
+    def banded(self) -> bool:
+        """True if labels are given to some values, or made of others, and do not follow from what values begin with."""
+        return any(level.bands or level.same for level in self.levels)
+
+    @property
     def by_time(self) -> bool:
         """True if its levels are stretches of time."""
         return any(level.unit for level in self.levels)
@@ -214,16 +223,25 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
     if qi.numeric:
         return Hierarchy()
     spec = qi.taxonomy or TaxonomySpec()
+    if made := _of_levels(engine, spec):
+        return replace(made, levels=tuple(replace(level, same=tuple(qi.same)) for level in made.levels))
     if taxonomy := read_named_taxonomy(engine, spec, folder):
         return Hierarchy(taxonomy)
-    if spec.prefix:
-        levels = tuple(readers.prefix_levels(spec.prefix))
-        return Hierarchy(levels=levels, prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
-    if spec.dates:
-        return Hierarchy(levels=tuple(readers.date_levels(spec.dates)), origin=f"of {', '.join(spec.dates)}")
-    if spec.flat:
-        return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values")
     return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)
+
+
+def _of_levels(engine: Engine, spec: TaxonomySpec) -> Hierarchy | None:
+    """The hierarchy of levels that are made of the values; None if the policy describes it otherwise."""
+    if spec.name in ready.LEVELS and not spec.skip and spec.name not in taxonomies.stored(engine):
+        levels = ready.LEVELS[spec.name]()
+        return Hierarchy(levels=tuple(levels), prefix=ready.LONGEST, origin=f"{spec.name}, of the program")
+    if spec.prefix:
+        levels = readers.prefix_levels(spec.prefix)
+        return Hierarchy(levels=tuple(levels), prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
+    if spec.dates:
+        levels = readers.date_levels(spec.dates, spec.before)
+        return Hierarchy(levels=tuple(levels), origin=f"of {', '.join(spec.dates)}")
+    return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values") if spec.flat else None
 
 
 def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path) -> Taxonomy | None:
@@ -233,7 +251,7 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
     if spec.file is not None:
         found = readers.read_taxonomy(folder / spec.file, spec.tree)
     else:
-        found = taxonomies.require(engine, spec.name or "")
+        found = ready.require(engine, spec.name or "")
     if spec.skip > found.skippable:
         what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
         raise PolicyError([Problem("taxonomy.skip", what)])

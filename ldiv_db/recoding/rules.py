@@ -125,7 +125,7 @@ def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hiera
     for spans in recoding.spans:
         try:
             found[spans.axis.name] = list(_rules(engine, spans, hierarchies[spans.axis.name]))
-        except ValueError:  # a year that dates are not written with, or numbers that are not whole
+        except ValueError:  # a year that dates are not written with, numbers that are not whole, or labels by bands
             return None
     return found
 
@@ -169,6 +169,8 @@ def _axis_rules(axis: Axis, taxonomy: Taxonomy, spans: Sequence[Span], hierarchy
 def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hierarchy) -> Iterator[Rule]:
     """The rules of one label over some leaves."""
     prefix = hierarchy.prefix
+    if hierarchy.banded:
+        raise ValueError(label)
     if prefix is not None:
         cut_off = len(below) > 1 or len(label) > prefix
         yield Rule("prefix", label[:-1], None, label) if cut_off else Rule("value", label, None, label)

@@ -148,10 +148,10 @@ def profile_text(found: Profile) -> Iterator[Part]:
         )
         for c in document["columns"]
     ]
-    yield table_of(f"{found.table}: {found.rows:,} rows", _COLUMNS, rows)
     if found.individual is not None:
         who = found.individual
         yield f"{found.rows - who.nulls:,} rows are of {who.distinct:,} people if {who.column.name} says whose they are"
+    yield table_of(f"{found.table}: {found.rows:,} rows", _COLUMNS, rows)
     if document["uniqueness"]:
         yield from _uniqueness(document["uniqueness"])
     for column in document["sensitive"]:

@@ -15,8 +15,9 @@ import yaml
 
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, range_label, rooted
 
 #: More leaves than this are no taxonomy but a mistake in its widths.
@@ -225,6 +226,12 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
     `widths` go from the leaves up, each a multiple of the one before; ranges start at `origin` plus
     multiples of their width. Raises PolicyError if the widths do not nest.
     """
+    trees = range_trees(widths, origin, smallest, largest, integers)
+    return number(rooted(trees), f"ranges {', '.join(map(str, widths))}")
+
+
+def range_trees(widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool) -> list[Tree]:
+    """The trees of the widest ranges, as `from_ranges` puts them under one root."""
     if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
         raise PolicyError([Problem("ranges", "takes finite numbers")])
     with localcontext(_EXACT):
@@ -233,7 +240,7 @@ def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest
         level = _leaves(exact[0], Decimal(str(origin)), Decimal(str(smallest)), Decimal(str(largest)), integers)
         for width in exact[1:]:
             level = _group_ranges(level, width, Decimal(str(origin)), integers)
-    return number(rooted([tree for _, tree in level]), f"ranges {', '.join(map(str, widths))}")
+    return [tree for _, tree in level]
 
 
 def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -> None:
@@ -294,29 +301,50 @@ def _group_ranges(
 
 
 @dataclass(frozen=True)
+class Band:
+    """The values that begin with a text from `first` to `last`, which are as long, and their label."""
+
+    first: Value
+    last: Value
+    label: Value
+
+    @classmethod
+    def of(cls, first: str, last: str, label: str) -> Band:
+        return cls(Value(first), Value(last), Value(label))
+
+
+@dataclass(frozen=True)
 class Level:
     """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time.
 
-    With neither it is that of the values as they are.
+    With neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
+    Texts are those after the steps of `same`.
     """
 
     label: Identifier
     prefix: Value | None = None
     unit: str | None = None
+    bands: tuple[Band, ...] = ()
+    same: tuple[Step, ...] = ()
 
 
 #: The stretches of time that values can be grouped by, from short to long.
 UNITS = ("day", "month", "quarter", "year", "decade")
 
 
-def prefix_levels(lengths: Sequence[int]) -> list[Level]:
-    """The levels of prefixes of falling length, leaves first."""
-    return [Level(Identifier(f"level_{i}"), prefix=Value(length)) for i, length in enumerate(lengths, 1)]
+def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) -> list[Level]:
+    """The levels of prefixes of falling length, leaves first; `bands` are those of the last of them, in their order."""
+    listed = [*[()] * (len(lengths) - len(bands)), *map(tuple, bands)]
+    return [
+        Level(Identifier(f"level_{i}"), prefix=Value(length), bands=own)
+        for i, (length, own) in enumerate(zip(lengths, listed, strict=True), 1)
+    ]
 
 
-def date_levels(units: Sequence[str]) -> list[Level]:
-    """The levels of stretches of time, short ones first."""
-    return [Level(Identifier(f"level_{i}"), unit=unit) for i, unit in enumerate(units, 1)]
+def date_levels(units: Sequence[str], before: int | None = None) -> list[Level]:
+    """The levels of stretches of time, short ones first; years `before` one are a single value."""
+    bands = () if before is None else (Band.of("0001", f"{before - 1:04}", f"before {before}"),)
+    return [Level(Identifier(f"level_{i}"), unit=unit, bands=bands) for i, unit in enumerate(units, 1)]
 
 
 def value_levels() -> list[Level]:
@@ -324,7 +352,9 @@ def value_levels() -> list[Level]:
     return [Level(Identifier("level_1"))]
 
 
-def from_values(engine: Engine, rows: Relation, column: Identifier, levels: Sequence[Level], origin: str) -> Taxonomy:
+def from_values(
+    engine: Engine, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level], origin: str
+) -> Taxonomy:
     """The taxonomy that `levels` make of a column's distinct values.
 
     Raises PolicyError if one is written like the root, which stands for all of them.

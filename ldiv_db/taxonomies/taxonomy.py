@@ -251,10 +251,10 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
     return Taxonomy(tuple(Node(*row) for row in rows), origins[name])
 
 
-def require(engine: Engine, name: str) -> Taxonomy:
-    """The catalog's taxonomy of that name; raises PolicyError if there is none."""
+def require(engine: Engine, name: str, others: Sequence[str] = ()) -> Taxonomy:
+    """The catalog's taxonomy of that name; raises PolicyError, which may name `others`, if there is none."""
     taxonomy = fetch(engine, name)
     if taxonomy is None:
-        hint = nearest(name, stored(engine)) or "see `ldiv taxonomy import`"
+        hint = nearest(name, [*stored(engine), *others]) or "see `ldiv taxonomy import`"
         raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
     return taxonomy

@@ -181,3 +181,52 @@ def test_a_catalog_of_a_newer_version_is_refused(bed: Any) -> None:
     for words in (("migrate",), ("migrate", "--pending")):
         assert "older" in bed.fails(3, *words[:1], bed.database, *words[1:])
     assert "older" in bed.fails(3, "run", bed.database, bed.policy)
+
+
+def test_a_draft_groups_the_values_and_is_read_again(bed: Any) -> None:
+    bed.sql(
+        "CREATE TABLE drafted AS SELECT i % 40 AS age, format('{:05d}', i * 7) AS zip, ['Fracture of arm',"
+        " 'fracture of leg', 'acute asthma', 'Chronic asthma', 'Flu'][i % 5 + 1] AS what, DATE '2020-01-01' AS day,"
+        " ' x' || i AS blank FROM range(80) s(i)"
+    )
+    groups = {"Fracture of arm": "fracture …", "fracture of leg": "fracture …", "acute asthma": "… asthma",
+              "Chronic asthma": "… asthma", "Flu": "Flu"}  # fmt: skip
+    for column, by in (("age", "quantiles"), ("zip", "prefixes"), ("what", "words")):
+        file = bed.folder / f"{column}.csv"
+        found = taxonomy(bed, "new", "drafted", column, "--file", file, "--json").json
+        lines = [line.split(";") for line in file.read_text().splitlines()]
+        assert found == {"file": str(file), "column": column, "by": by, "leaves": len(lines)}
+        bed.sql(
+            f"CREATE TABLE v_{column} AS SELECT CAST({column} AS VARCHAR) AS v, count(*) AS n FROM drafted GROUP BY 1"
+        )
+        rows = dict(bed.sql(f"FROM v_{column}"))
+        assert sorted(line[0] for line in lines) == sorted(rows)
+        shown = taxonomy(bed, "show", file, "--table", "drafted", "--column", column, "--json").json
+        assert shown["rows_missing"] == 0
+        counted = {node["label"]: node["rows"] for node in shown["nodes"]}
+        assert counted["*"] == 80 and {leaf: counted[leaf] for leaf in rows} == rows
+        for _, *above in lines:
+            for label in {*above}:
+                assert counted[label] == sum(rows[line[0]] for line in lines if label in line)
+        if column == "what":
+            assert {line[0]: line[1] for line in lines} == groups
+        if column == "age":
+            for value, *above, _ in lines:
+                ends = [label.strip("[]").split(" .. ") for label in above]
+                assert all(int(low) <= int(value) <= int(high) for low, *_, high in [[*e, e[-1]] for e in ends])
+    assert "exists" in fails(bed, "new", "drafted", "age", "--file", bed.folder / "age.csv")
+    assert "quantiles are of numbers" in fails(bed, "new", "drafted", "zip", "--by", "quantiles")
+    assert "no way" in fails(bed, "new", "drafted", "zip", "--by", "luck")
+    assert "blanks at their ends" in fails(bed, "new", "drafted", "blank")
+
+
+def test_ready_taxonomies_are_shown_with_the_rows_of_a_table(bed: Any) -> None:
+    bed.sql("CREATE TABLE codes AS FROM (VALUES ('E11.9', 91), ('E13', 5), ('I10', 5), (NULL, NULL)) AS v(icd, age)")
+    shown = taxonomy(bed, "show", "icd10cm", "--table", "codes", "--column", "icd", "--json").json
+    rows = {node["label"]: node["rows"] for node in shown["nodes"]}
+    assert rows["E08-E13"] == 2 and rows["*"] == 3 and shown["rows_missing"] == 0
+    shown = taxonomy(bed, "show", "hipaa_age", "--table", "codes", "--column", "age").out
+    assert "90+  1" in shown and "[0 .. 29]  2" in shown and "[30 .. 59]" not in shown
+    assert "Northern Europe" in taxonomy(bed, "show", "country_name").out
+    assert "made of the values" in fails(bed, "show", "icd10cm")
+    assert "--column" in fails(bed, "show", "icd10cm", "--table", "codes")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import unicodedata
 from collections import Counter
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -347,3 +349,35 @@ def test_values_of_a_class_should_span_a_tenth_of_where_most_lie(
         distance_between(Engine(con), Relation.parse("t"), Column("s", kind), 400 if "19" not in values else 19)
         == distance
     )
+
+
+def test_safe_harbor_publishes_years_three_digits_and_no_smaller_areas(con):
+    con.execute(
+        "CREATE TABLE t AS SELECT DATE '1920-01-01' + CAST(i * 90 AS INTEGER) AS born, i % 101 AS age,"
+        " i % 30 AS age_years,"
+        " format('{:05d}', i % 60 * 1613) AS zip, i AS postcode, 'Town ' || i % 9 AS homeCity, i % 2 = 0 AS smokes,"
+        " (i % 50) / 7.0 AS ageAtVisit, 1950 + i % 50 AS birth_year, i % 4 AS disease, 'x' || i % 30 AS state"
+        " FROM range(300) AS s(i)"
+    )
+    engine, table = Engine(con), Relation.parse("t")
+    found = profile_table(engine, table, None, ["disease"], hipaa=True)
+    roles = {column.column.name: column.role for column in found.columns}
+    assert {name for name, role in roles.items() if role == "identifier"} == {
+        "postcode", "homeCity", "ageAtVisit", "birth_year"
+    }  # fmt: skip
+    written, _ = make_starter_policy(engine, found, table, "t")
+    settings = written.policy["quasi_identifiers"]
+    before = datetime.now(UTC).year - 89
+    assert settings["born"] == {"taxonomy": {"dates": ["year", "decade"], "before": before}}
+    assert settings["zip"] == {"taxonomy": "hipaa_zip"}
+    assert settings["age"] == settings["age_years"] == {"taxonomy": "hipaa_age"}
+    assert "45 CFR 164.514" in written.text
+    open_ones = {name: {} if "file" in str(given) else given for name, given in settings.items()}
+    ldiv_db.run(con, written.policy | {"target": "out", "quasi_identifiers": open_ones})
+    years, ages, codes = zip(*con.execute("SELECT DISTINCT born, age, zip FROM out").fetchall(), strict=True)
+    assert all(born in ("*", f"before {before}") or int(born[:4]) >= before // 10 * 10 for born in years)
+    assert not any(re.fullmatch(r"9\d|100", age) for age in ages)
+    assert all(re.fullmatch(r"000|\d{3}\*|\d?\*", code) for code in codes)
+    with pytest.raises(ldiv_db.PolicyError, match="Safe Harbor allows years alone"):
+        profile_table(engine, table, None, ["born"], hipaa=True)
+    assert profile_table(engine, table).hipaa is False
