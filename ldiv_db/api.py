@@ -147,12 +147,13 @@ def plan(
     show_values: bool = False,
     rehearse: bool = False,
     dialect: str | None = None,
-) -> Preparation:
+) -> Preparation | Any:
     """Plan a run by counts alone, of a database, frame or warehouse as `run` takes it; writes nothing that stays.
 
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
     release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. In a warehouse
-    nothing is rehearsed.
+    nothing is rehearsed. Under a policy with a `key` the classes of the next release are formed, and a `Released` has
+    its figures, which nothing audits.
     """
     if not is_given_warehouse(connection):
         return plan_here(connection, policy, folder, listener, catalog, show_values, rehearse)
