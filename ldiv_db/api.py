@@ -303,7 +303,7 @@ def report(
     known: str | None = None,
     population: str | None = None,
     control: str | None = None,
-    threshold: float | str = "0.2",
+    threshold: float | str | None = None,
     queries: int = QUERIES,
     tries: int = TRIES,
     seed: int = 0,
@@ -317,9 +317,9 @@ def report(
     The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; the column
     `individual` says whose a row is. With a policy whose source can be read the report also has what was lost, and
     attacks by people of the source, or of `known` and `population`, with a `control` of people who are not in it. Risks
-    are held against `threshold` (0..1). A `public` one is without what the release itself does not tell. `said` are
-    texts for the page: `recipient`, `purpose`, `release_model` (public, shared or internal), `why` (this policy),
-    `review` (by when).
+    are held against `threshold` (0..1), by default that of the requirement `risk`, or else 0.2. A `public` one is
+    without what the release itself does not tell. `said` are texts for the page: `recipient`, `purpose`,
+    `release_model` (public, shared or internal), `why` (this policy), `review` (by when).
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
@@ -337,7 +337,7 @@ def report(
         known,
         population,
         control,
-        str(threshold),
+        None if threshold is None else str(threshold),
         queries,
         tries,
         seed,

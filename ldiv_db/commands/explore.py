@@ -59,6 +59,13 @@ def explore_command(
             " ranges of one width. Comma-separated or repeated."
         ),
     ] = None,
+    risk: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Largest risks of re-identification, as 0.09 or 1/11, each in place of the policy's: what loses least"
+            " within each is said. Comma-separated or repeated."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.")] = None,
     workers: Annotated[
         int | None,
@@ -80,6 +87,7 @@ def explore_command(
     Examples:
       ldiv explore warehouse.duckdb policy.yml
       ldiv explore warehouse.duckdb policy.yml --l 2..7 --algorithm bsgi,topdown --out map.html
+      ldiv explore warehouse.duckdb policy.yml --risk 0.09 --algorithm topdown,bsgi
       ldiv explore warehouse.duckdb policy.yml --vary taxonomy,columns --json
     """
     wanted = load_file(policy)
@@ -96,6 +104,7 @@ def explore_command(
             _numbers("k", k),
             _names(algorithm),
             _names(vary),
+            risk=[text if "/" in text else _number(text) for text in _names(risk)],
             folder=policy.parent,
             workers=workers,
             listener=listener,
@@ -134,6 +143,14 @@ def _exit_unless_done(found: Exploration) -> None:
 def _names(texts: Sequence[str] | None) -> list[str]:
     """The words in options that take several."""
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+
+
+def _number(text: str) -> float | str:
+    """The number that a text is; itself if it is none, which is refused later."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _numbers(option: str, texts: Sequence[str] | None) -> list[int]:

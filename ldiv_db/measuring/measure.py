@@ -27,6 +27,7 @@ from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.precision import Told, measure_precision
 from ldiv_db.recoding.snapshot import Copied
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST
@@ -246,6 +247,9 @@ class _Measuring:
             dm=int(sums["dm"]) + suppressed * rows_in,
             lm_by_column={name: value / total for name, value in lm.items()},
             stars=stars,
+            precision=measure_precision(
+                engine, axes, [Told(Value(i), column=column) for i, column in enumerate(found)], total
+            ),
         )
 
     def _measurement(

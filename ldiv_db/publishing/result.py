@@ -136,7 +136,7 @@ def take_fingerprint(
         resolved.target.format,
         versions(),
     ]
-    rests_on_others = any(spec.kind.counts_people for spec in policy.require)
+    rests_on_others = any(spec.counts_people for spec in policy.require)
     return Fingerprint(
         key,
         hash_rows(engine, rows, [column.alias for _, column in read], weight, key),

@@ -19,7 +19,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy, read_threshold
+from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
 from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.audit import counted
 from ldiv_db.auditing.check import CheckRequest
@@ -230,7 +230,7 @@ def attacks_on(
     They count rows: what is promised of people bounds none of them.
     """
     require = [] if question.counts_people else question.require
-    threshold = read_threshold(asked.threshold)
+    threshold = asked.high
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
         columns = columns_asked(engine, table, *names)
@@ -342,7 +342,7 @@ def source_document(
     tell("counting and hashing the source")
     found = {
         "uniqueness": None if counts else _uniqueness(engine, source, names),
-        "risk_before": None if counts else risk_before(engine, source, names, Decimal(asked.threshold)),
+        "risk_before": None if counts else risk_before(engine, source, names, asked.high),
         "content": content_of(engine, source),
     }
     tell("measuring what was lost")

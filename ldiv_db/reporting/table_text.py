@@ -19,6 +19,7 @@ from ldiv_db.measuring.profile import Profile
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.precision import Precision
 
 
 def notes_text(notes: Iterable[str]) -> Iterator[str]:
@@ -99,6 +100,12 @@ def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:
 # -- losses and columns ------------------------------------------------------------------------------
 
 
+def told_in_words(precision: Sequence[Precision], most: int | None = None) -> Iterator[tuple[str, str]]:
+    """How closely quasi-identifiers are told, a line each: all, or the few that are told least closely."""
+    least = sorted(precision, key=lambda one: (-one.nine_tenths, -one.half))[:most]
+    yield from (("what is told" if one is least[0] else "", str(one)) for one in least)
+
+
 def measurement_text(found: Measurement) -> Iterator[Part]:
     """The measures of a loss, a line each."""
     yield facts_of(f"{found.source} → {found.published}", _measures(found))
@@ -114,6 +121,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     yield "sensitive cells left blank", f"{loss.cells_suppressed:,}"
     yield DISTINCT_CLASSES, f"{loss.classes:,}"
     yield class_size_of(found.of_people), sizes_in_words(loss)
+    yield from told_in_words(loss.precision)
     yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
     yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "stars", f"{loss.stars:,} cells fully generalised"

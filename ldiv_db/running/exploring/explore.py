@@ -40,6 +40,7 @@ def explore(
     algorithms: str | Sequence[str] = (),
     vary: str | Sequence[str] = (),
     *,
+    risk: Iterable[Any] = (),
     folder: str | Path = ".",
     workers: int | None = None,
     listener: Listener | None = None,
@@ -50,17 +51,18 @@ def explore(
 
     Every requirement that has an l gets those of `l` in turn (the p of `p_sensitive`), every one that has a k those of
     `k`; each is tried with each of `algorithms`. `vary` may have "columns", each quasi-identifier not published in
-    turn, and "taxonomy", each with a level less. Without all of these l is 2 to 7. `workers` rehearse at once, as many
-    as there are processors if it is not said, on connections of their own to the same database; inside a transaction of
-    the caller's there is one. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
-    taxonomy lacks.
+    turn, and "taxonomy", each with a level less. All this is done under each of the largest risks in `risk` (0.09, or
+    "1/11"), which takes the place of the policy's; `least` has what loses least within each. Without all of these l is
+    2 to 7. `workers` rehearse at once, as many as there are processors if it is not said, on connections of their own
+    to the same database; inside a transaction of the caller's there is one. `folder` and `catalog` are as for `run`;
+    with `show_values` errors name values that a taxonomy lacks.
 
     Nothing is published and nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted`
     is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
     fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
-    asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
+    asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)), tuple(risk))
     base = load_policy(policy)
     _refuse(base, workers)
     document = _document(policy if base.path is None else base.written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal
 
 from ldiv_db.display import Printed
@@ -127,6 +128,17 @@ class Exploration(Printed):
         places = [self._place(one) for one in self.done]
         return [one for one in self.ranked if not is_beaten(self._place(one), places)]
 
+    @property
+    def least(self) -> list[tuple[Any, VariantOutcome | None]]:
+        """For each largest risk that was asked for what loses least of all that keep it, None if nothing does."""
+        asked = dict.fromkeys(one.variant.varied["risk"] for one in self.outcomes if "risk" in one.variant.varied)
+        return [(bound, min(self._within(bound), key=self.loss_of, default=None)) for bound in asked]
+
+    def _within(self, bound: Any) -> list[VariantOutcome]:
+        """The rehearsed outcomes whose classes all have `1 / bound` rows."""
+        least = 1 / Fraction(str(bound))
+        return [one for one in self.ranked if one.loss is not None and one.loss.smallest_class >= least]
+
     def loss_of(self, outcome: VariantOutcome) -> float:
         """The mean LM of a cell of the policy's quasi-identifiers; one that is left out is lost wholly."""
         return outcome.total_loss(len(self.columns))
@@ -140,12 +152,12 @@ class Exploration(Printed):
         reference = self.outcomes[0].loss if self.outcomes else None
         if reference is None:
             return []
-        lost = reference.lm_by_column
+        lost, bound = reference.lm_by_column, self.outcomes[0].variant.varied.get("risk")
         found = [
             (name, (sum(lost.values()) - lost[name]) / (len(lost) - 1), outcome.loss.lm_mean)
             for outcome in self.outcomes
             for name in [outcome.variant.varied.get("without")]
-            if name is not None and outcome.loss is not None
+            if name is not None and outcome.loss is not None and outcome.variant.varied.get("risk") == bound
         ]
         return sorted(found, key=lambda cost: (cost[2] - cost[1], cost[0]))
 
@@ -163,6 +175,7 @@ class Exploration(Printed):
             "risk": "posterior" if self.sensitive else "prosecutor",
             "interrupted": self.interrupted,
             "seed_is_written": self.seed_is_written,
+            "least_loss": [{"risk": bound, "number": one and one.variant.number} for bound, one in self.least],
             "costs": [{"column": name, "with": before, "without": after} for name, before, after in self.costs],
             "seconds": self.seconds,
             "variants": [
@@ -196,6 +209,9 @@ def findings(found: Exploration) -> Iterator[str]:
         yield f"{best}: no other loses less without telling more"
     if found.done and found.of_people:
         yield "risks are those of rows; requirements count people, and each variant was audited by them"
+    for bound, least in found.least:
+        what = f"{found.loss_of(least):.4f}, by {least.variant.label}" if least else "none: no variant keeps it"
+        yield f"the least loss under a largest risk of {bound}: {what}"
     for name, before, after in found.costs[:1]:
         if after < before:
             yield f"without {name} the mean LM of the other columns falls most, from {before:.4f} to {after:.4f}"
