@@ -46,7 +46,8 @@ def test_true_values_lie_within_what_is_said(con, kind):
     off = [
         abs(found)
         for (found,) in con.execute(
-            f"SELECT {true} - ({low} + {high}) / 2 FROM out AS o JOIN (SELECT DISTINCT id, x FROM people) AS p USING (id)"
+            f"SELECT {true} - ({low} + {high}) / 2 FROM out AS o"
+            " JOIN (SELECT DISTINCT id, x FROM people) AS p USING (id)"
         ).fetchall()
     ]
     within = told.as_dict()["within"]
