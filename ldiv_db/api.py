@@ -269,13 +269,14 @@ def measure(
 
     The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`; `source`
     is the policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
-    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
+    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`. The
+    queries that a policy is to `preserve`, or else means and correlations of its columns, are `answers`.
     `catalog` is the attached database that holds taxonomies, if it is not the current one; with `show_values` errors
     name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
     InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl)
+    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, preserve=tuple(asked.preserve))
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")

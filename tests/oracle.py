@@ -928,11 +928,17 @@ def published_loss(
     }
 
 
-def precision(cells: Sequence[Cell], rows_in: int) -> tuple[Fraction, Fraction, Fraction]:
-    """The share of the rows whose cell is exact, and what half and nine tenths of them lose at most, by LM."""
+def precision(cells: Sequence[Cell], rows_in: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """The shares of the rows whose cell is exact, and not all, and what half and nine tenths lose at most, by LM."""
     lost = sorted([cell.loss[0] for cell in cells] + [Fraction(1)] * (rows_in - len(cells)))
     exact = sum(lm < Fraction(1, 2 * 10**9) for lm in lost)
-    return Fraction(exact, len(lost)), lost[-(-len(lost) // 2) - 1], lost[-(-9 * len(lost) // 10) - 1]
+    told = sum(lm <= 1 - Fraction(1, 2 * 10**9) for lm in lost)
+    return (
+        Fraction(exact, len(lost)),
+        Fraction(told, len(lost)),
+        lost[-(-len(lost) // 2) - 1],
+        lost[-(-9 * len(lost) // 10) - 1],
+    )
 
 
 def classification(labels: Iterable[Sequence[Any]], suppressed: int) -> int:

@@ -23,13 +23,14 @@ _TIMES = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 
 @dataclass(frozen=True)
 class Precision:
-    """The share of the rows that tell a quasi-identifier exactly, and the largest LM of half and of nine tenths.
+    """The shares of the rows that tell a quasi-identifier exactly, and at all, and the largest LM of half and of 9/10.
 
     `width` is that of the column's numbers, in seconds of times; None where it has a taxonomy of so many `leaves`.
     """
 
     column: str
     exact: float
+    told: float
     half: float
     nine_tenths: float
     width: float | None
@@ -39,10 +40,11 @@ class Precision:
     def __str__(self) -> str:
         if self.exact == 1:
             return f"{self.column} is exact"
-        told = [] if self.exact >= _NINE_TENTHS else [f"{self._near(self.nine_tenths)} for nine rows of ten"]
-        told += [] if self.exact >= _HALF else [f"{self._near(self.half)} for half"]
-        told += [f"exact for {math.floor(100 * self.exact)} %"] if self.exact else []
-        return f"{self.column} is {', '.join(told)}"
+        quantiles = ((self.nine_tenths, _NINE_TENTHS, "nine rows of ten"), (self.half, _HALF, "half"))
+        said = [f"{self._near(lm)} for {rows}" for lm, share, rows in quantiles if self.exact < share and lm < 1]
+        said += [f"exact for {_per_cent(self.exact)}"] if self.exact else []
+        said += [f"not told for {_per_cent(1 - self.told)}"] if self.nine_tenths == 1 else []
+        return f"{self.column} is {', '.join(said)}"
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON has them: `within` of numbers and seconds, `values` of a taxonomy's leaves."""
@@ -51,15 +53,13 @@ class Precision:
             found: Mapping[str, Any] = {"values": {key: self._leaves(lm) for key, lm in by.items()}}
         else:
             found = {"within": {key: lm * self.width / 2 for key, lm in by.items()}}
-        return {"column": self.column, "exact": self.exact, **found, "text": str(self)}
+        return {"column": self.column, "exact": self.exact, "told": self.told, **found, "text": str(self)}
 
     def _leaves(self, lm: float) -> int:
         return round(1 + lm * (self.leaves - 1))
 
     def _near(self, lm: float) -> str:
         """How near that LM is."""
-        if lm == 1:
-            return "not told"
         if self.width is None:
             return f"one of {self._leaves(lm):,} values (of {self.leaves:,})"
         far = lm * self.width / 2
@@ -88,8 +88,16 @@ def measure_precision(
     params = {"told": told, "classes": classes, "total": Value(total), "unit": Value(LOSS_UNIT)}
     rows = sorted(engine.rows("recoding/loss/find_precision", **params))
     return tuple(
-        Precision(
-            axis.name, int(exact) / total, half / LOSS_UNIT, most / LOSS_UNIT, axis.width, axis.is_time, axis.leaves
-        )
-        for axis, (_, exact, half, most) in zip(axes, rows, strict=True)
+        _precision(axis, [int(found) / total for found in shares], half / LOSS_UNIT, most / LOSS_UNIT)
+        for axis, (_, *shares, half, most) in zip(axes, rows, strict=True)
     )
+
+
+def _precision(axis: Axis, shares: Sequence[float], half: float, most: float) -> Precision:
+    exact, told = shares
+    return Precision(axis.name, exact, told, half, most, axis.width, axis.is_time, axis.leaves)
+
+
+def _per_cent(share: float) -> str:
+    """The share, rounded down."""
+    return f"{math.floor(100 * share)} %" if share >= 0.01 else "less than 1 %"

@@ -120,7 +120,7 @@ def check_written_fields(texts: Mapping[str, str | None]) -> dict[str, Any]:
 #: Never shown: who has the seed can repeat the run, and addresses may hold passwords.
 _SECRET = ("seed", "databases")
 #: What says where the data is and who is in it, which is no business of those outside.
-_INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight")
+_INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight", "preserve")
 #: A policy may hold whole taxonomies; so much of it is printed.
 MOST_TEXT = 60_000
 

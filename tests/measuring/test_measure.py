@@ -355,8 +355,9 @@ def verify(case, con, folder):
     if classes:
         assert near(found.loss.cavg(2), oracle.average_class_size(list(map(len, classes)), 2))
     for place, told in enumerate(found.loss.precision):
-        exact, half, nine_tenths = oracle.precision([row[place] for row in keys], rows)
-        assert near(told.exact, exact) and near(told.half, half) and near(told.nine_tenths, nine_tenths)
+        expected = oracle.precision([row[place] for row in keys], rows)
+        found_ = (told.exact, told.told, told.half, told.nine_tenths)
+        assert all(map(near, found_, expected)), (found_, expected)
     labels = [[case.labels[place] for place in places] for places in classes]
     assert found.cm == oracle.classification(labels, found.loss.rows_suppressed)
     everything = [texts[-1] in (None, "*") and texts[-1] not in case.base for texts in case.texts]
