@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -66,6 +66,10 @@ def explore_command(
             " within each is said. Comma-separated or repeated."
         ),
     ] = None,
+    by: Annotated[
+        Literal["loss", "utility"],
+        typer.Option(help="Compare variants by loss, or by how far answers to the policy's `preserve` are off."),
+    ] = "loss",
     out: Annotated[Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.")] = None,
     workers: Annotated[
         int | None,
@@ -78,10 +82,11 @@ def explore_command(
 ) -> None:
     """Rehearse variants of a policy and show what each would lose and tell; nothing is published.
 
-    Loss is the mean LM of a cell; a column that is not published is lost wholly. Risk is the largest share of a class
-    that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class (`prosecutor`). A
-    variant on the frontier, *, is one than which no other loses less without telling more. Ctrl-C keeps what is done.
-    The map is for those who decide: it is not made to be published.
+    Loss is the mean LM of a cell; a column that is not published is lost wholly. With `--by utility` the error takes
+    its place: how far the answers to the queries that the policy is to `preserve` are off. Risk is the largest share of
+    a class that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class
+    (`prosecutor`). Of a variant on the frontier, *, no other has less loss without more risk. Ctrl-C keeps what is
+    done. The map is for those who decide: it is not made to be published.
 
     \b
     Examples:
@@ -104,6 +109,7 @@ def explore_command(
             _numbers("k", k),
             _names(algorithm),
             _names(vary),
+            by=by,
             risk=[text if "/" in text else _number(text) for text in _names(risk)],
             folder=policy.parent,
             workers=workers,

@@ -179,7 +179,7 @@ def exploration_text(found: Exploration) -> Iterator[Part]:
     """The variants that were rehearsed as a table, by risk and loss, then the others with their reasons."""
     if found.done:
         risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
-        headings = ("variant", "*", "loss", *risks, DISTINCT_CLASSES, "algorithm", "rows left out")
+        headings = ("variant", "*", found.compared, *risks, DISTINCT_CLASSES, "algorithm", "rows left out")
         title = f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows"
         best = {outcome.variant.number for outcome in found.frontier}
         rows = [_variant(found, one, risks, one.variant.number in best) for one in found.ranked]
