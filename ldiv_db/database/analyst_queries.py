@@ -15,6 +15,9 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import calls_in, parse_select, view_of_query
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
+#: A query that can be asked.
+EXAMPLE = "SELECT region, avg(cost) FROM source GROUP BY region"
+
 
 @dataclass(frozen=True)
 class AnalystQuery:
@@ -52,6 +55,6 @@ class AnalystQuery:
         figures = [any(name in aggregates for _, name in calls_in(item)) for item in items]
         if len(figures) != len(names) or not any(figures):
             what = "names no figure: of the columns of its SELECT, each written out, one has an aggregate at least"
-            raise PolicyError([Problem(self.key, what, "SELECT region, avg(cost) FROM source GROUP BY region")])
+            raise PolicyError([Problem(self.key, what, EXAMPLE)])
         pairs = list(zip(names, figures, strict=True))
         return [name for name, figure in pairs if not figure], [name for name, figure in pairs if figure]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ldiv_db.database import interrupts
+from ldiv_db.database.analyst_queries import EXAMPLE
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
@@ -105,7 +106,7 @@ def _refuse(policy: Policy, workers: int | None, by: str) -> None:
         problems.append(Problem("by", f"{by!r} is none", nearest(by, get_args(Objective))))
     elif by == "utility" and not policy.preserve:
         what = "is that of the queries that the policy is to preserve, and it names none"
-        problems.append(Problem("by", f"utility {what}", "preserve: [SELECT town, avg(age) FROM source GROUP BY town]"))
+        problems.append(Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]"))
     if workers is not None and workers < 1:
         problems.append(Problem("workers", f"takes a whole number from 1, not {workers!r}"))
     if problems:
