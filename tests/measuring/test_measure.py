@@ -371,6 +371,7 @@ def verify(case, con, folder):
     errors = oracle.query_errors(case.source, case.cells, case.domains, len(case.columns), 12, case.seed)
     assert near(found.queries.mean_relative_error, statistics.mean(errors))
     assert near(found.queries.median_relative_error, statistics.median(errors))
+    assert near(found.queries.nine_tenths_relative_error, sorted(errors)[10])  # the 11th of 12
 
 
 @pytest.mark.parametrize("seed", seeds(25))
