@@ -298,13 +298,14 @@ def measure(
 
     The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`; `source`
     is the policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
-    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`.
+    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`. The
+    queries that a policy is to `preserve`, or else means and correlations of its columns, are `answers`.
     `catalog` is the attached database that holds taxonomies, if it is not the current one; with `show_values` errors
     name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
     InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl)
+    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, preserve=tuple(asked.preserve))
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
@@ -332,7 +333,7 @@ def report(
     known: str | None = None,
     population: str | None = None,
     control: str | None = None,
-    threshold: float | str = "0.2",
+    threshold: float | str | None = None,
     queries: int = QUERIES,
     tries: int = TRIES,
     seed: int = 0,
@@ -346,9 +347,9 @@ def report(
     The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; the column
     `individual` says whose a row is. With a policy whose source can be read the report also has what was lost, and
     attacks by people of the source, or of `known` and `population`, with a `control` of people who are not in it. Risks
-    are held against `threshold` (0..1). A `public` one is without what the release itself does not tell. `said` are
-    texts for the page: `recipient`, `purpose`, `release_model` (public, shared or internal), `why` (this policy),
-    `review` (by when).
+    are held against `threshold` (0..1), by default that of the requirement `risk`, or else 0.2. A `public` one is
+    without what the release itself does not tell. `said` are texts for the page: `recipient`, `purpose`,
+    `release_model` (public, shared or internal), `why` (this policy), `review` (by when).
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
@@ -366,7 +367,7 @@ def report(
         known,
         population,
         control,
-        str(threshold),
+        None if threshold is None else str(threshold),
         queries,
         tries,
         seed,

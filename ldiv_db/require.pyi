@@ -119,6 +119,14 @@ def DeltaPresence(
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
 ) -> RequirementSpec: ...
+def Risk(
+    max: Number | None = None,
+    average: Number | None = None,
+    population: str | None = None,
+    *,
+    sensitive: str | Sequence[str] = (),
+    others_known: bool = False,
+) -> RequirementSpec: ...
 def DistinctAlpha(
     l: int | Literal["auto"],
     alpha: Number,

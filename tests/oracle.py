@@ -48,6 +48,8 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
         return len(values) >= argument["k"] and len(counts) >= argument["p"]
     if name == "k":
         return len(values) >= argument
+    if name == "risk":
+        return Fraction(1, len(values)) <= Fraction(str(argument))
     if name == "distinct":
         return len(counts) >= argument
     if name == "unique_distinct":
@@ -64,6 +66,12 @@ def class_is_good(values: Sequence[Any], name: str, argument: Any) -> bool:
     if name == "proximity":
         return all(neighbours(values, value, argument["epsilon"]) * argument["m"] <= len(values) for value in counts)
     raise AssertionError(name)
+
+
+def mean_risk(classes: Iterable[Sequence[Any]]) -> Fraction:
+    """The mean over all rows of picking one's row within its class."""
+    risks = [Fraction(1, len(values)) for values in classes for _ in values]
+    return sum(risks, Fraction(0)) / len(risks)
 
 
 def gain_is_allowed(values: Sequence[Any], table: Sequence[Any], name: str, argument: Mapping[str, Any]) -> bool:
@@ -294,6 +302,8 @@ def people_are_good(
         del have[value]
     if name == "k":
         return size >= argument
+    if name == "risk":
+        return class_is_good(people, name, argument)
     if name == "unique_distinct":
         return size == len(pairs) and class_is_good([value for _, value in pairs], name, argument)
     if name == "distinct":
@@ -915,6 +925,19 @@ def published_loss(
         # Fully generalised, as far as losses in billionths tell.
         "stars": Fraction(sum(cell.loss[0] > 1 - Fraction(1, 2 * 10**9) for row in published for cell in row)),
     }
+
+
+def precision(cells: Sequence[Cell], rows_in: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
+    """The shares of the rows whose cell is exact, and not all, and what half and nine tenths lose at most, by LM."""
+    lost = sorted([cell.loss[0] for cell in cells] + [Fraction(1)] * (rows_in - len(cells)))
+    exact = sum(lm < Fraction(1, 2 * 10**9) for lm in lost)
+    told = sum(lm <= 1 - Fraction(1, 2 * 10**9) for lm in lost)
+    return (
+        Fraction(exact, len(lost)),
+        Fraction(told, len(lost)),
+        lost[-(-len(lost) // 2) - 1],
+        lost[-(-9 * len(lost) // 10) - 1],
+    )
 
 
 def classification(labels: Iterable[Sequence[Any]], suppressed: int) -> int:

@@ -235,7 +235,7 @@ def with_people(
 
     Raises PolicyError for a policy by which labels cannot be read, and for other quasi-identifiers than it has.
     """
-    if policy is None or not any(spec.kind.counts_people for spec in question.require):
+    if policy is None or not any(spec.counts_people for spec in question.require):
         return question
     columns = columns_by_policy(engine, table, policy, question.folder)
     asked, labels = ({name.lower() for name in names} for names in (question.quasi_identifiers, columns.labels))

@@ -191,7 +191,7 @@ class _Writer:
         refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
         sensitive = Value(attribute.name or None)
         for requirement in requirements:
-            measures = requirement.measure(self._steps, numbered.classes.read_by(requirement))
+            measures = requirement.measure_table(self._steps, numbered.classes.read_by(requirement))
             judged = {"requirement": Value(requirement.label), "sensitive": sensitive}
             self._judged.append({**judged, "measures": measures, "classes": numbered.listed})
             if requirement.named and not requirement.absent:

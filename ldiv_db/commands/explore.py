@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -59,6 +59,17 @@ def explore_command(
             " ranges of one width. Comma-separated or repeated."
         ),
     ] = None,
+    risk: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Largest risks of re-identification, as 0.09 or 1/11, each in place of the policy's: what loses least"
+            " within each is said. Comma-separated or repeated."
+        ),
+    ] = None,
+    by: Annotated[
+        Literal["loss", "utility"],
+        typer.Option(help="Compare variants by loss, or by how far answers to the policy's `preserve` are off."),
+    ] = "loss",
     out: Annotated[Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.")] = None,
     workers: Annotated[
         int | None,
@@ -71,15 +82,17 @@ def explore_command(
 ) -> None:
     """Rehearse variants of a policy and show what each would lose and tell; nothing is published.
 
-    Loss is the mean LM of a cell; a column that is not published is lost wholly. Risk is the largest share of a class
-    that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class (`prosecutor`). A
-    variant on the frontier, *, is one than which no other loses less without telling more. Ctrl-C keeps what is done.
-    The map is for those who decide: it is not made to be published.
+    Loss is the mean LM of a cell; a column that is not published is lost wholly. With `--by utility` the error takes
+    its place: how far the answers to the queries that the policy is to `preserve` are off. Risk is the largest share of
+    a class that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class
+    (`prosecutor`). Of a variant on the frontier, *, no other has less loss without more risk. Ctrl-C keeps what is
+    done. The map is for those who decide: it is not made to be published.
 
     \b
     Examples:
       ldiv explore warehouse.duckdb policy.yml
       ldiv explore warehouse.duckdb policy.yml --l 2..7 --algorithm bsgi,topdown --out map.html
+      ldiv explore warehouse.duckdb policy.yml --risk 0.09 --algorithm topdown,bsgi
       ldiv explore warehouse.duckdb policy.yml --vary taxonomy,columns --json
     """
     wanted = load_file(policy)
@@ -96,6 +109,8 @@ def explore_command(
             _numbers("k", k),
             _names(algorithm),
             _names(vary),
+            by=by,
+            risk=[text if "/" in text else _number(text) for text in _names(risk)],
             folder=policy.parent,
             workers=workers,
             listener=listener,
@@ -134,6 +149,14 @@ def _exit_unless_done(found: Exploration) -> None:
 def _names(texts: Sequence[str] | None) -> list[str]:
     """The words in options that take several."""
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+
+
+def _number(text: str) -> float | str:
+    """The number that a text is; itself if it is none, which is refused later."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _numbers(option: str, texts: Sequence[str] | None) -> list[int]:

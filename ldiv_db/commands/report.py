@@ -50,7 +50,10 @@ class ReportOptions:
         str | None, typer.Option(help="A table or file of all people that there may be; the source if not given.")
     ] = None
     control: Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")] = None
-    threshold: Annotated[str, typer.Option(help="A risk above this counts as high (0 to 1).")] = "0.2"
+    threshold: Annotated[
+        str | None,
+        typer.Option(help="A risk above this counts as high (0 to 1): that of the requirement `risk`, or else 0.2."),
+    ] = None
     queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
     tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0

@@ -109,15 +109,21 @@ def name_of_query(text: str) -> str:
     return f"query {hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def view_of_query(engine: Engine, text: str, key: str) -> Relation:
-    """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
-    databases.compare_here(engine)
+def parse_select(engine: Engine, text: str, key: str) -> tuple[str, Any]:
+    """The query, and its tree as the database serialises it; raises PolicyError unless it is one SELECT."""
     query = text.strip().rstrip(";")
     ((tree,),) = engine.execute("SELECT json_serialize_sql($query)", {"query": query})
     parsed = json.loads(tree)
     if parsed.get("error") or len(parsed["statements"]) != 1:
         raise PolicyError([Problem(key, "takes one SELECT", "make a table or a view of anything else")])
-    if called := sorted(set(_refused(engine, parsed["statements"][0]))):
+    return query, parsed["statements"][0]
+
+
+def view_of_query(engine: Engine, text: str, key: str) -> Relation:
+    """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
+    databases.compare_here(engine)
+    query, tree = parse_select(engine, text, key)
+    if called := sorted(set(_refused(engine, tree))):
         what = f"calls {', '.join(called)}, which may have side effects, or give other rows when it is read again"
         raise PolicyError([Problem(key, what)])
     try:
@@ -136,27 +142,27 @@ def _refused(engine: Engine, tree: Any) -> Iterator[str]:
             " WHERE has_side_effects OR function_type = 'table_macro'"
         )
     }
-    for is_table, name in _calls(tree):
+    for is_table, name in calls_in(tree):
         if name in volatile or (is_table and name not in _TABLES):
             yield name
 
 
-def _calls(tree: Any) -> Iterator[tuple[bool, str]]:
+def calls_in(tree: Any) -> Iterator[tuple[bool, str]]:
     """For every function that is called: True if it gives a table, and its name."""
     if isinstance(tree, list):
         for part in tree:
-            yield from _calls(part)
+            yield from calls_in(part)
         return
     if not isinstance(tree, dict):
         return
     if tree.get("type") == "TABLE_FUNCTION":
         yield True, str(tree["function"]["function_name"]).lower()
-        yield from _calls(tree["function"].get("children", []))
+        yield from calls_in(tree["function"].get("children", []))
         return
     if tree.get("class") == "FUNCTION":
         yield False, str(tree["function_name"]).lower()
     for part in tree.values():
-        yield from _calls(part)
+        yield from calls_in(part)
 
 
 #: A file of the log of Delta Lake, one a version.

@@ -17,6 +17,7 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
+from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
 from ldiv_db.measuring.utility import Divergence, QueryErrors, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.document import Policy
@@ -27,6 +28,7 @@ from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.precision import Told, measure_precision
 from ldiv_db.recoding.snapshot import Copied
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST
@@ -52,6 +54,8 @@ class MeasureRequest:
     seed: int = 0
     kl: bool = True
     spreads: bool = False
+    #: An analyst's queries to ask of both tables, or if there are none usual ones; None to ask none.
+    preserve: Sequence[str] | None = None
 
     def problems(self) -> list[Problem]:
         """Problems of the numbers."""
@@ -87,6 +91,8 @@ class Measurement(Shown):
     cm: int | None
     queries: QueryErrors | None
     spreads: tuple[Spread, ...] | None = None
+    #: What queries answer of the release, if they were asked.
+    answers: tuple[Answer, ...] = ()
     #: Whether the policy's requirements are on people; classes are measured in rows all the same.
     of_people: bool = False
 
@@ -107,6 +113,7 @@ class Measurement(Shown):
             "l": self.l,
             "loss": {**self.loss.as_dict(self.l), "cm": self.cm},
             "queries": vars(self.queries) if self.queries else None,
+            "answers": [answer.as_dict() for answer in self.answers],
             **({} if self.spreads is None else {"spreads": list(map(vars, self.spreads))}),
         }
 
@@ -177,7 +184,11 @@ class _Measuring:
                 queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
         l = wanted.l or self._promised(sensitive)  # noqa: E741
         measured = self._measurement(str(source.relation), loss, rows_in, numbered, found, divergence, queries, l)
-        return replace(measured, spreads=compare_columns(engine, found, sensitive)) if wanted.spreads else measured
+        if wanted.spreads:
+            measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
+        if wanted.preserve is None or source.weight is not None:  # counts are not rows to ask
+            return measured
+        return replace(measured, answers=ask(engine, source, both, numbered, wanted.preserve))
 
     # -- columns -------------------------------------------------------------------------------------
 
@@ -246,6 +257,9 @@ class _Measuring:
             dm=int(sums["dm"]) + suppressed * rows_in,
             lm_by_column={name: value / total for name, value in lm.items()},
             stars=stars,
+            precision=measure_precision(
+                engine, axes, [Told(Value(i), column=column) for i, column in enumerate(found)], total
+            ),
         )
 
     def _measurement(

@@ -147,6 +147,9 @@ def _name(column: ColumnProfile) -> str:
 
 def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
     """Why this is required, and what else could be."""
+    k = _class_size(profile, suggestions)
+    high = "" if k >= MODEST_K else ", which `ldiv report` calls high"
+    yield f"`k: {k}`: nobody's row is found with a probability above 1/{k}{high}. `risk: 0.09` asks for a probability."
     if not suggestions:
         yield f"Every row is published alike with others; up to {profile.rows:,} can be met."
         yield "Name a column under `sensitive` to protect its values too: `ldiv profile --sensitive COLUMN`."
@@ -210,14 +213,17 @@ def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Su
     policy["quasi_identifiers"] = {c.column.name: c.way.settings for c in profile.of_role(QUASI_IDENTIFIER) if c.way}
     if suggestions:
         policy["sensitive"] = _starter_policy_sensitive(suggestions)
-        policy["require"] = _required(suggestions)
-    else:
-        policy["require"] = [{"k": min(MODEST_K, profile.rows)}]
+    policy["require"] = [*_required(suggestions), {"k": _class_size(profile, suggestions)}]
     # Rows of a person kept apart can be judged wherever rows are, also in the release, which says nobody's.
     policy["algorithm"] = "bsgi" if person else "auto"
     if any(column.nulls for column in profile.sensitive):
         policy["nulls_sensitive"] = "value"
     return policy
+
+
+def _class_size(profile: Profile, suggestions: Sequence[Suggestion]) -> int:
+    """The rows of a class: as many as keep risk low, or as can be met where a class has one row of a person."""
+    return min(MODEST_K, profile.rows, *(suggestion.largest_l for suggestion in suggestions if suggestion.is_apart))
 
 
 def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggestion]:
@@ -241,7 +247,7 @@ def _starter_policy_sensitive(suggestions: Sequence[Suggestion]) -> list[str] | 
 
 def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
     """The requirements on all sensitive columns alike, or else on each by its name."""
-    first = suggestions[0].require
+    first = suggestions[0].require if suggestions else []
     if all(suggestion.require == first for suggestion in suggestions):
         return first
     return [{**required, "sensitive": one.column} for one in suggestions for required in one.require]

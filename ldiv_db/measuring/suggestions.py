@@ -22,6 +22,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.profile import SensitiveProfile
 from ldiv_db.measuring.roles import FOLDED
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.risk import HIGH
 
 #: Numbers of fewer different values are taken for codes.
 _MANY_VALUES = 20
@@ -67,8 +68,8 @@ def _stretch(column: Column, distance: float) -> str | None:
     return None
 
 
-#: The l that is asked for where the data allow it, and the class size where no column is sensitive.
-MODEST_L, MODEST_K = 3, 5
+#: The l that is asked for where the data allow it, and the class size, whose risk no report calls high.
+MODEST_L, MODEST_K = 3, math.ceil(1 / HIGH)
 #: A value that this share of the rows has, and twice as many as any other, may be harmless, as one may that reads like
 #: these words.
 LARGE_SHARE = Fraction(1, 4)

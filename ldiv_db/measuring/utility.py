@@ -188,6 +188,7 @@ class QueryErrors:
     seed: int
     mean_relative_error: float
     median_relative_error: float
+    nine_tenths_relative_error: float
     bound: float
     below_bound: int
 
@@ -210,7 +211,8 @@ def measure_queries(
     bound = max(1.0, rows * SANITY_BOUND)
     errors = [abs(estimate - answer) / max(answer, bound) for answer, estimate in answers]
     floored = sum(answer < bound for answer, _ in answers)
-    return QueryErrors(queries, seed, math.fsum(errors) / queries, statistics.median(errors), bound, floored)
+    most = sorted(errors)[-(-9 * queries // 10) - 1]
+    return QueryErrors(queries, seed, math.fsum(errors) / queries, statistics.median(errors), most, bound, floored)
 
 
 def _answer(

@@ -222,6 +222,7 @@ class Policy(Document):
             nulls_sensitive: Literal["reject", "suppress", "value"] = ...,
             suppressed: Literal["judge", "ignore", "unknown"] = ...,
             output: Output | Mapping[str, Any] = ...,
+            preserve: Sequence[str] = ...,
             transparent: bool = ...,
             part_rows: int = ...,
             seed: int = ...,
@@ -251,6 +252,7 @@ class Policy(Document):
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
+    preserve: list[str] = Field(default_factory=list)
     transparent: bool = False
     over_time: Literal["independent"] | None = None
     part_rows: int = Field(default=PART_ROWS, ge=2)

@@ -30,7 +30,7 @@ from ldiv_db.recoding.snapshot import Snapshot, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
-_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time"}
+_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time", "preserve"}
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def take_fingerprint(
         resolved.target.format,
         versions(),
     ]
-    rests_on_others = any(spec.kind.counts_people for spec in policy.require)
+    rests_on_others = any(spec.counts_people for spec in policy.require)
     return Fingerprint(
         key,
         hash_rows(engine, rows, [column.alias for _, column in read], weight, key),

@@ -143,7 +143,9 @@ class Encoder:
             null_code=Value(null_code),
             weight=self._weight,
         )
-        return Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
+        axis = Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
+        seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
+        return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time)
 
     def axis_like(self, qi: QuasiColumn, snapshot: Relation, known: QuasiColumn, number: int, axis: Axis) -> Axis:
         """The axis of a quasi-identifier that a copy has as `known`; its `axis` if that generalises alike."""

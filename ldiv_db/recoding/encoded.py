@@ -56,6 +56,9 @@ class Axis:
     scale: int
     null_code: int | None
     weight: float
+    #: The width of its domain, in seconds of times, if it has numbers alone; and whether they are times.
+    width: float | None = None
+    is_time: bool = False
 
     @classmethod
     def numbered(

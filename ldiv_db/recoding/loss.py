@@ -12,6 +12,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Encoded
+from ldiv_db.recoding.precision import Precision, Told, measure_precision
 from ldiv_db.recoding.recode import Recoding
 
 
@@ -40,6 +41,8 @@ class Loss:
     lm_by_column: dict[str, float]
     stars: int
     kl: float | None = None
+    #: How closely each quasi-identifier is told.
+    precision: tuple[Precision, ...] = ()
     classes_made: int | None = None
 
     @property
@@ -79,6 +82,7 @@ class Loss:
             "kl": self.kl,
             "stars": self.stars,
             "lm_by_column": self.lm_by_column,
+            "precision": [one.as_dict() for one in self.precision],
         }
 
 
@@ -99,6 +103,7 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)
+    told = [Told(Value(number), span=span) for number, span in enumerate(recoding.spans)]
     lm_by_column, ncp = {}, 0.0
     for span in recoding.spans:
         lm_by_column[span.axis.name] = int(sums[span.lm.name] or 0) / LOSS_UNIT + suppressed
@@ -118,5 +123,6 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class
         dm=int(sizes["dm"] or 0) + suppressed * rows_in,
         lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
         stars=int(sums["stars"] or 0),
+        precision=measure_precision(engine, encoded.axes, told, rows_in, recoding.classes),
         classes_made=sums["classes"],
     )

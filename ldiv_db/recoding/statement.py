@@ -94,7 +94,7 @@ def recoding_sql(
     on the table of the run alone.
     """
     text = written(render(TEMPLATE, recoding_params(engine, run, source, policy, dialect)), dialect)
-    lost = {name for name, _ in _met(engine, run) if not _kind(name).kept_by_select}
+    lost = {name for name, met in _met(engine, run) if not _kind(name).kept_by_select or "population" in met}
     comments = [_NOT_KEPT.format(name) for name in sorted(lost)]
     return "\n".join([*comments, text])
 
@@ -175,7 +175,7 @@ def _kind(name: str) -> type[Requirement]:
 def _least(engine: Engine, run: Run, bound: str) -> Value | None:
     """The most `rows` or `values` that a requirement of the run asks of a class; None if none asks for any."""
     met = [(_kind(name).bounds_below.get(bound), parameters) for name, parameters in _met(engine, run)]
-    found = [int(parameters[name]) for name, parameters in met if name is not None]
+    found = [int(parameters[name]) for name, parameters in met if name in parameters]
     return Value(max(found)) if found else None
 
 

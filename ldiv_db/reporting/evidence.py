@@ -45,6 +45,7 @@ from ldiv_db.reporting.risks import (
     source_document,
     three_risks,
 )
+from ldiv_db.requirements.risk import HIGH, bounded_risk
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 1"
@@ -95,6 +96,7 @@ def opened(engine: Engine, name: str, asked: ReportRequest) -> Iterator[ReportSu
         table = resolve_source(engine, noted.table, Path(), "table")
         source, why_not = _source(engine, asked)
         question = question_about(engine, table, asked)
+        asked = replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
         yield ReportSubject(engine, table, question, asked, noted, source, why_not)
 
 
@@ -120,7 +122,7 @@ def document_of(subject: ReportSubject, tell: Tell) -> Document:
     tell("trying attacks")
     found = attacks_on(engine, subject.table, question, asked, subject.people)
     tell("counting and hashing the release")
-    threshold = float(asked.threshold)
+    threshold = float(asked.high)
     document: Document = {
         "form": FORM,
         "asked": asked.as_dict(),

@@ -30,12 +30,13 @@ _INTERNAL = (
     "For those who decide on the release. It tells more of the data than the release will: keep it as you keep the"
     " source, and do not publish it."
 )
-_LOSS = "loss, mean LM of a cell (0 to 1)"
+_AXIS = {"loss": "loss, mean LM of a cell (0 to 1)", "utility": "mean error of the answers (0 to 1)"}
 _POSTERIOR = "largest share of a value in a class (0 to 1)"
 _PROSECUTOR = "1 / rows of the smallest class (0 to 1)"
 _MEANINGS = (
     ("Loss", "the mean LM of a cell: 0 where every value is published as it is, 1 where nothing is. A quasi-identifier"
      " that is not published, and every cell of a row that is left out, counts as 1."),
+    ("Error", "how far the answers to the policy's queries are off on average, where variants are compared by that."),
     ("Largest share", "how sure an attacker can be at most of somebody's sensitive value who finds the class"
      " (`posterior` in `ldiv attack`). Variants are compared by it."),
     ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (`prosecutor`). Without a"
@@ -104,7 +105,7 @@ def _chart(found: Exploration, risk: str, name: str, linked: Set[int]) -> Markup
     points.sort(key=lambda point: (point.x, point.y) in best)  # drawn last they lie above the others
     groups = sorted({point.group for point in points})
     line = [next(point for point in points if (point.x, point.y) == place) for place in best]
-    return element("figure", scatter("Loss against risk", points, name, _LOSS, line, groups))
+    return element("figure", scatter("Loss against risk", points, name, _AXIS[found.by], line, groups))
 
 
 def _point(found: Exploration, outcome: VariantOutcome, risk: str, linked: bool) -> Point:
@@ -136,8 +137,8 @@ def _table(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
     if not found.done:
         return
     best = set(map(_number, found.frontier))
-    heads = ["Variant", "Frontier", "Loss", *(["Largest share"] if found.sensitive else []), "1 / smallest class"]
-    heads += ["Classes", "Rows left out", "Algorithm"]
+    heads = ["Variant", "Frontier", found.compared.capitalize(), *(["Largest share"] if found.sensitive else [])]
+    heads += ["1 / smallest class", "Classes", "Rows left out", "Algorithm"]
     rows = [_row(found, one, _number(one) in best, _number(one) in linked) for one in found.ranked]
     yield element("h2", "Variants")
     yield _scrolling(
@@ -240,7 +241,7 @@ def _facts(found: Exploration, outcome: VariantOutcome) -> list[tuple[str, str]]
     shares = f"{_decimal(risk.posterior)} at most, {_decimal(risk.posterior_mean)} on average"
     facts = [
         ("Algorithm", outcome.algorithm),
-        ("Loss", _decimal(found.loss_of(outcome))),
+        (found.compared.capitalize(), _decimal(found.loss_of(outcome))),
         ("Loss of what is published", _decimal(loss.lm_mean)),
         *([("Largest share", shares)] if found.sensitive else []),
         ("1 / class", f"{_decimal(risk.prosecutor)} at most, {_decimal(risk.prosecutor_mean)} on average"),
@@ -248,6 +249,8 @@ def _facts(found: Exploration, outcome: VariantOutcome) -> list[tuple[str, str]]
         ("Class size", sizes),
         ("Rows", f"{loss.rows_published:,} published, {loss.rows_suppressed:,} left out"),
         ("Cells that are *", f"{loss.stars:,}"),
+        ("What is told", "; ".join(map(str, loss.precision))),
+        *([("What it answers", "; ".join(map(str, outcome.answers)))] if outcome.answers else []),
     ]
     return facts
 

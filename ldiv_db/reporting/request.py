@@ -9,14 +9,17 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
 
+from ldiv_db.attacking.question import read_threshold
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
+from ldiv_db.requirements.risk import HIGH
 
 #: Whom a report is for: who may read the source as well, or anybody who may read the release.
 Audience = Literal["internal", "public"]
@@ -36,8 +39,8 @@ class ReportRequest:
 
     Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
     `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
-    are not named. The column `individual` of the release, if it has one, says whose a row is. `audience` decides what
-    is left out.
+    are not named. A risk above `threshold` is high: that of the requirement `risk` if it is None, or else 0.2. The
+    column `individual` of the release, if it has one, says whose a row is. `audience` decides what is left out.
     """
 
     policy: Policy | None = None
@@ -50,7 +53,7 @@ class ReportRequest:
     known: str | None = None
     population: str | None = None
     control: str | None = None
-    threshold: str = "0.2"
+    threshold: str | None = None
     queries: int = QUERIES
     tries: int = 2_000
     seed: int = 0
@@ -65,6 +68,11 @@ class ReportRequest:
     @property
     def is_public(self) -> bool:
         return self.audience == "public"
+
+    @property
+    def high(self) -> Decimal:
+        """The threshold as a number; raises PolicyError if it is none."""
+        return read_threshold(self.threshold or HIGH)
 
     def refuse(self) -> None:
         """Raise PolicyError with everything that is wrong with the question."""
@@ -112,7 +120,7 @@ def check_written_fields(texts: Mapping[str, str | None]) -> dict[str, Any]:
 #: Never shown: who has the seed can repeat the run, and addresses may hold passwords.
 _SECRET = ("seed", "databases")
 #: What says where the data is and who is in it, which is no business of those outside.
-_INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight")
+_INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight", "preserve")
 #: A policy may hold whole taxonomies; so much of it is printed.
 MOST_TEXT = 60_000
 

@@ -19,7 +19,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy, read_threshold
+from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
 from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.audit import counted
 from ldiv_db.auditing.check import CheckRequest
@@ -230,7 +230,7 @@ def attacks_on(
     They count rows: what is promised of people bounds none of them.
     """
     require = [] if question.counts_people else question.require
-    threshold = read_threshold(asked.threshold)
+    threshold = asked.high
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
         columns = columns_asked(engine, table, *names)
@@ -342,7 +342,7 @@ def source_document(
     tell("counting and hashing the source")
     found = {
         "uniqueness": None if counts else _uniqueness(engine, source, names),
-        "risk_before": None if counts else risk_before(engine, source, names, Decimal(asked.threshold)),
+        "risk_before": None if counts else risk_before(engine, source, names, asked.high),
         "content": content_of(engine, source),
     }
     tell("measuring what was lost")
@@ -371,7 +371,7 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
 def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest) -> dict[str, Any]:
     """The losses of the release, as `ldiv measure` has them, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
-    wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False, spreads=True)
+    wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False, spreads=True, preserve=policy.preserve)
     if problems := wanted.problems():
         raise PolicyError(problems)
     found = measure_table(engine, table, described, wanted).as_dict()

@@ -19,6 +19,7 @@ from ldiv_db.measuring.profile import Profile
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.precision import Precision
 
 
 def notes_text(notes: Iterable[str]) -> Iterator[str]:
@@ -99,6 +100,12 @@ def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:
 # -- losses and columns ------------------------------------------------------------------------------
 
 
+def told_in_words(precision: Sequence[Precision], most: int | None = None) -> Iterator[tuple[str, str]]:
+    """How closely quasi-identifiers are told, a line each: all, or the few that are told least closely."""
+    least = sorted(precision, key=lambda one: (-one.nine_tenths, -one.half))[:most]
+    yield from (("what is told" if one is least[0] else "", str(one)) for one in least)
+
+
 def measurement_text(found: Measurement) -> Iterator[Part]:
     """The measures of a loss, a line each."""
     yield facts_of(f"{found.source} → {found.published}", _measures(found))
@@ -114,6 +121,8 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     yield "sensitive cells left blank", f"{loss.cells_suppressed:,}"
     yield DISTINCT_CLASSES, f"{loss.classes:,}"
     yield class_size_of(found.of_people), sizes_in_words(loss)
+    yield from told_in_words(loss.precision)
+    yield from (("" if number else "what it answers", str(answer)) for number, answer in enumerate(found.answers))
     yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
     yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "stars", f"{loss.stars:,} cells fully generalised"
@@ -127,8 +136,9 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
         yield "source rows that no published row covers", f"{found.rows_uncovered:,}"
         yield "published rows that cover no source row", f"{found.rows_unmatched:,}"
     if errors := found.queries:
-        error = f"{errors.mean_relative_error:.4f} mean, {errors.median_relative_error:.4f} median"
-        yield f"error of {errors.queries:,} COUNT queries", error
+        most, mean = errors.nine_tenths_relative_error, errors.mean_relative_error
+        off = f"off by {errors.median_relative_error:.1%} (median), {most:.1%} (nine of ten), {mean:.1%} (mean)"
+        yield f"{errors.queries:,} random counts", off
 
 
 _COLUMNS = ("column", "type", "role", "reason", "different values", "NULLs", "most frequent value")

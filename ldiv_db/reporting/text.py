@@ -19,6 +19,7 @@ from ldiv_db.reporting.table_text import (
     notes_text,
     number_or_dash,
     sizes_in_words,
+    told_in_words,
     verdicts_text,
     yes_or_no,
 )
@@ -49,6 +50,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
         alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
         yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
     yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
+    yield from told_in_words(loss.precision, most=3)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "fully generalised", f"{loss.stars:,} cells"
@@ -184,7 +186,7 @@ def exploration_text(found: Exploration) -> Iterator[Part]:
     """The variants that were rehearsed as a table, by risk and loss, then the others with their reasons."""
     if found.done:
         risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
-        headings = ("variant", "*", "loss", *risks, DISTINCT_CLASSES, "algorithm", "rows left out")
+        headings = ("variant", "*", found.compared, *risks, DISTINCT_CLASSES, "algorithm", "rows left out")
         title = f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows"
         best = {outcome.variant.number for outcome in found.frontier}
         rows = [_variant(found, one, risks, one.variant.number in best) for one in found.ranked]

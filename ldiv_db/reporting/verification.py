@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, get_type_hints
 
 from pydantic import ConfigDict, ValidationError, create_model
@@ -81,7 +80,7 @@ class _Counting:
 
     def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
         """Return measures of how the rows of a table group by some columns."""
-        params = {"rare": Value(RARE), "threshold": Value(Decimal(self._subject.asked.threshold))}
+        params = {"rare": Value(RARE), "threshold": Value(self._subject.asked.high)}
         columns = [Identifier(name) for name in names]
         return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **params)
 

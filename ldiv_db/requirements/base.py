@@ -81,8 +81,6 @@ class Requirement(RequirementSyntax):
     shares_only: ClassVar[bool] = False
     #: True if classes are compared with the whole table, so that rows that are left out change what is good.
     compares_with_table: ClassVar[bool] = False
-    #: True if it asks for people of a population whom classes cover.
-    counts_people: ClassVar[bool] = False
     #: True if it says nothing of a person whom several classes cover.
     parts_people: ClassVar[bool] = False
     #: True if rows that are not judged count too, so that it may fail although it holds without them.
@@ -216,6 +214,10 @@ class Requirement(RequirementSyntax):
         measures = steps.materialise(self.name, self.template, **shared, **params)
         steps.drop(*(param for param in params.values() if isinstance(param, Relation)))
         return measures
+
+    def measure_table(self, steps: Steps, classes: Classes) -> Relation:
+        """As `measure`, where the classes are those of one whole table, which may decide what no class does alone."""
+        return self.measure(steps, classes)
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it.

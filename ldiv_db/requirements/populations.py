@@ -34,7 +34,7 @@ def table(argument: Any) -> str:
 class PopulationRequirement(Requirement, in_policy=False):
     """Common part of the requirements on the people of a population whom a class covers."""
 
-    rows_only = counts_people = True
+    rows_only = True
     population: str
 
     @property

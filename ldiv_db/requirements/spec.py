@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,16 @@ class RequirementSpec:
     def is_auto(self) -> bool:
         """True if a parameter waits for the distribution of the source; false where it is written wrongly."""
         return self.name in REQUIREMENTS and self.kind.needs_source(self.argument)
+
+    @property
+    def by_name(self) -> dict[Any, Any]:
+        """Its parameters by name, as they are written; raises ValueError where they are not what it takes."""
+        return self.kind.by_name(self.argument)
+
+    @property
+    def counts_people(self) -> bool:
+        """True if it asks for people of a population whom classes cover."""
+        return isinstance(self.argument, Mapping) and "population" in self.argument
 
     def concerns(self, attribute: str) -> bool:
         """True if it is for the sensitive attribute."""

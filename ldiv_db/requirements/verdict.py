@@ -73,7 +73,7 @@ class Verdict:
 
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
-    measures = requirement.measure(engine, classes.read_by(requirement))
+    measures = requirement.measure_table(engine, classes.read_by(requirement))
     most_is_worst = requirement.most_is_worst
     summary = engine.record("requirements/summarise_measures", measures=measures, most_is_worst=most_is_worst)
     least = next(iter(engine.records("requirements/find_worst", measures=measures)), {})

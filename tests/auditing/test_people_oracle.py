@@ -21,6 +21,7 @@ TABLE: Pairs = [*CLASS, ("D", "HIV"), ("E", "HIV")]
 #: What the class just meets, and what it just fails.
 BY_HAND: dict[str, list[tuple[Any, Any]]] = {
     "k": [(3, 4)],
+    "risk": [("1/3", 0.33)],
     "unique_distinct": [],
     "distinct": [(2, 3)],  # one person alone has no flu
     "p_sensitive": [({"p": 2, "k": 3}, {"p": 3, "k": 3}), ({"p": 1, "k": 3}, {"p": 1, "k": 4})],

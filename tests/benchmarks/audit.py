@@ -34,6 +34,7 @@ SENSITIVE = "occupation"
 #: An argument for every requirement, such that a release of classes of l values meets some and fails others.
 ARGUMENTS: dict[str, Any] = {
     "k": 4,
+    "risk": 0.25,
     "distinct": 4,
     "unique_distinct": 4,
     "entropy": 4,

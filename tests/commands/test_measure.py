@@ -14,6 +14,7 @@ from ldiv_db.measuring import utility
 KEYS = {
     "published", "source", "rows_in", "rows_published", "rows_suppressed", "rows_added", "rows_unmatched",
     "rows_uncovered", "cells_suppressed", "classes", "avg_class_size", "l", "loss", "queries",
+    "answers",
 }  # fmt: skip
 
 
@@ -75,7 +76,8 @@ def test_the_table_for_people(other: Any) -> None:
         "CAVG for l = 3",
         "CM",
         "KL",
-        "COUNT queries",
+        "10 random counts",
+        "what is told",
     ):
         assert text in called.out, called
     assert "Flu" not in called.out and "P7" not in called.out

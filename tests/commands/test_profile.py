@@ -184,7 +184,7 @@ def test_nulls_and_a_frequent_value_are_provided_for(bed: Any) -> None:
     bed.sql("CREATE TABLE n AS SELECT i % 9 AS age, CASE WHEN i % 5 = 0 THEN 's' || i % 2 END AS s FROM range(90) t(i)")
     found = profile(bed, "n", "--sensitive", "s", "--json").json
     assert (found["sensitive"][0]["nulls"], found["sensitive"][0]["largest_l"]) == (72, 1)
-    assert found["policy"]["require"] == [{"distinct": 3}, {"alpha_k": {"alpha": 0.87, "k": 3}}]
+    assert found["policy"]["require"] == [{"distinct": 3}, {"alpha_k": {"alpha": 0.87, "k": 3}}, {"k": 5}]
     assert found["policy"]["nulls_sensitive"] == "value"
     assert profile(bed, "n", "--sensitive", "s", "--policy", bed.folder / "n.yml").code == 0
     ran = bed.call("run", bed.database, bed.folder / "n.yml", "--json")

@@ -363,6 +363,10 @@ def verify(case, con, folder):
     assert found.loss.classes == len(classes)
     if classes:
         assert near(found.loss.cavg(2), oracle.average_class_size(list(map(len, classes)), 2))
+    for place, told in enumerate(found.loss.precision):
+        expected = oracle.precision([row[place] for row in keys], rows)
+        found_ = (told.exact, told.told, told.half, told.nine_tenths)
+        assert all(map(near, found_, expected)), (found_, expected)
     labels = [[case.labels[place] for place in places] for places in classes]
     assert found.cm == oracle.classification(labels, found.loss.rows_suppressed)
     everything = [texts[-1] in (None, "*") and texts[-1] not in case.base for texts in case.texts]
@@ -376,6 +380,7 @@ def verify(case, con, folder):
     errors = oracle.query_errors(case.source, case.cells, case.domains, len(case.columns), 12, case.seed)
     assert near(found.queries.mean_relative_error, statistics.mean(errors))
     assert near(found.queries.median_relative_error, statistics.median(errors))
+    assert near(found.queries.nine_tenths_relative_error, sorted(errors)[10])  # the 11th of 12
 
 
 @pytest.mark.parametrize("seed", seeds(25))

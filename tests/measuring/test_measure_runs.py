@@ -22,6 +22,13 @@ def agree(found, reported, rel=1e-6):
         assert getattr(found, measure) == pytest.approx(getattr(reported, measure), rel=rel, abs=1e-9), measure
     for name, value in reported.lm_by_column.items():
         assert found.lm_by_column[name] == pytest.approx(value, rel=rel, abs=1e-9)
+    for one, other in zip(found.precision, reported.precision, strict=True):
+        assert [one.exact, one.told, one.half, one.nine_tenths] == pytest.approx(
+            [other.exact, other.told, other.half, other.nine_tenths], rel=rel, abs=1e-6
+        )
+        assert (one.column, one.width, one.is_time, one.leaves) == (
+            other.column, other.width, other.is_time, other.leaves
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("seed", seeds(5))

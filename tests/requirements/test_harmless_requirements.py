@@ -16,7 +16,7 @@ from ldiv_db.requirements import REQUIREMENTS, Attribute, RequirementSpec
 from ldiv_db.requirements.values import make_categories
 
 #: About rows alone, whatever their values are.
-OF_ROWS = ("k", "k_map", "delta_presence")
+OF_ROWS = ("k", "risk", "k_map", "delta_presence")
 SPARED = ("distinct", "frequency", "threshold", "alpha_k", "p_sensitive", "recursive")
 HARMLESS: tuple[tuple[Any, ...], ...] = (("a",), ("h",), (None,), ("a", "b"), (None, "a", "c"), tuple("abcdefgh"))
 

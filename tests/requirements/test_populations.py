@@ -210,6 +210,12 @@ def test_any_table_is_checked_by_whom_its_labels_cover(con: Any, tmp_path: Path,
     if name == "k_map":
         assert verdict.worst == min(covered.values())
         assert verdict.violating_classes == sum(count < asked["k"] for count in covered.values())
+        bound = Fraction(source.randint(1, 9), 9)
+        policy = policy_of({"risk": {"max": str(bound), "population": PEOPLE}}, "tds")
+        ((verdict,),) = (audit.verdicts for audit in ldiv_db.check(con, "released", policy=policy, folder=tmp_path))
+        risks = [Fraction(1, max(count, 1)) for count in covered.values()]
+        assert verdict.worst == pytest.approx(float(max(risks)))
+        assert verdict.holds is (min(covered.values()) > 0 and max(risks) <= bound)
     elif all(covered.values()):
         assert verdict.worst == pytest.approx(max(n / covered[labels] for labels, n in Counter(table).items()))
 

@@ -29,6 +29,7 @@ WEIGHINGS = {
 }
 ARGUMENTS: dict[str, list[Any]] = {
     "k": [1, 2, 5, 9],
+    "risk": [1, 0.5, "1/5", "0.199999999", "0.11", 0.09],
     "distinct": [1, 2, 3, 5],
     "unique_distinct": [1, 2, 3],
     "entropy": [1, 2, 3, 4, 1.5, "2.75"],
@@ -102,6 +103,23 @@ def test_counts_agree_with_the_oracle(engine: Any, con: Any, tables: Any, name: 
         found = compare(engine, con, requirement, classes, tables, good)
         seen = [a + b for a, b in zip(seen, found, strict=True)]
     assert min(seen) > 100, "random classes of both kinds"
+
+
+def test_a_mean_risk_is_that_of_the_table(engine: Any, con: Any, tables: Any) -> None:
+    """Judged as a whole it is the mean itself; algorithms, which see classes alone, keep every class below it."""
+    draw, seen = random.Random(7), Counter[bool]()
+    for _ in range(20 * TIMES):
+        some = draw.sample(tables, draw.randint(1, 6))
+        mean, classes = oracle.mean_risk(some), load(engine, some)
+        for bound in (mean, mean * Fraction(999, 1000), Fraction(draw.randint(1, 9), 9)):
+            requirement = RequirementSpec("risk", {"average": f"{bound.numerator}/{bound.denominator}"}).resolve(None)
+            verdict = judge(engine, requirement, classes)
+            assert verdict.worst == pytest.approx(float(mean)) and verdict.holds == (mean <= bound)
+            seen[verdict.holds] += 1
+            aimed = measured(engine, con, requirement, classes)
+            assert all(aimed[i][2] == (Fraction(1, len(values)) <= bound) for i, values in enumerate(some))
+            assert verdict.holds or not all(good for _, _, good in aimed.values())
+    assert min(seen[True], seen[False]) > 10
 
 
 @pytest.mark.heavy
@@ -187,6 +205,7 @@ def test_the_distance_follows_from_the_attribute(tmp_path: Any) -> None:
 
 MENDED: dict[str, list[Any]] = {
     "k": [3, 5],
+    "risk": [0.3, "1/3"],
     "distinct": [2, 3],
     "unique_distinct": [2, 3],
     "frequency": [2, 3, 1.5],
@@ -261,6 +280,7 @@ GOOD_CLASS = ["a", "c", "d", "g"] * 2
 MUTATIONS: dict[str, tuple[Any, list[list[Any]]]] = {
     # requirement: its argument, and classes each broken in one way
     "k": (8, [GOOD_CLASS[:7]]),
+    "risk": (0.125, [GOOD_CLASS[:7]]),
     "distinct": (4, [["a", "c", "d"] * 4]),
     "unique_distinct": (4, [["a", "c", "d", "g", "g"], ["a", "c", "d"]]),
     "entropy": (4, [[*GOOD_CLASS, "a"], ["a", "c", "d"] * 3]),

@@ -67,7 +67,8 @@ def test_random_histograms_agree_with_the_oracle(engine, seed):
     counts = {(draw.randint(1, 8), draw.choice("abcde")): draw.randint(1, draw.choice([1, 1, 4])) for _ in range(20)}
     rows = [(key, value) for (key, value), count in counts.items() for _ in range(count)]
     for name, arguments in {
-        "k": [1, 3, 5], "distinct": [1, 2, 3], "unique_distinct": [1, 2, 3], "frequency": [1, 1.5, 2, 3],
+        "k": [1, 3, 5], "risk": [1, 0.4, 0.2], "distinct": [1, 2, 3],
+        "unique_distinct": [1, 2, 3], "frequency": [1, 1.5, 2, 3],
         "threshold": [0.5, {"default": 0.6, "a": 0.25}, {"b": 0.3}],
     }.items():  # fmt: skip
         for argument in arguments:

@@ -201,6 +201,47 @@ def test_a_frame_or_a_query_as_the_source(con, table, folder):
         assert [one.loss for one in found.outcomes] == [one.loss for one in plain.outcomes]
 
 
+def test_the_least_loss_within_a_risk_is_that_of_all_variants(con, table, folder):
+    """Each risk takes the place of the policy's own, and what loses least of all that keep it is said."""
+    table("people", COLUMNS, people(5))
+    document = policy(require=[{"distinct": 2}, {"risk": 0.5}, {"risk": {"average": 0.5}}])
+    asked = {"risk": [0.25, "1/10", 0.011], "vary": ["columns"], "algorithms": ["mondrian", "topdown"]}
+    found = ldiv_db.explore(con, document, **asked, folder=folder, workers=2)
+    assert len(found.outcomes) == 3 * (2 + 4)
+    for outcome in found.outcomes:
+        bound = outcome.variant.varied["risk"]
+        assert outcome.variant.keys["require"] == [{"distinct": 2}, {"risk": {"average": 0.5}}, {"risk": bound}]
+    for bound, least in found.least:
+        number = 0.1 if bound == "1/10" else bound
+        within = [one for one in found.done if one.risk.prosecutor <= number]
+        assert (least is None) == (not within) == (bound == 0.011)
+        assert least is None or found.loss_of(least) == min(map(found.loss_of, within))
+    assert "the least loss under a largest risk of 1/10: 0." in str(found)
+    assert "0.011: none: no variant keeps it" in str(found)
+    assert len(found.costs) == 4  # of the first risk alone, as what they are compared with
+
+
+@pytest.mark.parametrize("frame", [False, True])
+def test_variants_are_compared_by_what_they_answer(con, table, folder, frame):
+    table("people", COLUMNS, people(6, nulls=0))
+    asked = ["SELECT city, avg(age) FROM source GROUP BY city", "SELECT disease, count(*) FROM source GROUP BY 1"]
+    document = policy(preserve=asked, **({"source": con.sql("FROM people")} if frame else {}))
+    found = ldiv_db.explore(con, document, [2, 4], vary="columns", by="utility", folder=folder, workers=2)
+    for outcome in found.done:
+        here = {"source": "people", "seed": 7, "target": f"out{outcome.variant.number}"}
+        released = {**document, **found.policy_of(outcome), **here}
+        ldiv_db.run(con, released, folder=folder)
+        answers = ldiv_db.measure(con, released["target"], released, folder=folder, kl=False).answers
+        assert outcome.answers == answers
+        assert found.loss_of(outcome) == sum(min(answer.error, 1) for answer in answers) / 2 > 0
+        assert answers[1].error == 0
+    reasons = {one.variant.label: one.status for one in found.outcomes if one.loss is None}
+    assert reasons == {"without age": "refused", "without city": "refused"}
+    best = min(found.done, key=found.loss_of)
+    assert f"the least error, by {best.variant.label}: {best.answers[0]}" in str(found)
+    assert "mean error of the answers" in page(found) and str(best.answers[0]) in page(found)
+
+
 def test_the_frontier_is_that_of_all_pairs():
     drawn = random.Random(4)
     for _ in range(50):
@@ -264,6 +305,9 @@ def test_an_error_of_the_database_is_the_outcome_of_its_variant_alone(con, table
         ({"l": [2], "algorithms": ["bsig"]}, "did you mean 'bsgi'"),
         ({"vary": ["rows"]}, "vary: takes taxonomy and columns, not 'rows'"),
         ({"k": [2]}, "the policy requires distinct, which has no k"),
+        ({"risk": [2]}, "risk: takes a number from"),
+        ({"by": "looks"}, "by: 'looks' is none"),
+        ({"by": "utility"}, "by: utility is that of the queries that the policy is to preserve"),
         ({"workers": 0}, "workers: takes a whole number from 1"),
         ({"l": range(1, MOST_VARIANTS + 3)}, "more than 300 variants"),
     ],

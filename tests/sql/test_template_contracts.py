@@ -341,7 +341,12 @@ def write_down_the_audit():
     """The audit as a statement, of a table in which texts are one, and of a pair with counts."""
     settings = {"s": Sensitive.model_validate({"same": ["trim", "casefold"]})}
     named = RequirementSpec("threshold", {"default": 1, "HIV": "0.5"})
-    require = [RequirementSpec("t_closeness", "0.2"), RequirementSpec("k", 2), named]
+    require = [
+        RequirementSpec("t_closeness", "0.2"),
+        RequirementSpec("k", 2),
+        RequirementSpec("risk", {"average": 0.5}),
+        named,
+    ]
     pair = Pair(Relation.parse("st"), "g", "n")
     with duckdb.connect() as con:
         for asked in (CheckRequest(["zip"], settings, require), CheckRequest([], settings, require, pair=pair)):
@@ -561,10 +566,12 @@ def measure_everything(con, listener):
                            "require": [{"distinct": 2}]})  # fmt: skip
     tables = [Relation.parse(name) for name in ("published", "source")]
     original = describe(engine, policy, tables[1], Path())
-    measure_table(engine, tables[0], original, MeasureRequest(class_label="label", class_column="age_min", queries=5))
+    measure_table(
+        engine, tables[0], original, MeasureRequest(class_label="label", class_column="age_min", queries=5, preserve=())
+    )
     engine.connection.execute("UPDATE published SET age = '25'")
     engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
-    measure_table(engine, tables[0], original, MeasureRequest())
+    measure_table(engine, tables[0], original, MeasureRequest(preserve=["SELECT count(*) FROM source"]))
 
 
 def refine(con, listener):
@@ -762,7 +769,8 @@ def run_all_requirements(con, listener):
     policy = {
         "source": "source", "target": "released", "sensitive": ["secret"], "nulls": "suppress",
         "quasi_identifiers": {"town": {"taxonomy": "town"}},
-        "require": [{"k": 2}, {"distinct": 2}, {"unique_distinct": 2}, {"frequency": 2}, {"threshold": 0.5}],
+        "require": [{"k": 2}, {"risk": 0.5}, {"risk": {"average": 0.5}}, {"distinct": 2}, {"unique_distinct": 2},
+                    {"frequency": 2}, {"threshold": 0.5}],
     }  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
     appended = {"table": "numbered", "if_exists": "append"}
@@ -853,6 +861,7 @@ def of_people(con, listener):
     fill(con, "drawn", {"zip": "VARCHAR", "secret": "VARCHAR"}, [("11", "x"), ("21", "y")])
     require = [{"k_map": {"k": 2, "population": "everybody"}}]
     require += [{"delta_presence": {"max": "0.9", "min": "0.1", "population": "everybody"}}]
+    require += [{"risk": {"max": 0.9, "population": "everybody"}}]
     policy = {
         "source": "drawn",
         "quasi_identifiers": {"zip": {"taxonomy": {"prefix": [2, 1]}}},

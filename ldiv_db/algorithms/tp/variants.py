@@ -164,14 +164,5 @@ def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:  # noqa: E7
 
 def _curve(ordered: Relation, length: int) -> Axis:
     """The place on the curve as the only quasi-identifier."""
-    names = {part: Identifier(f"curve_{part}") for part in ("code", "low", "high", "table")}
-    return Axis(
-        column=Identifier("curve"),
-        dictionary=ordered,
-        nodes=None,
-        taxonomy=None,
-        scale=max(length - 1, 0),
-        null_code=None,
-        weight=1.0,
-        **names,
-    )
+    code, low, high, table = (Identifier(f"curve_{part}") for part in ("code", "low", "high", "table"))
+    return Axis(Identifier("curve"), code, low, high, table, ordered, None, None, max(length - 1, 0), None, 1.0)

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ldiv_db.database import interrupts
+from ldiv_db.database.analyst_queries import EXAMPLE
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
@@ -21,7 +22,7 @@ from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
-from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
+from ldiv_db.running.exploring.outcomes import Exploration, Objective, VariantOutcome
 from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, side_by_side
 from ldiv_db.running.exploring.variants import ExploreRequest, list_variants
 from ldiv_db.running.run_spec import resolve_algorithm
@@ -40,6 +41,8 @@ def explore(
     algorithms: str | Sequence[str] = (),
     vary: str | Sequence[str] = (),
     *,
+    risk: Iterable[Any] = (),
+    by: Objective = "loss",
     folder: str | Path = ".",
     workers: int | None = None,
     listener: Listener | None = None,
@@ -50,9 +53,12 @@ def explore(
 
     Every requirement that has an l gets those of `l` in turn (the p of `p_sensitive`), every one that has a k those of
     `k`; each is tried with each of `algorithms`. `vary` may have "columns", each quasi-identifier not published in
-    turn, and "taxonomy", each with a level less. Without all of these l is 2 to 7. `workers` rehearse at once, as many
-    as there are processors if it is not said, on connections of their own to the same database; inside a transaction of
-    the caller's there is one. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
+    turn, and "taxonomy", each with a level less. All this is done under each of the largest risks in `risk` (0.09, or
+    "1/11"), which takes the place of the policy's; `least` has what loses least within each. `by` "utility" compares
+    variants by how far the answers to the policy's `preserve` are off, in place of the mean LM. If nothing is to be
+    varied l is 2 to 7. `workers` rehearse at once, as many as there are processors if it is not said, on connections of
+    their own to the same database; inside a transaction of the caller's there is one, and where the answers of a frame
+    or a query are asked for. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
     taxonomy lacks.
 
     Nothing is published and nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted`
@@ -60,9 +66,9 @@ def explore(
     fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
-    asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)))
+    asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)), tuple(risk))
     base = load_policy(policy)
-    _refuse(base, workers)
+    _refuse(base, workers, by)
     document = _document(policy if base.path is None else base.written)
     with open_context(connection, listener, catalog, folder, show_values, workers, base.databases) as context:
         engine, where = context.engine, context.folder
@@ -84,10 +90,11 @@ def explore(
         seconds=time.perf_counter() - start,
         document=document,
         of_people=base.counts_people,
+        by=by,
     )
 
 
-def _refuse(policy: Policy, workers: int | None) -> None:
+def _refuse(policy: Policy, workers: int | None, by: str) -> None:
     """Raise PolicyError for a policy that is wrong or has no variants, and for workers that are none."""
     problems = problems_of(policy)
     if problems:
@@ -95,6 +102,11 @@ def _refuse(policy: Policy, workers: int | None) -> None:
     if policy.is_series:
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         problems.append(Problem("algorithm.name", what, "explore one release, without a key"))
+    if by not in get_args(Objective):
+        problems.append(Problem("by", f"{by!r} is none", nearest(by, get_args(Objective))))
+    elif by == "utility" and not policy.preserve:
+        what = "is that of the queries that the policy is to preserve, and it names none"
+        problems.append(Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]"))
     if workers is not None and workers < 1:
         problems.append(Problem("workers", f"takes a whole number from 1, not {workers!r}"))
     if problems:
@@ -116,7 +128,8 @@ def _rehearse_all(context: Context, jobs: Sequence[Job]) -> tuple[list[VariantOu
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
     engine, listener = context.engine, context.listener
     in_order = sorted(jobs, key=_work_of, reverse=True)
-    most = 1 if engine.in_transaction() else context.workers or processors()
+    alone = engine.in_transaction() or any(job.asks_a_view for job in jobs)
+    most = 1 if alone else context.workers or processors()
     found: dict[int, VariantOutcome] = {}
     listener.on_stage(f"rehearsing {len(jobs):,} variants")
     tell = _progress_reporter(jobs, listener)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
+from statistics import fmean
 from typing import Any, Literal
 
 from ldiv_db.display import Printed
+from ldiv_db.measuring.answers import Answer
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.precision import Precision
 from ldiv_db.running.exploring.variants import Variant
 
 #: What became of a variant: it was rehearsed, the data cannot meet it, its policy is refused, its release failed the
@@ -15,6 +19,10 @@ from ldiv_db.running.exploring.variants import Variant
 Status = Literal["done", "infeasible", "refused", "failed", "error", "interrupted"]
 
 
+#: What variants are compared by.
+Objective = Literal["loss", "utility"]
+#: Sentences on a variant in a line.
+_SAID = 3
 #: What of a policy no page shows: passwords may stand in the one, and who has the other can run the program again.
 SECRET = ("databases", "seed")
 
@@ -53,6 +61,14 @@ class VariantOutcome:
     l: int | None = None  # noqa: E741 - the field's name for it
     loss: Loss | None = None
     risk: Risk | None = None
+    #: The answers to the queries that the policy is to preserve.
+    answers: tuple[Answer, ...] = ()
+
+    @property
+    def error(self) -> float:
+        """How far the answers are off on average, each by its whole size at most."""
+        errors = [min(answer.error, 1.0) for answer in self.answers if answer.error is not None]
+        return fmean(errors) if errors else 0.0
 
     def total_loss(self, columns: int) -> float:
         """The mean LM of a cell of so many quasi-identifiers; those that are left out are lost wholly."""
@@ -87,6 +103,9 @@ class VariantOutcome:
             "rows_suppressed": loss.rows_suppressed,
             "cells_suppressed": loss.cells_suppressed,
             "stars": loss.stars,
+            "precision": [one.as_dict() for one in loss.precision],
+            "answers": [answer.as_dict() for answer in self.answers],
+            "error": self.error if self.answers else None,
         }
 
 
@@ -110,6 +129,8 @@ class Exploration(Printed):
     document: Mapping[str, Any] | None = field(default=None, repr=False)
     #: Whether the policy's requirements are on people; risks are of rows all the same.
     of_people: bool = False
+    #: What variants are compared by beside risk: what they lose (LM), or how far their answers are off.
+    by: Objective = "loss"
 
     @property
     def done(self) -> list[VariantOutcome]:
@@ -127,9 +148,28 @@ class Exploration(Printed):
         places = [self._place(one) for one in self.done]
         return [one for one in self.ranked if not is_beaten(self._place(one), places)]
 
+    @property
+    def least(self) -> list[tuple[Any, VariantOutcome | None]]:
+        """For each largest risk that was asked for what loses least of all that keep it, None if nothing does."""
+        asked = dict.fromkeys(one.variant.varied["risk"] for one in self.outcomes if "risk" in one.variant.varied)
+        return [(bound, min(self._within(bound), key=self.loss_of, default=None)) for bound in asked]
+
+    def _within(self, bound: Any) -> list[VariantOutcome]:
+        """The rehearsed outcomes whose classes all have `1 / bound` rows."""
+        least = 1 / Fraction(str(bound))
+        return [one for one in self.ranked if one.loss is not None and one.loss.smallest_class >= least]
+
+    @property
+    def compared(self) -> str:
+        """What they are compared by, in a word."""
+        return {"loss": "loss", "utility": "error"}[self.by]
+
     def loss_of(self, outcome: VariantOutcome) -> float:
-        """The mean LM of a cell of the policy's quasi-identifiers; one that is left out is lost wholly."""
-        return outcome.total_loss(len(self.columns))
+        """What variants are compared by: the mean LM of a cell of the policy's quasi-identifiers, or the mean error.
+
+        A quasi-identifier that is left out is lost wholly.
+        """
+        return outcome.error if self.by == "utility" else outcome.total_loss(len(self.columns))
 
     @property
     def costs(self) -> list[tuple[str, float, float]]:
@@ -140,12 +180,12 @@ class Exploration(Printed):
         reference = self.outcomes[0].loss if self.outcomes else None
         if reference is None:
             return []
-        lost = reference.lm_by_column
+        lost, bound = reference.lm_by_column, self.outcomes[0].variant.varied.get("risk")
         found = [
             (name, (sum(lost.values()) - lost[name]) / (len(lost) - 1), outcome.loss.lm_mean)
             for outcome in self.outcomes
             for name in [outcome.variant.varied.get("without")]
-            if name is not None and outcome.loss is not None
+            if name is not None and outcome.loss is not None and outcome.variant.varied.get("risk") == bound
         ]
         return sorted(found, key=lambda cost: (cost[2] - cost[1], cost[0]))
 
@@ -161,13 +201,16 @@ class Exploration(Printed):
             "quasi_identifiers": list(self.columns),
             "sensitive": list(self.sensitive),
             "risk": "posterior" if self.sensitive else "prosecutor",
+            "by": self.by,
             "interrupted": self.interrupted,
             "seed_is_written": self.seed_is_written,
+            "least_loss": [{"risk": bound, "number": one and one.variant.number} for bound, one in self.least],
             "costs": [{"column": name, "with": before, "without": after} for name, before, after in self.costs],
             "seconds": self.seconds,
             "variants": [
                 one.as_dict()
-                | ({} if one.loss is None else {"loss": self.loss_of(one), "frontier": one.variant.number in best})
+                | ({} if one.loss is None else {"loss": one.total_loss(len(self.columns))})
+                | ({} if one.loss is None else {"frontier": one.variant.number in best})
                 | {"policy": self.policy_of(one)}
                 for one in self.outcomes
             ],
@@ -184,6 +227,12 @@ class Exploration(Printed):
         return [key for key in SECRET if key in (self.document or {})]
 
 
+def _told(outcome: VariantOutcome) -> Sequence[Answer | Precision]:
+    """The few things that say best what a variant is good for: answers, or how closely its columns are told."""
+    assert outcome.loss is not None  # noqa: S101 - it was rehearsed
+    return outcome.answers[:_SAID] or sorted(outcome.loss.precision, key=lambda one: -one.nine_tenths)[:_SAID]
+
+
 def is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
     """Return True if one of the others has no more of either number, and less of one."""
     return any(other[0] <= place[0] and other[1] <= place[1] and other != place for other in others)
@@ -193,9 +242,14 @@ def findings(found: Exploration) -> Iterator[str]:
     """Yield remarks on reading the table, and on the scope of its figures."""
     if found.done:
         best = f"{len(found.frontier):,} of {len(found.done):,} are on the frontier (*)"
-        yield f"{best}: no other loses less without telling more"
+        yield f"{best}: no other has less {found.compared} without telling more"
+        one = min(found.ranked, key=found.loss_of)
+        yield f"the least {found.compared}, by {one.variant.label}: {'; '.join(map(str, _told(one)))}"
     if found.done and found.of_people:
         yield "risks are those of rows; requirements count people, and each variant was audited by them"
+    for bound, least in found.least:
+        what = f"{found.loss_of(least):.4f}, by {least.variant.label}" if least else "none: no variant keeps it"
+        yield f"the least {found.compared} under a largest risk of {bound}: {what}"
     for name, before, after in found.costs[:1]:
         if after < before:
             yield f"without {name} the mean LM of the other columns falls most, from {before:.4f} to {after:.4f}"

@@ -17,7 +17,9 @@ from ldiv_db.policy.changes import changed, requiring
 from ldiv_db.policy.document import Policy, QuasiIdentifier
 from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.resolve import QuasiColumn, Resolved
+from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.requirements.risk import RISK, bounded_risk
 
 #: A column of numbers has about so many of the ranges, and each of them so many of the narrowest where those are not
 #: single numbers.
@@ -102,12 +104,13 @@ DEFAULT_L = (2, 3, 4, 5, 6, 7)
 
 @dataclass(frozen=True)
 class ExploreRequest:
-    """Parameters to vary: values of l and of k, names of algorithms, and others."""
+    """Parameters to vary: values of l and of k, names of algorithms, others, and largest risks to stay within."""
 
     l: Sequence[int] = ()  # noqa: E741 - the field's name for it
     k: Sequence[int] = ()
     algorithms: Sequence[str] = ()
     vary: Sequence[str] = ()
+    risk: Sequence[Any] = ()
 
     def problems(self) -> Iterator[Problem]:
         """Yield the problems of the request."""
@@ -120,13 +123,15 @@ class ExploreRequest:
         for name in self.vary:
             if name not in VARIED:
                 yield Problem("vary", f"takes {' and '.join(VARIED)}, not {name!r}", nearest(name, VARIED))
+        for bound in self.risk:
+            yield from (Problem("risk", problem.what) for problem in RequirementSpec(RISK, bound).problems(RISK))
 
 
 @dataclass(frozen=True)
 class Variant:
     """A variant by its number from 1: what is varied, and the keys of the policy as they are in it.
 
-    `varied` has `l`, `k`, `algorithm`, `without` or `coarser`, a column each; nothing of the policy as it is written.
+    `varied` has `risk`, `l`, `k`, `algorithm`, `without` or `coarser`, a column each; nothing of the policy as written.
     """
 
     number: int
@@ -138,19 +143,21 @@ class Variant:
     def label(self) -> str:
         """The parameters that are varied, in a few words."""
         words = {"l": "l = {}", "k": "k = {}", "algorithm": "{}", "without": "without {}", "coarser": "coarser {}"}
+        words[RISK] = "risk {}"
         return ", ".join(words[key].format(value) for key, value in self.varied.items()) or "as written"
 
 
 def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> list[Variant]:
     """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary.
 
-    Where algorithms are named, the first takes the place of the policy's. Each column is varied alone.
+    Where algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone.
     """
     problems = list(asked.problems())
     if problems:
         raise PolicyError(problems)
     found: list[Variant] = []
-    for varied, keys in _changes(resolved, asked, bounds):
+    changes = (one for base in _bases(resolved.policy, asked.risk) for one in _changes(resolved, asked, bounds, base))
+    for varied, keys in changes:
         variant = Variant(len(found) + 1, changed(resolved.policy, keys), varied, keys)
         same = [number for number, earlier in enumerate(found) if variant.policy == earlier.policy]
         if not same:
@@ -166,19 +173,25 @@ def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> 
 _Change = tuple[dict[str, Any], dict[str, Any]]
 
 
-def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> Iterator[_Change]:
-    policy = resolved.policy
-    algorithms = [_algorithm(policy, name) for name in asked.algorithms] or [({}, {})]
+def _bases(policy: Policy, risks: Sequence[Any]) -> Sequence[_Change]:
+    """The policy with each largest risk in place of its own, or as it is where none is asked for."""
+    others = [spec.written for spec in policy.require if bounded_risk([spec]) is None]
+    return [({RISK: bound}, {"require": [*others, {RISK: bound}]}) for bound in risks] or [({}, {})]
+
+
+def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds, base: _Change) -> Iterator[_Change]:
+    policy = changed(resolved.policy, base[1])
+    algorithms = [_merged(base, _algorithm(policy, name)) for name in asked.algorithms] or [base]
     ls = _parameters(policy, "l", asked.l or (() if asked != ExploreRequest() else _default_l(policy)))
     ks = _parameters(policy, "k", asked.k)
     yield algorithms[0]
     for algorithm in algorithms:
         for values in _crossed(policy, ls, ks):
-            yield _merged(values, algorithm)
+            yield _merged(algorithm, values)
     if "columns" in asked.vary:
-        yield from (_merged(change, algorithms[0]) for change in _left_out(policy))
+        yield from (_merged(algorithms[0], change) for change in _left_out(policy))
     if "taxonomy" in asked.vary:
-        yield from (_merged(change, algorithms[0]) for change in _coarser(resolved, bounds))
+        yield from (_merged(algorithms[0], change) for change in _coarser(resolved, bounds))
 
 
 def _merged(first: _Change, second: _Change) -> _Change:

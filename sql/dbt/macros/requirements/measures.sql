@@ -5,9 +5,9 @@
 {% macro measure(test, asked, requirement, sensitive) %}
     {% set found = ldiv.named_requirement(test, requirement) %}
     {% set measures = {
-        "k": ldiv.measure_k, "distinct": ldiv.measure_distinct, "unique_distinct": ldiv.measure_unique_distinct,
-        "entropy": ldiv.measure_entropy, "frequency": ldiv.measure_frequency, "recursive": ldiv.measure_recursive,
-        "alpha_k": ldiv.measure_alpha_k, "p_sensitive": ldiv.measure_p_sensitive, "threshold": ldiv.measure_threshold
+        "k": ldiv.measure_k, "risk": ldiv.measure_risk, "distinct": ldiv.measure_distinct,
+        "unique_distinct": ldiv.measure_unique_distinct, "entropy": ldiv.measure_entropy,
+        "frequency": ldiv.measure_frequency, "recursive": ldiv.measure_recursive, "alpha_k": ldiv.measure_alpha_k, "p_sensitive": ldiv.measure_p_sensitive, "threshold": ldiv.measure_threshold
     } %}
     {% if found.name == "t_closeness" %}
         {% do return(ldiv.measure_t_closeness(test, asked, found.parameters, sensitive)) %}
@@ -24,6 +24,17 @@
     {% do return({
         "label": "k k=" ~ k, "beside": {}, "reached": "class_rows", "margin": "class_rows - " ~ k,
         "good": "class_rows >= " ~ k
+    }) %}
+{% endmacro %}
+
+
+{# Re-identification risk, 1 / |G| <= max (El Emam and Dankar 2008). #}
+{% macro measure_risk(test, given) %}
+    {% set bound = ldiv.fraction_between(test, "max", given.max, 0, 1, true) %}
+    {% set room = bound.over ~ " * " ~ ldiv.whole("class_rows") ~ " - " ~ bound.under %}
+    {% do return({
+        "label": "risk max=" ~ bound.text, "beside": {}, "reached": "1 / " ~ ldiv.real("class_rows"),
+        "margin": ldiv.real(room) ~ " / " ~ bound.under, "good": room ~ " >= 0"
     }) %}
 {% endmacro %}
 

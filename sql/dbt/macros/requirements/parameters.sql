@@ -3,7 +3,7 @@
     {% set known = {
         "k": ["k"], "distinct": ["l"], "unique_distinct": ["l"], "entropy": ["l"], "frequency": ["l"],
         "recursive": ["c", "l"], "alpha_k": ["alpha", "k"], "p_sensitive": ["p", "k"], "t_closeness": ["t"],
-        "threshold": ["default"], "range": ["k", "e"]
+        "threshold": ["default"], "range": ["k", "e"], "risk": ["max"]
     } %}
     {% set names = [] %}
     {% if requirement is mapping %}
@@ -20,7 +20,7 @@
     {% endif %}
     {% set needed, given = known[name], requirement[name] %}
     {% set parameters = given if given is mapping else {needed[0]: given} %}
-    {% set optional = ["distance"] if name == "t_closeness" else [] %}
+    {% set optional = {"t_closeness": ["distance"], "risk": ["k"]}.get(name, []) %}
     {% for key in parameters if key not in needed + optional %}
         {% do ldiv.refuse(test, "cannot judge " ~ name ~ " with " ~ key ~ "; `ldiv check` can what policies may say") %}
     {% endfor %}

@@ -57,7 +57,7 @@
 
 {# The sensitive columns that a requirement is judged on; rows alone, once, are judged on none. #}
 {% macro judged_on(test, requirement, sensitive) %}
-    {% if "k" in requirement %}
+    {% if "k" in requirement or "risk" in requirement %}
         {% do return([none]) %}
     {% endif %}
     {% set asked = requirement.get("sensitive", []) %}
@@ -72,7 +72,7 @@
         {% do found.append(name) %}
     {% endfor %}
     {% if not found %}
-        {% do ldiv.refuse(test, "sensitive is missing: only k is about rows alone") %}
+        {% do ldiv.refuse(test, "sensitive is missing: only k and risk are about rows alone") %}
     {% endif %}
     {% do return(found) %}
 {% endmacro %}

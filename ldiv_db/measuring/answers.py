@@ -1,0 +1,160 @@
+"""What queries answer of a release in place of its source: how far means are off, correlations, and an analyst's own.
+
+A query is asked twice: of the source, and of the release as somebody reads it who knows nothing else. There a range is
+its middle, and the rows that a node or a set of values covers are spread evenly over its leaves: where such a label
+covers n leaves, the i-th row has the leaf of number floor(n {i a}), {} being the part after the point and `a` an
+irrational number of its own for each column (a Kronecker sequence), so that columns are spread independently.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.analyst_queries import AnalystQuery
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
+from ldiv_db.measuring.resolve import ResolvedColumn
+from ldiv_db.policy.resolve import Source
+
+#: So many numbers, and columns that group them, are asked about where nobody names a query; and their values at most.
+_MOST, _MOST_GROUPS = 3, 100
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A figure of a query: how far it is off in all groups together, and at worst in one of them, by its size.
+
+    `error` is the sum over groups of what it is off, over that of the figures of the source; None where these are 0.
+    Where there is one group alone, `before` and `after` are its figures.
+    """
+
+    query: str
+    figure: str
+    by: tuple[str, ...]
+    groups: int
+    error: float | None
+    worst: float | None
+    before: float | None = None
+    after: float | None = None
+
+    def __str__(self) -> str:
+        if not self.by:
+            return f"{self.figure} is {_short(self.after)}, was {_short(self.before)}"
+        if self.error is None:
+            return f"{self.figure} by {', '.join(self.by)} is 0 in the source"
+        worst = "" if self.worst is None else f", at worst by {self.worst:.1%}"
+        return f"{self.figure} by {', '.join(self.by)} is off by {self.error:.1%} in {self.groups:,} groups{worst}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "by": list(self.by), "text": str(self)}
+
+
+def _short(number: float | None) -> str:
+    return "undefined" if number is None else f"{number:,.3g}"
+
+
+@dataclass(frozen=True)
+class PointColumn:
+    """A column of the release as points: the values that its published ones may stand for.
+
+    `points` is (value_no, place among its leaves, value); of numbers there is one, and no `share` to choose by.
+    """
+
+    column: Identifier
+    code: Identifier
+    table: Identifier
+    type: SqlType
+    points: Relation
+    weights: Relation
+    sizes: Identifier
+    share: Value | None
+
+
+def ask(
+    engine: Engine, source: Source, columns: Sequence[ResolvedColumn], numbered: Relation, queries: Sequence[str]
+) -> tuple[Answer, ...]:
+    """The answers to the policy's queries, or without any to means and correlations of its columns.
+
+    `columns` are all of them, quasi-identifiers first, and `numbered` the published rows by the numbers of their
+    values. Raises PolicyError for a query that cannot be asked.
+    """
+    types = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
+    names = [column.name for column in types]
+    asked = [AnalystQuery(text, f"preserve.{number}") for number, text in enumerate(queries)]
+    with engine.scope():
+        points = _points(engine, columns, types, numbered)
+        return tuple(
+            answer
+            for query in asked or _usual(columns, types)
+            for answer in _compared(engine, query, source, points, names)
+        )
+
+
+def _usual(columns: Sequence[ResolvedColumn], types: Sequence[Column]) -> Iterator[AnalystQuery]:
+    """Correlations of numbers, and their means by what has few values."""
+    numbers = [column.name for column in types if column.is_number][:_MOST]
+    groups = [c.name for c, kind in zip(columns, types, strict=True) if not kind.is_number and c.leaves <= _MOST_GROUPS]
+    for one, other in itertools.combinations(numbers, 2):
+        yield AnalystQuery.correlation(one, other)
+    for number, group in itertools.product(numbers, groups[:_MOST]):
+        yield AnalystQuery.mean(number, group)
+
+
+def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[Column], numbered: Relation) -> Relation:
+    """The release as points: a row a published row, a column a column of the source."""
+    placed = [
+        PointColumn(
+            Identifier(kind.name),
+            column.code,
+            column.table,
+            SqlType("DOUBLE" if column.numeric and kind.is_number else kind.type),
+            _points_of(engine, column, kind),
+            column.weights,
+            Identifier(f"n_{column.code.name}"),
+            None if column.numeric else Value(math.sqrt(prime) % 1),
+        )
+        for column, kind, prime in zip(columns, types, _primes(), strict=False)
+    ]
+    return engine.materialise("points", "measuring/read_points", numbered=numbered, columns=placed)
+
+
+def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation:
+    name = f"points_{column.code.name}"
+    if column.numeric:
+        last = Value(column.leaves - 1 - (column.null_code is not None))
+        known = {"spans": column.spans, "dictionary": column.dictionary, "last": last, "kind": kind.kind}
+        return engine.materialise(name, "measuring/list_middles", **known)
+    params = {"spans": column.spans, "dictionary": column.dictionary, "null_code": Value(column.null_code)}
+    return engine.materialise(name, "measuring/list_leaf_points", nodes=column.nodes, type=SqlType(kind.type), **params)
+
+
+def _primes() -> Iterator[int]:
+    """The prime numbers."""
+    return (n for n in itertools.count(2) if all(n % m for m in range(2, math.isqrt(n) + 1)))
+
+
+def _compared(
+    engine: Engine, query: AnalystQuery, source: Source, points: Relation, names: Sequence[str]
+) -> Iterator[Answer]:
+    """How far each figure of a query is off."""
+    before, after = (query.asked_of(engine, table, names) for table in (source.relation, points))
+    groups, figures = query.parts(engine, before)
+    params = {"keys": [Identifier(name) for name in groups], "before": before, "after": after}
+    for figure in figures:
+        found = engine.record("measuring/compare_answers", figure=Identifier(figure), **params)
+        off, size = float(found["off"] or 0), float(found["size"] or 0)
+        error = round(off / size, _DIGITS) if size else None
+        worst = None if found["worst"] is None else round(float(found["worst"]), _DIGITS)
+        alone = [None, None] if groups else [_rounded(found[key]) for key in ("first", "second")]
+        yield Answer(query.text, figure, tuple(groups), int(found["groups"]), error, worst, *alone)
+
+
+def _rounded(number: Any) -> float | None:
+    """The number with the digits that do not depend on the order in which it was summed."""
+    return None if number is None else float(f"{float(number):.{_DIGITS}g}")

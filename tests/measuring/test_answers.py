@@ -1,0 +1,159 @@
+"""What queries answer of a release: means, correlations and an analyst's own, worked out in plain Python beside."""
+
+import math
+import random
+import statistics
+from collections import Counter, defaultdict
+
+import pytest
+
+import ldiv_db
+from ldiv_db.database.errors import PolicyError
+
+REGIONS = {"north": ["Oslo", "Bergen", "Tromsø"], "south": ["Rome", "Bari"]}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "town.csv").write_text("".join(f"{t};{r};*\n" for r, towns in REGIONS.items() for t in towns))
+    return tmp_path
+
+
+def policy(**changes):
+    return {
+        "source": "people", "target": "out",
+        "quasi_identifiers": {"age": {"numeric": True}, "town": {"taxonomy": {"file": "town.csv"}}},
+        "sensitive": ["cost"], "require": [{"k": 3}],
+        **changes,
+    }  # fmt: skip
+
+
+def place(con, rows, released=None):
+    """The source, and a release of it: labels as text, all of it if nothing else is said."""
+    con.execute("CREATE OR REPLACE TABLE people (age INTEGER, town VARCHAR, cost INTEGER)")
+    con.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+    con.execute("CREATE OR REPLACE TABLE out (age VARCHAR, town VARCHAR, cost INTEGER)")
+    con.executemany("INSERT INTO out VALUES (?, ?, ?)", rows if released is None else released)
+
+
+def drawn(seed, count=400):
+    draw = random.Random(seed)
+    towns = [town for some in REGIONS.values() for town in some]
+    return [(draw.randint(18, 80), draw.choice(towns), draw.randint(0, 99)) for _ in range(count)]
+
+
+def answers(con, folder, *preserve):
+    return ldiv_db.measure(con, "out", policy(preserve=list(preserve)), folder=folder, kl=False).answers
+
+
+def test_a_release_that_is_the_source_answers_the_same(con, folder):
+    rows = drawn(1)
+    place(con, rows)
+    found = answers(con, folder)
+    assert [answer.figure for answer in found] == ["correlation of age and cost", "mean of age", "mean of cost"]
+    assert all(answer.error == answer.worst == 0 for answer in found)
+    ages, _, costs = zip(*rows, strict=True)
+    assert found[0].before == found[0].after == pytest.approx(statistics.correlation(ages, costs))
+    assert [answer.by for answer in found[1:]] == [("town",)] * 2 and found[1].groups == 5
+    number = f"{found[0].before:.3g}"
+    assert str(found[0]) == f"correlation of age and cost is {number}, was {number}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ranges_are_their_middles(con, folder, seed):
+    """Ages in ranges, towns as they are: what is off is worked out from the middles, row by row."""
+    draw, rows = random.Random(seed), drawn(seed)
+    bounds = [(max(18, age - draw.randint(0, 9)), min(80, age + draw.randint(0, 9))) for age, *_ in rows]
+    ends = {age for age, *_ in rows}
+    bounds = [(low if low in ends else age, high if high in ends else age)
+              for (low, high), (age, *_) in zip(bounds, rows, strict=True)]  # fmt: skip
+    released = [(f"[{low}-{high}]" if low < high else str(low), town, cost)
+                for (low, high), (_, town, cost) in zip(bounds, rows, strict=True)]  # fmt: skip
+    draw.shuffle(released)
+    place(con, rows, released)
+    (mean,) = answers(con, folder, "SELECT town, avg(age) AS a FROM source GROUP BY town")
+    before, after = defaultdict(list), defaultdict(list)
+    for (low, high), (age, town, _) in zip(bounds, rows, strict=True):
+        before[town].append(age)
+        after[town].append((low + high) / 2)
+    off = {town: abs(statistics.mean(after[town]) - statistics.mean(before[town])) for town in before}
+    assert mean.error == pytest.approx(sum(off.values()) / sum(map(statistics.mean, before.values())))
+    assert mean.worst == pytest.approx(max(off[town] / statistics.mean(before[town]) for town in before))
+    assert (mean.by, mean.groups, mean.before) == (("town",), 5, None)
+
+
+@pytest.mark.parametrize("label", ["south", "north", "*", "{Oslo, Bari}"])
+def test_labels_are_spread_evenly_over_their_leaves(con, folder, label):
+    rows = drawn(3)
+    covered = {"*": [t for some in REGIONS.values() for t in some], "{Oslo, Bari}": ["Oslo", "Bari"], **REGIONS}[label]
+    place(con, rows, [(age, label, cost) for age, _, cost in rows])
+    (count,) = answers(con, folder, "SELECT town, count(*) FROM source GROUP BY ALL")
+    before = Counter(town for _, town, _ in rows)
+    off = sum(abs(len(rows) / len(covered) * (town in covered) - before[town]) for town in before)
+    assert count.error == pytest.approx(off / len(rows), abs=0.03)
+    # Ages of what is spread have the mean of all: columns are spread independently.
+    mean = statistics.mean(age for age, *_ in rows)
+    (own,) = answers(con, folder, f"SELECT avg(age) FROM source WHERE town = '{covered[0]}'")
+    assert own.after == pytest.approx(mean, rel=0.1)
+
+
+def test_groups_that_one_of_the_tables_lacks_count_in_full(con, folder):
+    rows = [(20, "Rome", 1)] * 30 + [(30, "Bari", 1)] * 10
+    place(con, rows, [("20", "Rome", 1)] * 30 + [("30", "Oslo", 1)] * 10)
+    con.execute("INSERT INTO people VALUES (40, 'Oslo', 1)")
+    count, least = answers(con, folder, "SELECT town, count(*) AS n, min(cost) FROM source GROUP BY town")
+    assert (count.groups, count.error, count.worst) == (3, pytest.approx((10 + 9) / 41), 9)
+    assert least.error == pytest.approx(1 / 3)
+
+
+def test_numbers_of_nothing_are_undefined(con, folder):
+    place(con, [(20, "Rome", 1)] * 30)
+    correlation, total = answers(
+        con, folder, "SELECT corr(age, cost) AS r, sum(cost) FILTER (cost > 9) AS s FROM source"
+    )
+    assert (correlation.before, correlation.after, correlation.error) == (None, None, None)
+    assert str(total) == "s is undefined, was undefined"
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT town FROM source", "names no figure"),
+        ("SELECT * FROM source", "names no figure"),
+        ("SELECT avg(age) FROM source; DROP TABLE people", "takes one SELECT"),
+        ("DELETE FROM source", "takes one SELECT"),
+        ("SELECT avg(height) FROM source", "cannot be read"),
+        ("SELECT avg(age + random()) FROM source", "side effects"),
+        ("SELECT avg(age) FROM source) AS x, (SELECT 1", "cannot be read|takes one SELECT|names no figure"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_its_place(con, folder, query, said):
+    place(con, drawn(1, 20))
+    with pytest.raises(PolicyError, match=said) as refused:
+        answers(con, folder, "SELECT avg(age) FROM source", query)
+    assert [problem.key for problem in refused.value.problems] == ["preserve.1"]
+
+
+@pytest.mark.parametrize(("kind", "middle"), [("DATE", "2020-01-11"), ("TIMESTAMP", "2020-01-11 12:00:00")])
+def test_times_have_middles(con, kind, middle):
+    con.execute(
+        f"CREATE TABLE people AS SELECT {kind} '2020-01-01' + INTERVAL (i) DAY AS day, i % 2 AS s FROM range(22) r(i)"
+    )
+    con.execute(f"ALTER TABLE people ALTER day TYPE {kind}")
+    con.execute("CREATE TABLE out AS SELECT '*' AS day, s FROM people")
+    keys = {"source": "people", "target": "x", "quasi_identifiers": {"day": {"numeric": True}}, "sensitive": ["s"]}
+    query = f"SELECT count(*) AS n FROM source WHERE day = {kind} '{middle}'"
+    asked = keys | {"require": [{"k": 2}], "preserve": [query]}
+    (answer,) = ldiv_db.measure(con, "out", asked, kl=False).answers
+    assert answer.after == 22
+
+
+def test_a_release_of_ours_is_off_by_what_its_labels_hide(con, folder):
+    rows = drawn(9, 300)
+    con.execute("CREATE TABLE people (age INTEGER, town VARCHAR, cost INTEGER)")
+    con.executemany("INSERT INTO people VALUES (?, ?, ?)", rows)
+    result = ldiv_db.run(con, policy(algorithm="mondrian", seed=1, require=[{"k": 10}]), folder=folder)
+    found = ldiv_db.measure(con, "out", policy(), folder=folder)
+    assert all(0 < answer.error < 1 for answer in found.answers if answer.by)
+    assert not math.isnan(found.answers[0].after)
+    assert [one.as_dict() for one in found.loss.precision] == [one.as_dict() for one in result.loss.precision]
