@@ -113,7 +113,7 @@ def read_context(given: GivenContext) -> ReleaseContext:
     """The context in a mapping, or in the YAML file of that name; raises PolicyError with all that is wrong with it."""
     if isinstance(given, ReleaseContext):
         return given
-    found = read_document(Path(given), "context", [("*",), ("*", "*")]) if isinstance(given, str | Path) else given
+    found = read_document(Path(given), "context", [()]) if isinstance(given, str | Path) else given
     try:
         return ReleaseContext.model_validate({} if found is None else found)
     except ValidationError as error:

@@ -25,7 +25,7 @@ Audience = Literal["internal", "public"]
 #: Random counts by which the error of an analyst's queries is estimated.
 QUERIES = 300
 #: The most worlds of a replay in a report: each is a run of the program.
-WORLDS = 50
+WORLDS = 25
 
 
 #: Parts of a question that a public report leaves out.

@@ -42,7 +42,7 @@ def _umask() -> int:
 
 def test_json_is_the_document(released: Any) -> None:
     found = report(released, "--json")
-    assert found.code == 0 and found.json["form"] == "ldiv report 1"
+    assert found.code == 0 and found.json["form"] == "ldiv report 2"
     assert not (released.folder / "report.html").exists()
 
 

@@ -506,7 +506,7 @@ def report(con, listener):
     policy = {"source": "source", "target": "out", "quasi_identifiers": ways,
               "sensitive": ["s"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
-    made = make_report(con, "out", ReportRequest(parse_policy(policy), queries=2, tries=2), listener)
+    made = make_report(con, "out", ReportRequest(parse_policy(policy), queries=2, tries=2, worlds=2), listener)
     verify_report(con, made.document, "out", ReportRequest(), listener)
 
 
