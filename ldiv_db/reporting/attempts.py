@@ -150,7 +150,7 @@ def _composition(
         alone = replace(attackers, population=None, definetti=None, counting=False, downcoding=False, also=others)
         found = attack_table(engine, table, columns, [], alone)
     except PolicyError as error:
-        return f"an earlier release is not read by this policy: {_words(error)} (`ldiv attack --also --also-policy`)"
+        return f"an earlier release is not read by this policy: {_words(error)} (ldiv attack --also --also-policy)"
     return [attack for attack in found.attacks if attack.name == "composition"]
 
 
@@ -180,7 +180,7 @@ def _replay(
         what = (
             f"each world is a run of the program on {rows:,} rows" if asked.worlds > 1 else "no worlds were asked for"
         )
-        return f"{what} (`ldiv attack --replay`)"
+        return f"{what} (ldiv attack --replay)"
     replay = Replay(limit=worlds)
     try:
         AttackRequest(replay=replay).refuse_replay(policy)

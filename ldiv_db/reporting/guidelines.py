@@ -72,5 +72,5 @@ def _lacking(keys: Sequence[str], needs: Sequence[str], document: Document) -> I
     """The blank keys of the context, and the parts that are missing, in words."""
     blanks = document["blanks"]
     for key in keys:
-        yield from (f"context: {blank}" for blank in blanks if blank == key or blank.startswith(f"{key}."))
+        yield from (blank for blank in blanks if blank == key or blank.startswith(f"{key}."))
     yield from (guidelines()["needs"][need] for need in needs if not document.get(need))

@@ -61,9 +61,9 @@ def test_without_a_context_what_people_know_is_open(hospital):
     found = states(document_of(hospital))
     assert found["iso_27559", "6.3.3"] == {
         "clause": "6.3.3", "asks": "what harm people could come to", "state": OPEN, "by": "the controller",
-        "lacking": ["context: harms"],
+        "lacking": ["harms"],
     }  # fmt: skip
-    assert found["iso_27559", "8.3.3"]["lacking"] == [f"context: reasons.{name}" for name in columns(hospital)]
+    assert found["iso_27559", "8.3.3"]["lacking"] == [f"reasons.{name}" for name in columns(hospital)]
     assert found["hipaa", "164.514(b)(1)"]["by"] == "the expert"
     assert found["iso_27559", "7.3.4"]["state"] == found["iso_27559", "8.2.3"]["state"] == ANSWERED
     assert found["ico", "Pseudonymisation"]["because"] == "the release has no pseudonym"
