@@ -45,7 +45,7 @@ class ReleaseContext(PolicyPart):
     purpose: Text = _said("Purpose", "What the release is for.", True)
     release_model: ReleaseModel | None = _said(
         "Release model",
-        "How it is made available: public (to anybody), shared (under conditions), internal (in the owner's own rooms).",
+        "How it is made available: public (to anybody), shared (under conditions), internal (in the owner's rooms).",
         True,
     )
     security: Text = _said("Recipient's security", "How the recipient keeps the data: access, training, audits.")
