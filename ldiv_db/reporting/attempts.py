@@ -17,7 +17,8 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.counting import require_networkx
-from ldiv_db.attacking.gains import Attack
+from ldiv_db.attacking.downcoding import SINGLED_OUT
+from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.question import (
     Attackers,
     AttackRequest,
@@ -52,14 +53,20 @@ _REFINEMENT = (
     " backwards, and is not part of this program; what its own choices tell is tried by replay"
 )
 _NOT_PROMISED = "no requirement bounds the share of a value"
+_OF_PEOPLE = "what is promised is promised of people, and attacks count rows"
+_NO_POLICY = "needs a policy, which says what labels stand for"
 
 
 @dataclass(frozen=True)
 class Attempts:
-    """The attacks on a release, and of those that were not tried the reason, by their names."""
+    """The attacks on a release, and of those that were not tried the reason, by their names.
+
+    `no_bound` says why a sensitive value has no bound where it has none.
+    """
 
     found: Attacks
     why_not: Mapping[str, str] = field(default_factory=dict)
+    no_bound: str = _NOT_PROMISED
 
 
 def attempts_on(
@@ -75,7 +82,8 @@ def attempts_on(
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
         columns = columns_asked(engine, table, *names)
-        return Attempts(attack_table(engine, table, columns, require, Attackers(threshold=threshold)))
+        found = attack_table(engine, table, columns, require, Attackers(threshold=threshold))
+        return Attempts(found, dict.fromkeys((*BY_TRIAL, *_ON_VALUES, "downcoding"), _NO_POLICY))
     columns = columns_by_policy(engine, table, asked.policy, asked.folder)
     people = {key: _people(engine, getattr(asked, key), key, source) for key in ("known", "population")}
     why_not = dict(_lacking(people["population"], source)) if question.sensitive else {}
@@ -96,7 +104,8 @@ def attempts_on(
             why_not[name] = attacks
         else:
             more += attacks
-    return Attempts(replace(found, attacks=(*found.attacks, *more)), why_not)
+    no_bound = _OF_PEOPLE if question.counts_people else _NOT_PROMISED
+    return Attempts(replace(found, attacks=(*found.attacks, *more)), why_not, no_bound)
 
 
 def _lacking(population: Table | None, source: Table | None) -> Iterator[tuple[str, str]]:
@@ -198,52 +207,48 @@ def verdicts(tried: Attempts, risks: Sequence[Mapping[str, Any]], threshold: flo
     attacks = tried.found.attacks
     promised = {attack.sensitive: attack.gains[0].bound for attack in attacks if attack.name == "posterior"}
     rows = [_by_trial(risk, threshold) for risk in risks]
-    rows += [_on_values(attack, promised.get(attack.sensitive)) for attack in attacks if attack.name in _ON_VALUES]
+    rows += [
+        _on_values(attack, promised.get(attack.sensitive), tried.no_bound)
+        for attack in attacks
+        if attack.name in _ON_VALUES
+    ]
     rows += [_downcoding(attack, threshold) for attack in attacks if attack.name == "downcoding"]
-    rows += [_row(name, None, None, None, None, NOT_TRIED, why) for name, why in tried.why_not.items()]
+    rows += [_row(name, NOT_TRIED, why) for name, why in tried.why_not.items()]
+    rows.append(_row("refinement", NOT_TRIED, _REFINEMENT))
     order = (*BY_TRIAL, *_ON_VALUES, "downcoding", "refinement")
-    rows.append(_row("refinement", None, None, None, None, NOT_TRIED, _REFINEMENT))
+    there = {row["attack"] for row in rows}
+    rows += [_row(name, NOTHING, None) for name in order if name not in there]
     return sorted(rows, key=lambda row: order.index(row["attack"]))
 
 
-def _row(
-    name: str,
-    sensitive: str | None,
-    measure: str | None,
-    number: float | None,
-    against: float | None,
-    verdict: str,
-    why: str | None,
-) -> dict[str, Any]:
-    measured = {"measure": measure, "number": number, "threshold": against}
-    return {"attack": name, "sensitive": sensitive, **measured, "verdict": verdict, "why": why}
+def _row(name: str, verdict: str, why: str | None, gain: Gain | None = None, **said: Any) -> dict[str, Any]:
+    """A row: the attack, what it reached of what, what that is held against, and the verdict."""
+    measured = {"measure": gain and gain.measure, "number": gain and gain.gain, "threshold": None}
+    return {"attack": name, "sensitive": None, **measured, **said, "verdict": verdict, "why": why}
 
 
 def _by_trial(risk: Mapping[str, Any], threshold: float) -> dict[str, Any]:
     """An attack that was tried on people, with the interval that decides."""
     within = risk["interval"] if risk["number"] is not None else None
     why = f"95 % interval {within[0]:.3g} to {within[1]:.3g}" if within else None
-    return _row(risk["risk"], risk["sensitive"], risk["measure"], risk["number"], threshold, risk["verdict"], why)
+    said = {key: risk[key] for key in ("sensitive", "measure", "number")}
+    return _row(risk["risk"], risk["verdict"], why, **said, threshold=threshold)
 
 
-def _on_values(attack: Attack, promised: float | None) -> dict[str, Any]:
+def _on_values(attack: Attack, promised: float | None, no_bound: str) -> dict[str, Any]:
     """An attack that learns sensitive values, against the share that is promised of a value in a class."""
     gain = attack.gains[0]
-    said = (attack.name, attack.sensitive, gain.measure, gain.gain, promised)
-    if promised is None:
-        return _row(*said, NO_THRESHOLD, _NOT_PROMISED)
-    return _row(*said, *_held(attack, gain.gain, promised))
+    held = (NO_THRESHOLD, no_bound) if promised is None else _held(attack, gain.gain, promised)
+    return _row(attack.name, *held, gain=gain, sensitive=attack.sensitive, threshold=promised)
 
 
 def _downcoding(attack: Attack, threshold: float) -> dict[str, Any]:
     """People whom labels read backwards single out, against the threshold of recognition."""
-    gain = attack.gains[-1]
-    said = (attack.name, None, gain.measure, gain.gain, threshold)
-    if "note" in attack.figures:
-        return _row(*said, NO_THRESHOLD, attack.figures["note"])
-    if gain.measure != "share of rows singled out":
-        return _row(*said, NO_THRESHOLD, "whom it singles out is told by a population (--population), or the source")
-    return _row(*said, *_held(attack, gain.gain, threshold))
+    gain, note = attack.gains[-1], attack.figures.get("note")
+    if note is None and gain.measure != SINGLED_OUT:
+        note = "whom it singles out is told by a population (--population), or the source"
+    held = (NO_THRESHOLD, note) if note else _held(attack, gain.gain, threshold)
+    return _row(attack.name, *held, gain=gain, threshold=threshold)
 
 
 def _held(attack: Attack, reached: float | None, most: float) -> tuple[str, str | None]:

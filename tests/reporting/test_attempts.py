@@ -80,8 +80,8 @@ def test_a_bad_verdict_needs_one_find_and_a_good_one_all(reached, untried, verdi
     attack = Attack("linking", "disease", (gain_of("posterior", reached, None),), untried=untried)
     posterior = Attack("posterior", "disease", (gain_of("posterior", None, Fraction(1, 2)),))
     tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, attack)))
-    found = attempts.verdicts(tried, [], 0.2)[0]
-    assert (found["attack"], found["verdict"], found["threshold"]) == ("linking", verdict, 0.5)
+    found = verdict_of({"verdicts": attempts.verdicts(tried, [], 0.2)}, "linking")
+    assert (found["verdict"], found["threshold"]) == (verdict, 0.5)
 
 
 def test_nothing_is_held_against_a_promise_that_there_is_not(con):
@@ -92,6 +92,27 @@ def test_nothing_is_held_against_a_promise_that_there_is_not(con):
     assert verdict_of(found, "linking")["verdict"] == "no threshold"
     assert verdict_of(found, "linking")["why"] == "no requirement bounds the share of a value"
     assert verdict_of(found, "replay")["why"].startswith("no worlds were asked for")
+
+
+def test_what_is_promised_of_people_is_not_held_against_rows(con):
+    con.execute(
+        "CREATE TABLE stays AS SELECT i // 2 AS who, i % 40 AS age, 'd' || i % 7 AS disease FROM range(160) t(i)"
+    )
+    policy = {"source": "stays", "target": "out", "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": "disease", "require": [{"frequency": 2}], "algorithm": "topdown",
+              "individual": {"column": "who", "rows": "together"}}  # fmt: skip
+    ldiv_db.run(con, policy)
+    document = ldiv_db.report(con, "out", policy, **FEW).document
+    assert verdict_of(document, "linking")["why"] == "what is promised is promised of people, and attacks count rows"
+    assert "counts people" in verdict_of(document, "replay")["why"]
+    assert verdict_of(document, "linkability")["verdict"] == "nothing to try"  # of one quasi-identifier
+    assert "reasons.who" in document["blanks"]
+
+
+def test_without_a_policy_labels_stand_for_nothing(hospital):
+    found = ldiv_db.report(hospital, "published", qi=["age", HOSTILE], sensitive="disease", require="k:3").document
+    whys = {one["why"] for one in found["verdicts"] if one["attack"] != "refinement"}
+    assert len(found["verdicts"]) == 11 and whys == {"needs a policy, which says what labels stand for"}
 
 
 def test_rows_alone_have_no_values_to_learn(con):
