@@ -238,8 +238,8 @@ def _by_trial(risk: Mapping[str, Any], threshold: float) -> dict[str, Any]:
 def _on_values(attack: Attack, promised: float | None, no_bound: str) -> dict[str, Any]:
     """An attack that learns sensitive values, against the share that is promised of a value in a class."""
     gain = attack.gains[0]
-    held = (NO_THRESHOLD, no_bound) if promised is None else _held(attack, gain.gain, promised)
-    return _row(attack.name, *held, gain=gain, sensitive=attack.sensitive, threshold=promised)
+    verdict, why = (NO_THRESHOLD, no_bound) if promised is None else _held(attack, gain.gain, promised)
+    return _row(attack.name, verdict, why, gain, sensitive=attack.sensitive, threshold=promised)
 
 
 def _downcoding(attack: Attack, threshold: float) -> dict[str, Any]:
@@ -247,8 +247,8 @@ def _downcoding(attack: Attack, threshold: float) -> dict[str, Any]:
     gain, note = attack.gains[-1], attack.figures.get("note")
     if note is None and gain.measure != SINGLED_OUT:
         note = "whom it singles out is told by a population (--population), or the source"
-    held = (NO_THRESHOLD, note) if note else _held(attack, gain.gain, threshold)
-    return _row(attack.name, *held, gain=gain, threshold=threshold)
+    verdict, why = (NO_THRESHOLD, note) if note else _held(attack, gain.gain, threshold)
+    return _row(attack.name, verdict, why, gain, threshold=threshold)
 
 
 def _held(attack: Attack, reached: float | None, most: float) -> tuple[str, str | None]:
