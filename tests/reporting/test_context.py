@@ -150,3 +150,11 @@ def test_a_report_with_a_context_is_verified(hospital):
         found = report(hospital, context=whole_context(), public=public)
         asked = ReportRequest(policy=parse_policy(hospital_policy()))
         assert verify_report(hospital, found.document, "published", asked).holds
+
+
+def test_another_context_publishes_the_same_again(con):
+    fill_hospital(con)
+    first, second = (
+        ldiv_db.run(con, hospital_policy(seed=None, context=context)) for context in (None, whole_context())
+    )
+    assert first.seed == second.seed
