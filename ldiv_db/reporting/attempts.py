@@ -54,6 +54,7 @@ _REFINEMENT = (
 )
 _NOT_PROMISED = "no requirement bounds the share of a value"
 _OF_PEOPLE = "what is promised is promised of people, and attacks count rows"
+_NO_CONTROL = "without a control nobody can tell how much of the rest is due to being in the release"
 _NO_POLICY = "needs a policy, which says what labels stand for"
 
 
@@ -239,6 +240,8 @@ def _on_values(attack: Attack, promised: float | None, no_bound: str) -> dict[st
     """An attack that learns sensitive values, against the share that is promised of a value in a class."""
     gain = attack.gains[0]
     verdict, why = (NO_THRESHOLD, no_bound) if promised is None else _held(attack, gain.gain, promised)
+    if verdict == ABOVE and attack.name == "definetti":  # a rate, of which some would be as high of anybody else
+        verdict, why = UNDECIDED, f"{attack.figures['by_shares']:.3g} by the shares of classes alone; {_NO_CONTROL}"
     return _row(attack.name, verdict, why, gain, sensitive=attack.sensitive, threshold=promised)
 
 

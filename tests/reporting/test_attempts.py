@@ -84,6 +84,16 @@ def test_a_bad_verdict_needs_one_find_and_a_good_one_all(reached, untried, verdi
     assert (found["verdict"], found["threshold"]) == (verdict, 0.5)
 
 
+def test_a_rate_of_guesses_above_the_share_is_left_open():
+    """As with inference: of people who are not in the release some guesses are right as well."""
+    posterior = Attack("posterior", "disease", (gain_of("posterior", None, Fraction(1, 2)),))
+    gains = (gain_of("share of people guessed right", Fraction(3, 5), None),)
+    attack = Attack("definetti", "disease", gains, {"by_shares": 0.45})
+    tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, attack)))
+    found = verdict_of({"verdicts": attempts.verdicts(tried, [], 0.2)}, "definetti")
+    assert found["verdict"] == "undecided" and found["why"].startswith("0.45 by the shares of classes alone")
+
+
 def test_nothing_is_held_against_a_promise_that_there_is_not(con):
     fill_hospital(con)
     policy = hospital_policy(require=[{"k": 3}])
