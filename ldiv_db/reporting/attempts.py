@@ -55,6 +55,9 @@ _REFINEMENT = (
 _NOT_PROMISED = "no requirement bounds the share of a value"
 _OF_PEOPLE = "what is promised is promised of people, and attacks count rows"
 _NO_CONTROL = "without a control nobody can tell how much of the rest is due to being in the release"
+#: Of more quasi-identifiers some attacks take minutes, even on a hundred rows.
+MOST_COLUMNS = 20
+_WIDE = f"takes long with more than {MOST_COLUMNS} quasi-identifiers (ldiv attack)"
 _NO_POLICY = "needs a policy, which says what labels stand for"
 
 
@@ -93,9 +96,12 @@ def attempts_on(
         trial = _trial(engine, asked, source)
         counting = people["population"] is not None and "counting" not in why_not
         attackers = replace(attackers, known=people["known"], definetti=source, counting=counting, trial=trial)
+    if len(columns.quasi_identifiers) > MOST_COLUMNS:
+        why_not |= dict.fromkeys(("definetti", "counting", "downcoding"), _WIDE)
+        attackers = replace(attackers, definetti=None, counting=False, downcoding=False)
     found = attack_table(engine, table, columns, require, attackers)
     if not question.sensitive:
-        return Attempts(found, dict.fromkeys((*BY_TRIAL, *_ON_VALUES), "no attribute is named as sensitive"))
+        return Attempts(found, why_not | dict.fromkeys((*BY_TRIAL, *_ON_VALUES), "no attribute is named as sensitive"))
     more: list[Attack] = []
     for name, attacks in (
         ("composition", _composition(engine, table, noted, columns, replace(attackers, trial=None), asked)),
