@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import TRIES
@@ -29,6 +30,7 @@ from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.named_warehouses import is_given_warehouse, open_named
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.policy.context import GivenContext
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
@@ -49,7 +51,7 @@ from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.branches import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
-from ldiv_db.reporting.request import QUERIES, ReportRequest, check_written_fields
+from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
@@ -337,6 +339,10 @@ def report(
     queries: int = QUERIES,
     tries: int = TRIES,
     seed: int = 0,
+    budget: int = BUDGET,
+    worlds: int = WORLDS,
+    context: GivenContext = None,
+    final: bool = False,
     public: bool = False,
     folder: str | Path | None = None,
     catalog: str | None = None,
@@ -347,9 +353,11 @@ def report(
     The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; the column
     `individual` says whose a row is. With a policy whose source can be read the report also has what was lost, and
     attacks by people of the source, or of `known` and `population`, with a `control` of people who are not in it. Risks
-    are held against `threshold` (0..1), by default that of the requirement `risk`, or else 0.2. A `public` one is
-    without what the release itself does not tell. `said` are texts for the page: `recipient`, `purpose`,
-    `release_model` (public, shared or internal), `why` (this policy), `review` (by when).
+    are held against `threshold` (0..1), by default that of the requirement `risk`, or else 0.2. Each attack makes about
+    as many pairs of people and classes as `budget` says, and a replay tries up to so many `worlds`. A `public` one is
+    without what the release itself does not tell. What no table tells is the `context`: that of the policy, then a
+    mapping or a file, then texts `said` by the names of its keys, as `recipient`. A `final` report is refused while one
+    is blank.
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
@@ -371,9 +379,12 @@ def report(
         queries,
         tries,
         seed,
+        budget,
+        worlds,
         "public" if public else "internal",
+        context_of(parsed, context, said),
+        final,
         folder=beside if folder is None else Path(folder),
-        **check_written_fields(said),
     )
     return make_report(con, table, asked, catalog=catalog)
 

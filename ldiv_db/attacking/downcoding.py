@@ -51,6 +51,8 @@ from ldiv_db.taxonomies import taxonomy as taxonomies
 _PAIR = 7
 #: A person who may be in a class costs as many kept pairs: they are looked at with all their sides.
 CANDIDATE = 4
+#: The measure of people whom a population tells apart.
+SINGLED_OUT = "share of rows singled out"
 #: How numbers and times are read where nobody's values say which they are.
 _KINDS = ("real", "instant")
 #: A quasi-identifier as the templates of an attack take it: relations and names, by what they are.
@@ -144,7 +146,7 @@ def _hold_against(coded: AttackedRelease, population: Matches) -> tuple[tuple[Ga
         engine.scalar("attacking/downcoding/count_narrowed_cells", axis=axis, **params) for axis in prefixes.axes
     )
     sums = engine.record("attacking/downcoding/summarise_classes", measures=held.measures, tried=held.tried)
-    single = gain_of("share of rows singled out", coded.share(sums["single"]), None)
+    single = gain_of(SINGLED_OUT, coded.share(sums["single"]), None)
     figures = {
         "people_alike": _mean(sums["before"], sums["rows"]),
         "people_alike_narrowed": _mean(sums["after"], sums["rows"]),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
 from ldiv_db.api import Report
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
     ClassColumn,
@@ -22,12 +23,14 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.policy.context import ReleaseContext, ReleaseModel, context_template
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import read_policy
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import make_report, read_report, refuse_ending, verify_report
-from ldiv_db.reporting.request import QUERIES, ReportRequest
+from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
 from ldiv_db.reporting.verification import Verification
+from ldiv_db.requirements.parameters import LARGEST
 
 #: Where the page goes if nothing is said.
 _OUT = Path("report.html")
@@ -57,14 +60,37 @@ class ReportOptions:
     queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
     tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0
-    recipient: Annotated[str | None, typer.Option(help="Who receives the release.")] = None
-    purpose: Annotated[str | None, typer.Option(help="What it is for.")] = None
-    release_model: Annotated[
-        Literal["public", "shared", "internal"] | None,
-        typer.Option(help="To anybody, to some under conditions, or in the owner's own rooms."),
-    ] = None
-    why: Annotated[str | None, typer.Option(help="Why this policy was chosen.")] = None
-    review: Annotated[str | None, typer.Option(help="By when it is to be reviewed.")] = None
+    budget: Annotated[
+        int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
+    ] = BUDGET
+    worlds: Annotated[
+        int, typer.Option(min=0, max=LARGEST, help="So many worlds a replay tries, each a run; fewer of large tables.")
+    ] = WORLDS
+    final: Annotated[
+        bool, typer.Option("--final", help="Refuse the report while a key of the context is blank, and name each.")
+    ] = False
+
+
+def _asked_for(key: str) -> Any:
+    """The option for a text of the context."""
+    return typer.Option(help=ReleaseContext.asks(key))
+
+
+@dataclass(frozen=True)
+class ContextTexts:
+    """Single texts of the context, in place of those of the file and of the policy."""
+
+    recipient: Annotated[str | None, _asked_for("recipient")] = None
+    purpose: Annotated[str | None, _asked_for("purpose")] = None
+    release_model: Annotated[ReleaseModel | None, _asked_for("release_model")] = None
+    why: Annotated[str | None, _asked_for("why")] = None
+    review: Annotated[str | None, _asked_for("review")] = None
+
+
+def _print_template(wanted: bool) -> None:
+    if wanted:
+        typer.echo(context_template())
+        raise typer.Exit
 
 
 @grouped
@@ -81,6 +107,13 @@ def report_command(
         list[str] | None, typer.Option(help="Without a policy: what must hold, e.g. distinct:3; may be repeated.")
     ] = None,
     class_column: ClassColumn = None,
+    context: Annotated[
+        Path | None,
+        typer.Option(
+            help="A YAML file of what no table tells, before the policy's `context:`; see --context-template."
+        ),
+    ] = None,
+    texts: ContextTexts,
     told: ReportOptions,
     public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not tell.")] = False,
     out: Annotated[
@@ -92,6 +125,10 @@ def report_command(
     verify: Annotated[
         Path | None, typer.Option(help="A report's JSON: work its numbers out again, and write no report.")
     ] = None,
+    template: Annotated[
+        bool,
+        typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
+    ] = False,
     resources: DatabaseOptions,
     quiet: Quiet = False,
     json: Json = False,
@@ -117,13 +154,15 @@ def report_command(
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
     """
     files = _files(out, json, verify)
+    read = None if policy is None else read_policy(policy)
     asked = ReportRequest(
-        None if policy is None else read_policy(policy),
+        read,
         [],
         sensitive or [],
         require or [],
         class_column,
         audience="public" if public else "internal",
+        context=context_of(read, context, vars(texts)),
         folder=_folder(policy, verify),
         **vars(told),
     )

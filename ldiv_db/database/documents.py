@@ -219,5 +219,8 @@ def _mark_texts(node: yaml.Node, seen: set[int]) -> None:
     if isinstance(node, yaml.SequenceNode):
         for item in node.value:
             _mark_texts(item, seen)
+    elif isinstance(node, yaml.MappingNode):
+        for _, value in node.value:
+            _mark_texts(value, seen)
     elif isinstance(node, yaml.ScalarNode) and not _is_null(node):
         node.tag = "tag:yaml.org,2002:str"

@@ -21,6 +21,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, Steps, TaxonomySpec, named_taxonomy, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.sources import (
@@ -226,6 +227,7 @@ class Policy(Document):
             transparent: bool = ...,
             part_rows: int = ...,
             seed: int = ...,
+            context: ReleaseContext | Mapping[str, Any] = ...,
         ) -> None: ...
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
@@ -257,6 +259,7 @@ class Policy(Document):
     over_time: Literal["independent"] | None = None
     part_rows: int = Field(default=PART_ROWS, ge=2)
     seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
+    context: ReleaseContext = ReleaseContext()
 
     @model_validator(mode="before")
     @classmethod

@@ -87,8 +87,8 @@ def _models(annotation: Any) -> Any:
 
 #: The most characters of a text that a prefix may have; the seed that draws queries is hashed as a BIGINT.
 LONGEST_PREFIX, LARGEST_SEED = 1_000_000, 2**63 - 1
-#: Where a policy names values of the data other than by keys.
-VALUES = (("sensitive", "*", "categories"), ("sensitive", "*", "harmless"))
+#: Where a policy names values of the data other than by keys, and where people write what is no value.
+VALUES = (("sensitive", "*", "categories"), ("sensitive", "*", "harmless"), ("context",))
 
 
 if TYPE_CHECKING:

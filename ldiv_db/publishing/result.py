@@ -30,7 +30,7 @@ from ldiv_db.recoding.snapshot import Snapshot, read_columns
 
 #: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
 #: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
-_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time", "preserve"}
+_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time", "preserve", "context"}
 
 
 @dataclass(frozen=True)

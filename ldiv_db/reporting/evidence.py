@@ -17,11 +17,14 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.database.attach import named_databases
+from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.result import versions
+from ldiv_db.reporting.attempts import attempts_on, verdicts
+from ldiv_db.reporting.guidelines import answers
 from ldiv_db.reporting.release_facts import (
     ReportedTable,
     Table,
@@ -33,10 +36,9 @@ from ldiv_db.reporting.release_facts import (
     find_run,
     question_about,
 )
-from ldiv_db.reporting.request import WRITTEN_FIELDS, ReportRequest, policy_hash, policy_text, written_policy
+from ldiv_db.reporting.request import ReportRequest, identifiers_of, policy_hash, policy_text, written_policy
 from ldiv_db.reporting.risks import (
     attack_documents,
-    attacks_on,
     identifiability,
     not_tried,
     people_counted,
@@ -48,7 +50,7 @@ from ldiv_db.reporting.risks import (
 from ldiv_db.requirements.risk import HIGH, bounded_risk
 
 #: The form of documents; a document of another form is not verified.
-FORM = "ldiv report 1"
+FORM = "ldiv report 2"
 Document = dict[str, Any]
 #: Is told in a few words what begins.
 Tell = Callable[[str], None]
@@ -58,13 +60,17 @@ Tell = Callable[[str], None]
 class ReportSubject:
     """The subject of a report: the table, the question about it, and its source or why there is none."""
 
-    engine: Engine
+    context: Context
     table: Table
     question: CheckRequest
     asked: ReportRequest
     noted: ReportedTable
     source: Table | None
     why_not: str | None
+
+    @property
+    def engine(self) -> Engine:
+        return self.context.engine
 
     @property
     def people(self) -> Table | None:
@@ -81,12 +87,13 @@ class ReportSubject:
 
 
 @contextmanager
-def opened(engine: Engine, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
+def opened(context: Context, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
     """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
     asked.refuse()
+    engine = context.engine
     noted = find_run(engine, name)
     if asked.is_public:  # who has the release and the policy has no ledger
         noted = replace(noted, run=None)
@@ -97,7 +104,7 @@ def opened(engine: Engine, name: str, asked: ReportRequest) -> Iterator[ReportSu
         source, why_not = _source(engine, asked)
         question = question_about(engine, table, asked)
         asked = replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
-        yield ReportSubject(engine, table, question, asked, noted, source, why_not)
+        yield ReportSubject(context, table, question, asked, noted, source, why_not)
 
 
 def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | None]:
@@ -114,26 +121,29 @@ def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | N
         return None, "; ".join(problem.what for problem in error.problems)
 
 
-def document_of(subject: ReportSubject, tell: Tell) -> Document:
+def document_of(subject: ReportSubject) -> Document:
     """The evidence, all sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
+    tell = subject.context.listener.on_stage
     tell("auditing the release")
     audits = audit_document(check(engine, subject.table, question))
     tell("trying attacks")
-    found = attacks_on(engine, subject.table, question, asked, subject.people)
+    tried = attempts_on(subject.context, subject.table, subject.noted, question, asked, subject.people)
+    found = tried.found
     tell("counting and hashing the release")
     threshold = float(asked.high)
     document: Document = {
         "form": FORM,
         "asked": asked.as_dict(),
         "policy": None if asked.policy is None else written_policy(asked.policy, asked.is_public),
+        "context": (asked.context.public() if asked.is_public else asked.context).model_dump(),
         "statement": _statement(subject, audits["holds"], found, threshold),
         "data": _data(subject),
         "algorithm": _algorithm(subject, audits["holds"]),
         "audit": audits,
         "classes": classes_of(engine, subject.table, question),
         "identifiability": {"threshold": threshold, "risks": identifiability(found, threshold)},
-        "risks": three_risks(found, threshold),
+        "risks": (risks := three_risks(found, threshold)),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.policy),
         "not_tried": not_tried(question, asked, subject.people is not None),
@@ -141,7 +151,11 @@ def document_of(subject: ReportSubject, tell: Tell) -> Document:
         "earlier": None,
         "annex": _annex(subject),
     }
-    return document if asked.is_public else document | _internal(subject, tell)
+    if asked.is_public:
+        return document
+    document |= _internal(subject, tell) | {"verdicts": verdicts(tried, risks, threshold)}
+    document["blanks"] = asked.context.blanks(asked.reasoned)
+    return document | {"guidelines": answers(document)}
 
 
 def _internal(subject: ReportSubject, tell: Tell) -> Document:
@@ -156,13 +170,11 @@ def _internal(subject: ReportSubject, tell: Tell) -> Document:
 
 def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, threshold: float) -> Document:
     """The opening statement: the table, its recipient, whether it meets the requirements, and the largest risk."""
-    asked = subject.asked
     (prosecutor,) = [attack for attack in found.attacks if attack.name == "prosecutor"]
     largest = prosecutor.gains[0].gain
     return {
         "table": subject.noted.table,
         "run": subject.noted.about,
-        **{key: getattr(asked, key) for key in WRITTEN_FIELDS},
         "rows": found.rows,
         "classes": found.classes,
         "holds": holds,
@@ -182,11 +194,12 @@ def _data(subject: ReportSubject) -> Document:
     )
     names = list(ways) or list(question.quasi_identifiers)
     return {
-        "identifiers": list(policy.identifiers) if policy and not subject.asked.is_public else [],
+        "identifiers": identifiers_of(policy) if policy and not subject.asked.is_public else [],
         "quasi_identifiers": [{"column": name, "generalised": ways.get(name)} for name in names],
         "sensitive": list(question.sensitive),
         "keep": list(policy.keep) if policy else [],
         "class_column": question.class_column,
+        "pseudonym": policy.output.person if policy else None,
         **people_counted(policy),
     }
 

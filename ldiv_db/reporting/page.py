@@ -18,6 +18,7 @@ import jinja2
 from markupsafe import Markup
 
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.reporting.charts import Bar, Bin, Mark, bar_chart, histogram
 from ldiv_db.reporting.drawing import CHART_STYLE, TEMPLATES, number
 
@@ -167,7 +168,9 @@ def page_of(document: Mapping[str, Any]) -> str:
     environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words}
     shown = _printable(document)
     template = environment.get_template("report.html.j2")
-    return template.render(**shown, figures=figures(shown), chart_style=CHART_STYLE)
+    reasons = {column.lower(): reason for column, reason in shown["context"].get("reasons", {}).items()}
+    more = {"asked_of_people": ReleaseContext.model_fields, "reasons": reasons}
+    return template.render(**shown, **more, figures=figures(shown), chart_style=CHART_STYLE)
 
 
 def _per_cent(share: float | None) -> str:

@@ -77,11 +77,24 @@ def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | N
     Who has several releases can compare them, so that each of them is named.
     """
     source = run["source"] if run else source
+    series = [one for one in ledger.releases(engine) if one.report.get("source") == source]
+    return {"runs": [_shown(one) for one in _earlier_runs(engine, run, source)], "releases": _releases(series)}
+
+
+def _earlier_runs(engine: Engine, run: dict[str, Any] | None, source: str | None) -> list[dict[str, Any]]:
+    """The runs of a source that were published before this one; all of them for a table without a run."""
     listed = [one for one in ledger.runs(engine) if one["source"] == source and one["status"] == ledger.PUBLISHED]
     ids = [one["run_id"] for one in listed]
-    before = listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
-    series = [one for one in ledger.releases(engine) if one.report.get("source") == source]
-    return {"runs": [_shown(one) for one in before], "releases": _releases(series)}
+    return listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
+
+
+def earlier_tables(engine: Engine, noted: ReportedTable, source: str) -> list[str]:
+    """The other tables that earlier runs of the source published and no later run has replaced."""
+    published = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
+    latest = {run["target"].lower(): run["run_id"] for run in published}
+    before = _earlier_runs(engine, noted.run, noted.run["source"] if noted.run else source)
+    kept = [run["target"] for run in before if latest[run["target"].lower()] == run["run_id"]]
+    return [name for name in kept if name.lower() != noted.table.lower()]
 
 
 def _releases(entries: Sequence[ledger.Entry]) -> list[dict[str, Any]]:

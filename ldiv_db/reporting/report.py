@@ -74,8 +74,9 @@ def make_report(
     connection: Any, name: str, asked: ReportRequest, listener: Listener | None = None, catalog: str | None = None
 ) -> Report:
     """The report on a table, or on what the run of that id published."""
-    with open_context(connection, listener, catalog) as context, opened(context.engine, name, asked) as subject:
-        return Report(_plain(document_of(subject, context.listener.on_stage)))
+    opened_context = open_context(connection, listener, catalog, asked.folder)
+    with opened_context as context, opened(context, name, asked) as subject:
+        return Report(_plain(document_of(subject)))
 
 
 def verify_report(
@@ -87,8 +88,8 @@ def verify_report(
     catalog: str | None = None,
 ) -> Verification:
     """The report worked out again from `table`; `asked` brings the folder of taxonomies, and perhaps the policy."""
-    with open_context(connection, listener, catalog) as context:
-        return verify(context.engine, dict(document), table, asked, _plain, context.listener.on_stage)
+    with open_context(connection, listener, catalog, asked.folder) as context:
+        return verify(context, dict(document), table, asked, _plain)
 
 
 def read_report(path: Path) -> Document:

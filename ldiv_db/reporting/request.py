@@ -7,30 +7,32 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 
+from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import read_threshold
 from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
 from ldiv_db.requirements.risk import HIGH
 
 #: Whom a report is for: who may read the source as well, or anybody who may read the release.
 Audience = Literal["internal", "public"]
-#: How a release is made available (ISO/IEC 27559): to anybody, to who signed a contract, in the owner's own rooms.
-ReleaseModel = Literal["public", "shared", "internal"]
 #: Random counts by which the error of an analyst's queries is estimated.
 QUERIES = 300
+#: The most worlds of a replay in a report: each is a run of the program.
+WORLDS = 25
 
 
-#: What people say of a release, which no table tells.
-WRITTEN_FIELDS = ("recipient", "purpose", "release_model", "why", "review")
+#: Parts of a question that a public report leaves out.
+OF_THE_SOURCE = ("source", "known", "population", "control", "queries", "tries", "seed", "budget", "worlds")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,9 @@ class ReportRequest:
     Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
     `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
     are not named. A risk above `threshold` is high: that of the requirement `risk` if it is None, or else 0.2. The
-    column `individual` of the release, if it has one, says whose a row is. `audience` decides what is left out.
+    column `individual` of the release, if it has one, says whose a row is. `audience` decides what is left out. Each
+    attack makes about as many pairs of people and classes as the `budget` says, and a replay tries up to so many
+    `worlds`. A `final` report is refused while its `context` has blanks.
     """
 
     policy: Policy | None = None
@@ -57,12 +61,11 @@ class ReportRequest:
     queries: int = QUERIES
     tries: int = 2_000
     seed: int = 0
+    budget: int = BUDGET
+    worlds: int = WORLDS
     audience: Audience = "internal"
-    recipient: str | None = None
-    purpose: str | None = None
-    release_model: ReleaseModel | None = None
-    why: str | None = None
-    review: str | None = None
+    context: ReleaseContext = field(default_factory=ReleaseContext)
+    final: bool = False
     folder: Path = field(default_factory=Path)
 
     @property
@@ -74,13 +77,28 @@ class ReportRequest:
         """The threshold as a number; raises PolicyError if it is none."""
         return read_threshold(self.threshold or HIGH)
 
+    @property
+    def reasoned(self) -> list[str]:
+        """The identifiers and quasi-identifiers, whose treatment is to be given a reason for."""
+        return list(self.qi) if self.policy is None else [*identifiers_of(self.policy), *self.policy.quasi_identifiers]
+
     def refuse(self) -> None:
         """Raise PolicyError with everything that is wrong with the question."""
         problems = list(self._problems())
         if problems:
             raise PolicyError(problems)
 
-    def _problems(self) -> Sequence[Problem]:
+    def _problems(self) -> Iterator[Problem]:
+        yield from self._problems_of_columns()
+        known = {name.lower() for name in self.reasoned}
+        for name in self.context.reasons:
+            if name.lower() not in known:
+                what = "is no identifier and no quasi-identifier"
+                yield Problem(f"context.reasons.{name}", what, nearest(name, self.reasoned))
+        for key in self.context.blanks(self.reasoned) if self.final else ():
+            yield Problem(f"context.{key}", "is blank", ReleaseContext.asks(key))
+
+    def _problems_of_columns(self) -> Sequence[Problem]:
         columns = {"qi": self.qi, "sensitive": self.sensitive, "require": self.require, "class": self.class_column}
         if self.policy is None:
             needed = [key for key in ("qi", "require") if not columns[key]]
@@ -95,30 +113,27 @@ class ReportRequest:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """The question without its policy, folder and texts for people, and what a public report leaves out."""
-        left_out = {"policy", "folder", *WRITTEN_FIELDS}
-        if self.is_public:
-            left_out |= {"source", "known", "population", "control", "queries", "tries", "seed"}
+        """The question without its policy, folder and context, and what a public report leaves out."""
+        left_out = {"policy", "folder", "context", "final", *(OF_THE_SOURCE if self.is_public else ())}
         return {key: _plain(value) for key, value in vars(self).items() if key not in left_out}
 
 
-def check_written_fields(texts: Mapping[str, str | None]) -> dict[str, Any]:
-    """The texts for people, by their keys; raises PolicyError for other keys, and for a release model that is none."""
-    problems = [
-        Problem(key, "is no text of a report", nearest(key, WRITTEN_FIELDS))
-        for key in texts
-        if key not in WRITTEN_FIELDS
-    ]
-    model, models = texts.get("release_model"), get_args(ReleaseModel)
-    if model is not None and model not in models:
-        problems.append(Problem("release_model", f"{model!r} is none", ", ".join(models)))
-    if problems:
-        raise PolicyError(problems)
-    return dict(texts)
+def identifiers_of(policy: Policy) -> list[str]:
+    """The columns that say whose or which a row is, and are not published."""
+    return [column for key, column in policy.roles() if key in ("identifiers", "individual", "key")]
 
 
-#: Never shown: who has the seed can repeat the run, and addresses may hold passwords.
-_SECRET = ("seed", "databases")
+def context_of(policy: Policy | None, given: GivenContext, texts: Mapping[str, str | None]) -> ReleaseContext:
+    """The policy's context with what is given in its place: a mapping or a file, and single texts before all.
+
+    Raises PolicyError for keys that a context does not have.
+    """
+    whole = ReleaseContext() if policy is None else policy.context
+    return whole.with_texts(read_context(given)).with_texts(read_context(dict(texts)))
+
+
+#: Never shown: who has the seed can repeat the run, addresses may hold passwords, and the context has its own section.
+_SECRET = ("seed", "databases", "context")
 #: What says where the data is and who is in it, which is no business of those outside.
 _INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight", "preserve")
 #: A policy may hold whole taxonomies; so much of it is printed.

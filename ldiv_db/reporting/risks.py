@@ -2,7 +2,7 @@
 
 The sentences are those of docs/explanation/guarantees.md and docs/explanation/attacks.md, each where it applies.
 
-Then the attacks of a report: identifiability, the three risks of the Working Party, and losses against the source.
+Then identifiability, before and after, the three risks of the Working Party, and losses against the source.
 
 Nothing is defined here: gains come from `attacking`, losses from `measuring`. Everything worked out from the source is
 for internal eyes.
@@ -13,14 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.covering import as_text, known_axes, list_cells
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
-from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import Attackers, columns_asked, columns_by_policy
-from ldiv_db.attacking.trials import PeopleTrial
+from ldiv_db.attacking.gains import UNIT, Attack, mean_of
+from ldiv_db.attacking.question import columns_by_policy
 from ldiv_db.auditing.audit import counted
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.subject import Subject
@@ -28,11 +27,12 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.sources import resolve_source
+from ldiv_db.database.templates import Value
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
+from ldiv_db.reporting.attempts import ABOVE, BY_TRIAL, NOTHING, UNDECIDED, WITHIN, population_of
 from ldiv_db.reporting.release_facts import Table, content_of
 from ldiv_db.reporting.request import ReportRequest
 
@@ -210,50 +210,10 @@ def _not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -
     if asked.population is None:
         taken = "The source is taken for the population: a larger one lowers the journalist's and the marketer's risk."
         yield taken if has_source else "The journalist's risk needs a population (--population), or the source."
-    yield (
-        "Not part of a report: the program run again on other worlds, deFinetti, counting, labels read backwards,"
-        " several releases together (`ldiv attack --replay --definetti --counting --downcoding --also`)."
-    )
 
 
 #: What the form of a table says of the database that it lies in, and not of the release.
 _OF_THE_DATABASE = ("other_tables", "free_bytes")
-_BY_TRIAL = ("singling out by one column", "singling out by several columns", "linkability", "inference")
-WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold", "undecided", "nothing to try"
-
-
-def attacks_on(
-    engine: Engine, table: Table, question: CheckRequest, asked: ReportRequest, source: Table | None
-) -> Attacks:
-    """All attacks that can be tried; of a public report those alone that need nothing but the release.
-
-    They count rows: what is promised of people bounds none of them.
-    """
-    require = [] if question.counts_people else question.require
-    threshold = asked.high
-    if asked.policy is None or asked.is_public:
-        names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
-        columns = columns_asked(engine, table, *names)
-        return attack_table(engine, table, columns, require, Attackers(threshold=threshold))
-    columns = columns_by_policy(engine, table, asked.policy, asked.folder)
-    attackers = Attackers(
-        threshold=threshold,
-        known=_people(engine, asked.known, "known", source) if question.sensitive else None,
-        population=_people(engine, asked.population, "population", source),
-        trial=_trial(engine, asked, source) if question.sensitive else None,
-    )
-    return attack_table(engine, table, columns, require, attackers)
-
-
-def _people(engine: Engine, name: str | None, key: str, otherwise: Table | None = None) -> Table | None:
-    return resolve_source(engine, name, Path(), key) if name else otherwise
-
-
-def _trial(engine: Engine, asked: ReportRequest, source: Table | None) -> PeopleTrial | None:
-    """The attacks on people of the source, who are in the release, and on a control if there is one."""
-    if source is None:
-        return None
-    return PeopleTrial(source, _people(engine, asked.control, "control"), tries=asked.tries, seed=asked.seed)
 
 
 def attack_documents(found: Attacks) -> list[dict[str, Any]]:
@@ -294,7 +254,7 @@ def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
     A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
     one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
     """
-    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in _BY_TRIAL]
+    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in BY_TRIAL]
 
 
 def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
@@ -333,6 +293,31 @@ def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: 
     return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
 
 
+def risk_before_of_population(
+    engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest
+) -> dict[str, Any] | None:
+    """Journalist's largest and marketer's risk of the source's rows as they are; None without a population.
+
+    People are alike by the quasi-identifiers that the population has.
+    """
+    population = population_of(engine, asked)
+    if population is None:
+        return None
+    axes = columns_by_policy(engine, table, policy, asked.folder).quasi_identifiers
+    shared = {axis.name for axis in known_axes(axes, columns_of(engine, population), "population")}
+    axes = [axis for axis in axes if axis.name in shared]
+    with engine.scope():
+        known = [known_axes(axes, columns_of(engine, people), "population") for people in (source, population)]
+        sample, everybody = (
+            list_cells(engine, names, as_text(engine, people))
+            for names, people in zip(known, (source, population), strict=True)
+        )
+        params = {"sample": sample, "population": everybody, "axes": known[0], "unit": Value(UNIT)}
+        found = engine.record("reporting/match_population", **params)
+    mean = mean_of(found["mean_units"], found["rows"])
+    return {"largest": 1 / found["least"] if found["least"] else None, "mean": mean}
+
+
 def source_document(
     engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest, tell: Callable[[str], None]
 ) -> dict[str, Any]:
@@ -343,6 +328,7 @@ def source_document(
     found = {
         "uniqueness": None if counts else _uniqueness(engine, source, names),
         "risk_before": None if counts else risk_before(engine, source, names, asked.high),
+        "risk_before_of_population": risk_before_of_population(engine, table, source, policy, asked),
         "content": content_of(engine, source),
     }
     tell("measuring what was lost")

@@ -18,22 +18,18 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.context import Context
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.display import Printed
 from ldiv_db.measuring.uniqueness import RARE
+from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, Tell, document_of, opened
+from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, document_of, opened
 from ldiv_db.reporting.release_facts import Table
-from ldiv_db.reporting.request import (
-    WRITTEN_FIELDS,
-    ReportRequest,
-    read_again,
-    written_policy,
-)
+from ldiv_db.reporting.request import OF_THE_SOURCE, ReportRequest, read_again, written_policy
 
 Figures = Iterator[tuple[str, Any]]
 _PROSECUTOR = "identifiability.risks[0]"
@@ -173,16 +169,17 @@ def _of_groups(place: str, found: Mapping[str, int]) -> Figures:
 _NOT_COMPARED = (("annex", "versions"), ("statement", "table"), ("statement", "run"))
 #: What a copy of the release in another place may have otherwise: what the ledger knows, and the order of its rows.
 _OF_THE_PLACE = (("annex", "audit"), ("algorithm", "name"), ("algorithm", "protection"))
+#: Attacks that follow from what the ledger knows, seeds and releases before, and from the order of rows.
+_BY_THE_LEDGER = ("replay", "composition")
+_BY_THE_PLACE = ("form", *_BY_THE_LEDGER)
 #: Sums of doubles may differ in their last digits between versions and machines; a cell's loss has nine digits.
 _NEAR, _NEAR_PLAIN = 1e-9, 1e-6
 
 
-#: Parts of a question that a public report leaves out.
-_UNQUOTED = ("source", "known", "population", "control", "queries", "tries", "seed")
 _QUOTED: dict[str, Any] = {
-    key: (kind, getattr(ReportRequest, key) if key in _UNQUOTED else ...)
+    key: (kind, getattr(ReportRequest, key) if key in OF_THE_SOURCE else ...)
     for key, kind in get_type_hints(ReportRequest).items()
-    if key not in ("policy", "folder")
+    if key not in ("policy", "folder", "context", "final")
 }
 #: The question as a report has it, whoever may have changed it since.
 _QuotedRequest = create_model("_QuotedRequest", __config__=ConfigDict(extra="forbid", strict=True), **_QUOTED)
@@ -223,12 +220,11 @@ class Verification(Printed):
 
 
 def verify(
-    engine: Engine,
+    context: Context,
     reported: Document,
     table: str,
     given: ReportRequest,
     plain: Callable[[Document], Document],
-    tell: Tell,
 ) -> Verification:
     """The report worked out again from `table`, by its own question.
 
@@ -237,11 +233,11 @@ def verify(
     Raises PolicyError for what is no report, and for a policy that is not the report's.
     """
     asked = question_again(reported, given)
-    with opened(engine, table, asked) as subject:
+    with opened(context, table, asked) as subject:
         if reported.get("source") and subject.source is None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
-        found = plain(document_of(subject, tell))
-        tell("counting plainly")
+        found = plain(document_of(subject))
+        context.listener.on_stage("counting plainly")
         counted = counted_plainly(subject, found)
     in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))
@@ -269,11 +265,11 @@ def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
         raise PolicyError([Problem("verify", f"is no report ({FORM})", "give what `ldiv report --json` printed")])
     try:
-        texts = {key: reported["statement"][key] for key in WRITTEN_FIELDS}
-        quoted = _QuotedRequest.model_validate(reported["asked"] | texts).model_dump(exclude_unset=True)
-    except (KeyError, ValidationError):
+        quoted = _QuotedRequest.model_validate(reported["asked"]).model_dump(exclude_unset=True)
+        context = ReleaseContext.model_validate(reported.get("context"))
+    except ValidationError:
         raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None
-    asked = ReportRequest(**quoted, folder=given.folder)
+    asked = ReportRequest(**quoted, context=context, folder=given.folder)
     return replace(asked, policy=_policy(reported, given.policy, asked.is_public))
 
 
@@ -295,10 +291,12 @@ def _comparable(document: Document, in_place: bool) -> Document:
     for section, key in (*_NOT_COMPARED, *(() if in_place else _OF_THE_PLACE)):
         held = parts.get(section)
         parts[section] = {k: v for k, v in held.items() if k != key} if isinstance(held, dict) else held
-    if not in_place:
-        attacks = parts.get("attacks") or {}
-        listed = [one for one in attacks.get("attacks") or [] if one.get("attack") != "form"]
-        parts |= {"earlier": None, "attacks": {**attacks, "attacks": listed}}
+    parts |= {} if in_place else {"earlier": None}
+    left_out = _BY_THE_PLACE if not in_place else () if document["statement"].get("run") else _BY_THE_LEDGER
+    attacks = parts.get("attacks") or {}
+    listed = [one for one in attacks.get("attacks") or [] if one.get("attack") not in left_out]
+    judged = [one for one in parts.get("verdicts") or [] if one.get("attack") not in left_out]
+    parts |= {"attacks": {**attacks, "attacks": listed}, "verdicts": judged}
     return parts
 
 

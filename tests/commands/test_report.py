@@ -12,7 +12,7 @@ import pytest
 
 from ldiv_db.reporting import page as pdf
 
-FEW = ("--queries", "5", "--tries", "10")
+FEW = ("--queries", "5", "--tries", "10", "--worlds", "0")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def _umask() -> int:
 
 def test_json_is_the_document(released: Any) -> None:
     found = report(released, "--json")
-    assert found.code == 0 and found.json["form"] == "ldiv report 1"
+    assert found.code == 0 and found.json["form"] == "ldiv report 2"
     assert not (released.folder / "report.html").exists()
 
 
@@ -155,3 +155,24 @@ def test_a_converter_gets_the_page(released: Any, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pdf.shutil, "which", lambda name: str(program))
     assert report(released, "--out", released.folder / "r.pdf").code == 0
     assert (released.folder / "r.pdf").read_text().startswith("<!doctype html>")
+
+
+def test_a_context_is_filled_in_until_it_is_final(released: Any) -> None:
+    template = released.call("report", "--context-template")
+    assert template.code == 0 and "\nharms:\n" in template.out
+    file, page = released.folder / "context.yml", released.folder / "r.html"
+    file.write_text(template.out)
+    refused = report(released, "--context", file, "--final", "--out", page)
+    assert refused.code == 2 and "context.harms: is blank" in refused.err and not page.exists()
+    blanks = report(released, "--json").json["blanks"]
+    texts = {key: "x" for key in blanks if "." not in key} | {"release_model": "shared", "roles": {"Owner": "x"}}
+    reasons = {key.partition(".")[2]: "x" for key in blanks if "." in key}
+    file.write_text(json.dumps(texts | {"reasons": reasons}))
+    found = report(released, "--context", file, "--recipient", "the ward", "--final", "--out", page)
+    assert found.code == 0 and "the ward" in page.read_text() and "Draft." not in page.read_text()
+
+
+def test_a_key_of_a_context_that_there_is_not(released: Any) -> None:
+    (released.folder / "context.yml").write_text("recipent: us\n")
+    found = report(released, "--context", released.folder / "context.yml")
+    assert found.code == 2 and "did you mean 'recipient'?" in found.err

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import yaml
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
+from ldiv_db.policy.context import read_context
 from tests.docs.pages import CLINIC, DOCS, PAGES, ROOT, Block, Reader, blocks, differs, read, words_of
 
 #: Pages whose blocks other tests run, where what they need is installed.
@@ -109,7 +111,8 @@ def parse(found: Any, words: list[str]) -> None:
         is_named = words[0] in found.commands  # of a group that lists what its first word names, it may be left out
         parse(found.commands[words[0] if is_named else "list"], words[is_named:])
     else:
-        found.make_context("ldiv", list(words))
+        with suppress(typer.Exit):  # an option that prints something, and no more
+            found.make_context("ldiv", list(words))
 
 
 def parse_benchmark(command: str) -> None:
@@ -119,8 +122,11 @@ def parse_benchmark(command: str) -> None:
 
 
 def is_policy(block: Block) -> None:
-    """A policy, a part of one, or another program's YAML, which need only be YAML."""
+    """A policy, a part of one, a context, or another program's YAML, which need only be YAML."""
     document = yaml.safe_load(block.text)
+    if block.title == "context.yml":
+        read_context(document)
+        return
     if not isinstance(document, dict) or not set(document) <= set(ldiv_db.Policy.model_fields) | {"sensitive"}:
         assert block.needs, "no policy: say what it needs"
         return

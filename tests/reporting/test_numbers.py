@@ -31,7 +31,7 @@ def hospital(con):
 
 @pytest.fixture
 def document(hospital):
-    return ldiv_db.report(hospital, "published", hospital_policy(), queries=20, tries=30).document
+    return ldiv_db.report(hospital, "published", hospital_policy(), queries=20, tries=30, worlds=0).document
 
 
 def classes_of(con, table, columns):
@@ -145,7 +145,7 @@ def test_three_risks_are_decided_by_their_intervals(document):
 
 def test_with_a_control_the_risk_beyond_it_decides(hospital):
     hospital.execute("CREATE TABLE others AS SELECT * FROM patients")
-    asked = {"control": "others", "queries": 0, "tries": 30, "threshold": "0.9"}
+    asked = {"control": "others", "queries": 0, "tries": 30, "worlds": 0, "threshold": "0.9"}
     document = ldiv_db.report(hospital, "published", hospital_policy(), **asked).document
     inference = document["risks"][-1]
     assert inference["control"] and inference["measure"] == "risk beyond the control"
@@ -201,10 +201,10 @@ def test_the_hash_by_hand(con):
 @pytest.mark.heavy
 def test_the_policys_hash_is_without_its_seed_and_its_form(hospital, document):
     other = hospital_policy(seed=1, sensitive={"disease": {}})
-    again = ldiv_db.report(hospital, "published", other, queries=0, tries=1).document
+    again = ldiv_db.report(hospital, "published", other, queries=0, tries=1, worlds=0).document
     assert again["annex"]["policy_sha256"] == document["annex"]["policy_sha256"]
     harder = hospital_policy(require=[{"frequency": 2}, {"k": 2}])
-    changed = ldiv_db.report(hospital, "published", harder, queries=0, tries=1).document
+    changed = ldiv_db.report(hospital, "published", harder, queries=0, tries=1, worlds=0).document
     assert changed["annex"]["policy_sha256"] != document["annex"]["policy_sha256"]
 
 
@@ -248,7 +248,7 @@ def test_residual_risks_follow_from_the_policy(con, changes, words):
     fill_hospital(con)
     policy = hospital_policy(**changes)
     ldiv_db.run(con, policy)
-    document = ldiv_db.report(con, "published", policy, queries=0, tries=5).document
+    document = ldiv_db.report(con, "published", policy, queries=0, tries=5, worlds=0).document
     assert any(words in line for line in document["residual"])
 
 
@@ -260,7 +260,7 @@ def test_a_report_speaks_of_people_where_people_are_counted(con):
               "sensitive": ["disease"], "require": [{"k": 3}], "algorithm": "topdown", "seed": 1,
               "individual": {"column": "person", "rows": "together"}, "output": {"person": "who"}}  # fmt: skip
     ldiv_db.run(con, policy)
-    report = ldiv_db.report(con, "published", policy, queries=0, tries=5)
+    report = ldiv_db.report(con, "published", policy, queries=0, tries=5, worlds=0)
     document = json.loads(report.json())
     people = dict(con.execute("SELECT age, count(DISTINCT who) FROM published GROUP BY age").fetchall())
     assert report.holds and document["audit"]["attributes"][0]["of_people"]
@@ -282,7 +282,7 @@ def test_earlier_releases_are_those_of_the_same_source_before(hospital):
     hospital.execute("CREATE TABLE elsewhere AS FROM patients")
     ids = [ldiv_db.run(hospital, hospital_policy(target=f"out{i}")).run_id for i in range(2)]
     ldiv_db.run(hospital, hospital_policy(source="elsewhere", target="other"))
-    few = {"queries": 0, "tries": 1}
+    few = {"queries": 0, "tries": 1, "worlds": 0}
     first = ldiv_db.report(hospital, "out0", hospital_policy(target="out0"), **few).document["earlier"]
     last = ldiv_db.report(hospital, ids[1], hospital_policy(target="out1"), **few).document["earlier"]
     assert [run["target"] for run in first["runs"]] == ["published"]
@@ -292,7 +292,7 @@ def test_earlier_releases_are_those_of_the_same_source_before(hospital):
 def test_no_seed_no_value_and_no_address_is_in_it(hospital, document, tmp_path):
     duckdb.connect(str(tmp_path / "other.duckdb")).close()
     policy = hospital_policy(databases={"other": str(tmp_path / "other.duckdb")})
-    attached = ldiv_db.report(hospital, "published", policy, queries=0, tries=1)
+    attached = ldiv_db.report(hospital, "published", policy, queries=0, tries=1, worlds=0)
     for text in (json.dumps(document), json.dumps(attached.document), attached.html()):
         assert str(SEED) not in text and "other.duckdb" not in text
         assert "zz" not in text

@@ -16,7 +16,7 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting.report import make_report, verify_report
 from ldiv_db.reporting.request import ReportRequest
 
-FEW = {"queries": 5, "tries": 10}
+FEW = {"queries": 5, "tries": 10, "worlds": 0}
 
 
 @pytest.fixture(scope="module")
@@ -162,13 +162,13 @@ def test_another_policy_is_refused(hospital, document):
         {},
         {"form": "ldiv report 1"},
         {"form": "another", "asked": {}, "annex": {}, "statement": {}},
-        {"form": "ldiv report 1", "asked": {}, "annex": {}, "statement": {}},
-        {"form": "ldiv report 1", "asked": {"unknown": 1}, "annex": {}, "statement": {}},
-        {"form": "ldiv report 1", "asked": [], "annex": {}, "statement": {}},
+        {"form": "ldiv report 2", "asked": {}, "annex": {}, "statement": {}},
+        {"form": "ldiv report 2", "asked": {"unknown": 1}, "annex": {}, "statement": {}},
+        {"form": "ldiv report 2", "asked": [], "annex": {}, "statement": {}},
         {"asked": {"threshold": []}},
         {"asked": {"queries": "many"}},
         {"asked": {"audience": "nobody"}},
-        {"statement": {"recipient": 7}},
+        {"context": {"release_model": "free"}},
     ],
 )
 def test_what_is_no_report_is_refused(hospital, document, damaged):

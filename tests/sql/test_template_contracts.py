@@ -513,7 +513,8 @@ def report(con, listener):
     policy = {"source": "source", "target": "out", "quasi_identifiers": ways,
               "sensitive": ["s"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
-    made = make_report(con, "out", ReportRequest(parse_policy(policy), queries=2, tries=2), listener)
+    asked = ReportRequest(parse_policy(policy), population="source", queries=2, tries=2, worlds=2)
+    made = make_report(con, "out", asked, listener)
     verify_report(con, made.document, "out", ReportRequest(), listener)
 
 

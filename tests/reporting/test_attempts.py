@@ -1,0 +1,238 @@
+"""The attacks of a report: those of `ldiv attack`, each with a verdict or the reason why it has none."""
+
+from __future__ import annotations
+
+import collections
+from fractions import Fraction
+
+import duckdb
+import pytest
+from hospitals import HOSTILE, fill_hospital, hospital_policy, quoted
+
+import ldiv_db
+from ldiv_db.attacking import counting
+from ldiv_db.attacking.gains import Attack, Untried, gain_of
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.policy.reading import parse_policy
+from ldiv_db.reporting import attempts
+from ldiv_db.reporting.report import verify_report
+from ldiv_db.reporting.request import ReportRequest
+
+FEW = {"queries": 0, "tries": 5}
+
+
+@pytest.fixture(scope="module")
+def hospital():
+    with duckdb.connect(config={"threads": 1}) as con:
+        fill_hospital(con)
+        ldiv_db.run(con, hospital_policy())
+        yield con
+
+
+@pytest.fixture(scope="module")
+def document(hospital):
+    return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, worlds=3).document
+
+
+def verdict_of(document, name):
+    (found,) = [one for one in document["verdicts"] if one["attack"] == name]
+    return found
+
+
+def test_every_known_attack_has_a_verdict_or_a_reason(document):
+    names = [one["attack"] for one in document["verdicts"]]
+    assert names == [
+        "singling out by one column", "singling out by several columns", "linkability", "inference", "linking",
+        "counting", "definetti", "replay", "composition", "downcoding", "refinement",
+    ]  # fmt: skip
+    for one in document["verdicts"]:
+        if one["verdict"] in ("not tried", "no threshold"):
+            assert one["why"]
+        elif one["verdict"] != "nothing to try":
+            assert one["number"] is not None and one["threshold"] is not None
+
+
+def test_numbers_are_those_of_the_attacks_by_themselves(hospital, document):
+    asked = {"policy": hospital_policy(), "known": "patients", "population": "patients", "counting": True}
+    replay = ldiv_db.Replay(limit=3)
+    found = ldiv_db.attack(hospital, "published", **asked, definetti="patients", downcoding=True, replay=replay)
+    gains = {attack.name: attack.gains for attack in found.attacks}
+    for name in ("linking", "counting", "definetti", "replay"):
+        assert verdict_of(document, name)["number"] == pytest.approx(gains[name][0].gain)
+        assert verdict_of(document, name)["threshold"] == 0.5  # frequency: 2
+    singled = verdict_of(document, "downcoding")
+    assert singled["number"] == pytest.approx(gains["downcoding"][-1].gain) and singled["threshold"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("reached", "untried", "verdict"),
+    [
+        (Fraction(1, 3), None, "within the threshold"),
+        (Fraction(1, 2), None, "within the threshold"),
+        (Fraction(2, 3), None, "above the threshold"),
+        (Fraction(2, 3), Untried("people", 1, 9), "above the threshold"),
+        (Fraction(1, 3), Untried("people", 1, 9), "undecided"),
+        (None, Untried("people", 0, 9), "undecided"),
+        (None, None, "nothing to try"),
+    ],
+)
+def test_a_bad_verdict_needs_one_find_and_a_good_one_all(reached, untried, verdict):
+    attack = Attack("linking", "disease", (gain_of("posterior", reached, None),), untried=untried)
+    posterior = Attack("posterior", "disease", (gain_of("posterior", None, Fraction(1, 2)),))
+    tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, attack)))
+    found = verdict_of({"verdicts": attempts.verdicts(tried, [], 0.2)}, "linking")
+    assert (found["verdict"], found["threshold"]) == (verdict, 0.5)
+
+
+def test_a_rate_of_guesses_above_the_share_is_left_open():
+    """As with inference: of people who are not in the release some guesses are right as well."""
+    posterior = Attack("posterior", "disease", (gain_of("posterior", None, Fraction(1, 2)),))
+    gains = (gain_of("share of people guessed right", Fraction(3, 5), None),)
+    attack = Attack("definetti", "disease", gains, {"by_shares": 0.45})
+    tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, attack)))
+    found = verdict_of({"verdicts": attempts.verdicts(tried, [], 0.2)}, "definetti")
+    assert found["verdict"] == "undecided" and found["why"].startswith("0.45 by the shares of classes alone")
+
+
+def test_nothing_is_held_against_a_promise_that_there_is_not(con):
+    fill_hospital(con)
+    policy = hospital_policy(require=[{"k": 3}])
+    ldiv_db.run(con, policy)
+    found = ldiv_db.report(con, "published", policy, **FEW, worlds=0).document
+    assert verdict_of(found, "linking")["verdict"] == "no threshold"
+    assert verdict_of(found, "linking")["why"] == "no requirement bounds the share of a value"
+    assert verdict_of(found, "replay")["why"].startswith("no worlds were asked for")
+
+
+def test_what_is_promised_of_people_is_not_held_against_rows(con):
+    con.execute(
+        "CREATE TABLE stays AS SELECT i // 2 AS who, i % 40 AS age, 'd' || i % 7 AS disease FROM range(160) t(i)"
+    )
+    policy = {"source": "stays", "target": "out", "quasi_identifiers": {"age": {"numeric": True}},
+              "sensitive": "disease", "require": [{"frequency": 2}], "algorithm": "topdown",
+              "individual": {"column": "who", "rows": "together"}}  # fmt: skip
+    ldiv_db.run(con, policy)
+    document = ldiv_db.report(con, "out", policy, **FEW).document
+    assert verdict_of(document, "linking")["why"] == "what is promised is promised of people, and attacks count rows"
+    assert "counts people" in verdict_of(document, "replay")["why"]
+    assert verdict_of(document, "linkability")["verdict"] == "nothing to try"  # of one quasi-identifier
+    assert "reasons.who" in document["blanks"]
+
+
+def test_without_a_policy_labels_stand_for_nothing(hospital):
+    found = ldiv_db.report(hospital, "published", qi=["age", HOSTILE], sensitive="disease", require="k:3").document
+    whys = {one["why"] for one in found["verdicts"] if one["attack"] != "refinement"}
+    assert len(found["verdicts"]) == 11 and whys == {"needs a policy, which says what labels stand for"}
+
+
+def test_rows_alone_have_no_values_to_learn(con):
+    con.execute("CREATE TABLE source AS SELECT i % 5 AS age FROM range(20) AS t(i)")
+    policy = {"source": "source", "target": "out", "quasi_identifiers": ["age"], "require": [{"k": 4}],
+              "algorithm": "mondrian"}  # fmt: skip
+    ldiv_db.run(con, policy)
+    found = ldiv_db.report(con, "out", policy, **FEW).document
+    assert {one["why"] for one in found["verdicts"][:9]} == {"no attribute is named as sensitive"}
+    assert verdict_of(found, "downcoding")["number"] is not None
+
+
+def test_without_a_source_or_a_library_it_says_so(con, monkeypatch):
+    fill_hospital(con)
+    policy = hospital_policy()
+    ldiv_db.run(con, policy)
+    with monkeypatch.context() as patched:
+
+        def missing():
+            raise PolicyError([Problem("counting", "needs networkx")])
+
+        patched.setattr(attempts, "require_networkx", missing)
+        patched.setattr(counting, "require_networkx", missing)
+        found = ldiv_db.report(con, "published", policy, **FEW, worlds=0).document
+        assert verdict_of(found, "counting")["why"] == "needs networkx"
+        assert verdict_of(found, "definetti")["number"] is not None
+    con.execute("DROP TABLE patients")
+    found = ldiv_db.report(con, "published", policy, **FEW).document
+    assert verdict_of(found, "definetti")["why"] == verdict_of(found, "linking")["why"] == "needs people of the source"
+    assert verdict_of(found, "replay")["why"] == "needs the source"
+    assert verdict_of(found, "downcoding")["why"].startswith("whom it singles out is told by a population")
+
+
+def test_a_large_source_is_not_replayed(hospital, monkeypatch):
+    monkeypatch.setattr(attempts, "REPLAYED_ROWS", 48 * 9)
+    found = ldiv_db.report(hospital, "published", hospital_policy(), **FEW).document
+    assert verdict_of(found, "replay")["why"].startswith("each world is a run of the program on 48 rows")
+
+
+def test_a_release_that_is_not_its_policys_is_not_replayed(con):
+    fill_hospital(con)
+    ldiv_db.run(con, hospital_policy())
+    con.execute("UPDATE patients SET disease = 'zzother' WHERE age < 30")
+    found = ldiv_db.report(con, "published", hospital_policy(), **FEW, worlds=3).document
+    assert "gives this release" in verdict_of(found, "replay")["why"]
+
+
+@pytest.fixture
+def twice(con):
+    fill_hospital(con)
+    ldiv_db.run(con, hospital_policy(target={"table": "earlier"}))
+    ldiv_db.run(con, hospital_policy(seed=7, algorithm="topdown", over_time="independent"))
+    return con
+
+
+def test_earlier_releases_are_put_together(twice):
+    policy = hospital_policy(seed=7, algorithm="topdown", over_time="independent")
+    found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0)
+    by_itself = ldiv_db.attack(twice, "published", policy=policy, known="patients", also=["earlier"])
+    (attack,) = [one for one in by_itself.attacks if one.name == "composition"]
+    together = verdict_of(found.document, "composition")
+    assert together["number"] == pytest.approx(attack.gains[0].gain) and together["threshold"] == 0.5
+    assert together["verdict"] == ("above the threshold" if attack.gains[0].gain > 0.5 else "within the threshold")
+    again = verify_report(twice, found.document, "published", ReportRequest(policy=parse_policy(policy)))
+    assert again.holds
+    first = ldiv_db.report(twice, "earlier", hospital_policy(target={"table": "earlier"}), **FEW, worlds=0).document
+    assert "no earlier release" in verdict_of(first, "composition")["why"]
+
+
+def test_an_earlier_release_of_other_columns_is_named(twice):
+    twice.execute("ALTER TABLE earlier RENAME COLUMN age TO years")
+    policy = hospital_policy(seed=7, algorithm="topdown", over_time="independent")
+    found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0).document
+    assert verdict_of(found, "composition")["why"].startswith("an earlier release is not read by this policy: ")
+    twice.execute("DROP TABLE earlier")
+    found = ldiv_db.report(twice, "published", policy, **FEW, worlds=0).document
+    assert verdict_of(found, "composition")["verdict"] == "not tried"
+
+
+def test_a_copy_elsewhere_is_held_against_all_but_what_the_ledger_knows(hospital, document):
+    hospital.execute("CREATE OR REPLACE TABLE copied AS FROM published")
+    found = verify_report(hospital, document, "copied", ReportRequest(policy=parse_policy(hospital_policy())))
+    assert found.holds
+    assert verify_report(hospital, document, "published", ReportRequest()).holds
+
+
+# -- initial risks by a population ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("columns", [["age", HOSTILE], ["age"]])
+def test_the_initial_risk_in_a_population_by_hand(hospital, columns):
+    names = ", ".join(map(quoted, columns))
+    hospital.execute(
+        f"CREATE OR REPLACE TABLE everybody AS SELECT {names} FROM patients, range(3) WHERE age % 3 > 0"
+        f" UNION ALL SELECT {names} FROM patients WHERE age % 5 = 0"
+    )
+    asked = {"population": "everybody", "queries": 0, "tries": 1, "worlds": 0}
+    report = ldiv_db.report(hospital, "published", hospital_policy(), **asked)
+    sample = collections.Counter(hospital.execute(f"SELECT {names} FROM patients").fetchall())
+    people = collections.Counter(hospital.execute("FROM everybody").fetchall())
+    alike = {values: max(rows, people[values]) for values, rows in sample.items()}
+    found = report.document["source"]["risk_before_of_population"]
+    assert found["largest"] == 1 / min(alike.values())
+    mean = sum(Fraction(rows, alike[values]) for values, rows in sample.items()) / sample.total()
+    assert found["mean"] == pytest.approx(float(mean))
+    assert found["mean"] < report.document["source"]["risk_before"]["mean"] or columns == ["age"]
+    assert "The source is taken for the population" not in report.html()
+
+
+def test_without_a_population_there_is_one_initial_risk(hospital, document):
+    assert document["source"]["risk_before_of_population"] is None
+    text = ldiv_db.report(hospital, "published", hospital_policy(), **FEW, worlds=0).html()
+    assert "The source is taken for the population" in text

@@ -1,0 +1,123 @@
+"""Five guidelines, clause by clause: every clause has one of three states, by what the report holds."""
+
+from __future__ import annotations
+
+import re
+
+import duckdb
+import pytest
+from hospitals import fill_hospital, hospital_policy
+from test_context import whole_context
+
+import ldiv_db
+from ldiv_db.policy.context import Guideline, ReleaseContext
+from ldiv_db.reporting.drawing import TEMPLATES
+from ldiv_db.reporting.guidelines import ANSWERED, NOT_APPLICABLE, OPEN, answers, guidelines
+
+FEW = {"queries": 0, "tries": 5, "worlds": 0}
+KEYS = {"clause", "asks", "sections", "context", "needs", "by", "only_if", "otherwise", "never"}
+
+
+@pytest.fixture(scope="module")
+def hospital():
+    with duckdb.connect(config={"threads": 1}) as con:
+        fill_hospital(con)
+        ldiv_db.run(con, hospital_policy())
+        yield con
+
+
+def document_of(con, **asked):
+    return ldiv_db.report(con, "published", hospital_policy(), **FEW, **asked).document
+
+
+def states(document):
+    return {(one["id"], clause["clause"]): clause for one in document["guidelines"] for clause in one["clauses"]}
+
+
+def clauses():
+    return [(key, clause) for key, one in guidelines()["guidelines"].items() for clause in one["clauses"]]
+
+
+def test_the_five_are_those_of_the_context():
+    assert tuple(guidelines()["guidelines"]) == Guideline.__args__
+
+
+def test_clauses_name_what_there_is():
+    sections = set(re.findall(r'\("(\w+)", "', (TEMPLATES / "report.html.j2").read_text(encoding="utf-8")))
+    seen = set()
+    for key, clause in clauses():
+        assert set(clause) <= KEYS and clause["asks"]
+        assert set(clause.get("sections", [])) <= sections
+        assert set(clause.get("context", [])) <= set(ReleaseContext.model_fields) - {"not_applicable"}
+        assert set(clause.get("needs", [])) <= set(guidelines()["needs"])
+        assert ("only_if" in clause) == ("otherwise" in clause)
+        assert (key, clause["clause"]) not in seen
+        seen.add((key, clause["clause"]))
+    asked_for = {one for _, clause in clauses() for one in clause.get("context", [])}
+    assert asked_for == set(ReleaseContext.model_fields) - {"not_applicable"}
+
+
+def test_without_a_context_what_people_know_is_open(hospital):
+    found = states(document_of(hospital))
+    assert found["iso_27559", "6.3.3"] == {
+        "clause": "6.3.3", "asks": "what harm people could come to", "state": OPEN, "by": "the controller",
+        "lacking": ["harms"],
+    }  # fmt: skip
+    assert found["iso_27559", "8.3.3"]["lacking"] == [f"reasons.{name}" for name in columns(hospital)]
+    assert found["hipaa", "164.514(b)(1)"]["by"] == "the expert"
+    assert found["iso_27559", "7.3.4"]["state"] == found["iso_27559", "8.2.3"]["state"] == ANSWERED
+    assert found["ico", "Pseudonymisation"]["because"] == "the release has no pseudonym"
+    assert found["tehdas2", "Synthetic data"]["state"] == NOT_APPLICABLE
+
+
+def columns(con):
+    return ["name", *hospital_policy()["quasi_identifiers"]]
+
+
+def test_with_a_whole_context_only_what_no_report_answers_is_open(hospital):
+    found = states(document_of(hospital, context=whole_context()))
+    for (key, name), clause in found.items():
+        written = next(one for other, one in clauses() if (other, one["clause"]) == (key, name))
+        if clause["state"] == OPEN:
+            assert not written.get("sections") and clause["lacking"] == []
+        elif clause["state"] == ANSWERED:
+            assert clause["sections"] == written["sections"] and clause["context"] == written.get("context", [])
+        else:
+            assert clause["because"] in (written.get("never"), written.get("otherwise"))
+
+
+def test_a_guideline_that_does_not_apply(hospital):
+    document = document_of(hospital, context={"not_applicable": {"hipaa": "nobody here is covered"}})
+    found = states(document)
+    assert {one["because"] for (key, _), one in found.items() if key == "hipaa"} == {"nobody here is covered"}
+    assert found["iso_27559", "7.3.4"]["state"] == ANSWERED
+    assert (
+        "nobody here is covered"
+        in ldiv_db.report(
+            hospital,
+            "published",
+            hospital_policy(),
+            **FEW,
+            context={"not_applicable": {"hipaa": "nobody here is covered"}},
+        ).html()
+    )
+
+
+def test_what_the_report_lacks_opens_clauses(hospital):
+    hospital.execute("CREATE TABLE alone AS FROM published")
+    document = ldiv_db.report(
+        hospital, "alone", qi=list(hospital_policy()["quasi_identifiers"]), sensitive="disease", require="k:3",
+        context=whole_context(reasons={}),
+    ).document  # fmt: skip
+    found = states(document)
+    assert found["iso_27559", "7.2.4"]["lacking"] == ["a policy, which says what the columns are"]
+    assert found["ema_health_canada", "Risk: initial"]["lacking"] == ["the source, for figures before"]
+    assert found["iso_27559", "8.2.3"]["lacking"] == ["people of the source, and a sensitive attribute"]
+
+
+def test_conditions_hold_by_what_stands_in_the_report(hospital):
+    document = document_of(hospital, context={"release_model": "internal"})
+    assert states(document)["ico", "Effectiveness: within the organisation"]["state"] == OPEN
+    with_pseudonym = document | {"data": document["data"] | {"pseudonym": "patient_no"}}
+    found = {(one["id"], clause["clause"]): clause for one in answers(with_pseudonym) for clause in one["clauses"]}
+    assert found["hipaa", "164.514(c)"]["state"] == found["ico", "Pseudonymisation"]["state"] == OPEN
