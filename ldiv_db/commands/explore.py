@@ -73,8 +73,8 @@ def explore_command(
 
     Loss is the mean LM of a cell; a column that is not published is lost wholly. Risk is the largest share of a class
     that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class (`prosecutor`). A
-    variant on the frontier, *, is one than which no other loses less without telling more. Ctrl-C keeps what is done.
-    The map is for those who decide: it is not made to be published.
+    variant is on the frontier, *, if no other is better on both loss and risk. Ctrl-C keeps what is done. The map is
+    for those who decide; do not publish it.
 
     \b
     Examples:

@@ -122,7 +122,7 @@ def list_command(
         (e.series, e.release, e.status, e.released_at[:19], *(f"{e.report.get(name, 0):,}" for name in names))
         for e in found
     ]
-    headings = ["series", "release", "status", "at", "rows", "kept back", "groups", "places of rows gone"]
+    headings = ["series", "release", "status", "at", "rows", "rows waiting", "groups", "counterfeits"]
     warnings = [f"note: {entry.warning}" for entry in found if entry.warning]
     show({"releases": [e.as_dict() for e in found]}, [table_of("releases", headings, rows), *warnings], json)
 

@@ -1,4 +1,4 @@
-"""Pages of the reference that are written from the program: its commands, its Python names, its SQL templates.
+"""Pages of the reference that are written from the program: its commands and its Python names.
 
 `python -m tests.docs.reference` writes them; `test_reference.py` makes them again and compares.
 """
@@ -9,13 +9,11 @@ import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
-from ldiv_db.database.templates import header, resource_folder
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
@@ -153,26 +151,7 @@ def members(thing: type) -> Iterator[str]:
             yield f"- `{called}`: {cell(value.__doc__)}"
 
 
-def templates() -> str:
-    """The page of the SQL templates, by folder, with what each returns."""
-    folder = resource_folder("sql")
-    names = sorted(path.relative_to(folder).as_posix() for path in Path(str(folder)).rglob("*.sql.j2"))
-    parts = [
-        "# SQL templates",
-        "Everything is computed by these SELECTs. `sql/README.md` says how to read them, and `ldiv plan DATABASE"
-        " policy.yml --sql` shows the statements of a run. This page is written by `python -m tests.docs.reference`.",
-    ]
-    for place, group in groupby(names, key=lambda name: name.rsplit("/", 1)[0]):
-        rows = [f"| `{name.rsplit('/', 1)[1].removesuffix('.sql.j2')}` | {returned(name)} |" for name in group]
-        parts += [f"## `{place}`", "\n".join(["| template | returns |", "|---|---|", *rows])]
-    return "\n\n".join(parts) + "\n"
-
-
-def returned(name: str) -> str:
-    return cell(str(header(name.removesuffix(".sql.j2"))["returns"]))
-
-
-PAGES = {"commands.md": commands, "python.md": python, "templates.md": templates}
+PAGES = {"commands.md": commands, "python.md": python}
 
 
 def main() -> None:

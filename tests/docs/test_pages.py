@@ -26,10 +26,7 @@ from tests.docs.pages import CLINIC, DOCS, PAGES, ROOT, Block, Reader, blocks, d
 ELSEWHERE = {
     "docs/how-to/dbt.md": "tests/dbt_package/test_docs.py",
     "docs/explanation/guarantees.md": "tests/docs/test_guarantees.py",
-    **{
-        f"docs/how-to/{tool}.md": f"tests/integrations/test_{tool}.py"
-        for tool in ("airflow", "dagster", "soda", "sqlmesh")
-    },
+    "docs/how-to/orchestrators.md": "tests/integrations/pages.py",
 }
 #: Which exceptions typer raises for wrong words; it may have a click of its own.
 USAGE = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")

@@ -193,7 +193,7 @@ def findings(found: Exploration) -> Iterator[str]:
     """Yield remarks on reading the table, and on the scope of its figures."""
     if found.done:
         best = f"{len(found.frontier):,} of {len(found.done):,} are on the frontier (*)"
-        yield f"{best}: no other loses less without telling more"
+        yield f"{best}: no other variant is better on both loss and risk"
     if found.done and found.of_people:
         yield "risks are those of rows; requirements count people, and each variant was audited by them"
     for name, before, after in found.costs[:1]:
