@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import ldiv_db
@@ -19,6 +21,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
+#: What so many commands take in the same words stands once.
+_MANY = 2
 _FUNCTIONS = (
     "run",
     "plan",
@@ -36,11 +40,6 @@ _STATEMENTS = ("check_sql", "counts_sql")
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
 
 
-def cell(text: str) -> str:
-    """A text in one cell of a table."""
-    return plain(re.sub(r"\s+", " ", text).strip()).replace("|", "&#124;")
-
-
 def plain(text: str) -> str:
     """A text of ours as Markdown: what would be markup there stands for itself, code aside."""
     parts = text.split("`")
@@ -49,43 +48,64 @@ def plain(text: str) -> str:
 
 
 def commands() -> str:
-    """The page of the command line."""
+    """The page of the command line: what several commands take stands once, before them."""
+    shared = [line for line, times in Counter(_all_lines()).items() if times >= _MANY]
     head = [
         "# Commands",
         "`ldiv COMMAND --help` says the same. This page is written from it, by `python -m tests.docs.reference`.",
         "Every command takes `--json` and then prints one JSON object, on a failure one with the key `error`"
         " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
         " words.",
+        "## What several commands take",
+        "\n".join(shared),
     ]
     for name in COMMANDS:
-        head += list(command(f"ldiv {name}", command_of(name)))
+        head += list(command(f"ldiv {name}", command_of(name), shared))
     return "\n\n".join(head) + "\n"
 
 
-def command(name: str, found: Any, level: int = 2) -> Iterator[str]:
-    """The section of a command, and of those of a group one by one."""
+def _all_lines() -> Iterator[str]:
+    """The arguments and options of all commands, those of groups included."""
+    left = [command_of(name) for name in COMMANDS]
+    while left:
+        found = left.pop(0)
+        if hasattr(found, "commands"):
+            left += found.commands.values()
+        else:
+            yield from parameters_of(found)
+
+
+def parameters_of(found: Any) -> list[str]:
+    """A line for every argument and option of a command that is shown."""
+    context = found.context_class(found)
+    return [line_of(parameter, context) for parameter in found.params if not parameter.hidden]
+
+
+def command(name: str, found: Any, shared: Collection[str], level: int = 2) -> Iterator[str]:
+    """The section of a command, and of those of a group one by one; of what is `shared` the names alone."""
     said = inspect.cleandoc(found.help or "").replace("\b\n", "").replace("\b", "")
     yield f"{'#' * level} `{name}`"
     if hasattr(found, "commands"):
         yield said
         for inner in found.commands:
-            yield from command(f"{name} {inner}", found.commands[inner], level + 1)
+            yield from command(f"{name} {inner}", found.commands[inner], shared, level + 1)
         return
     examples = _EXAMPLES.search(f"{said}\n")
     yield _EXAMPLES.sub("\n", f"{said}\n").strip()
     if examples:
         lines = inspect.cleandoc(examples["examples"].strip("\n"))
         yield f"<!-- needs: files of the reader -->\n```sh\n{lines}\n```"
-    context = found.context_class(found)
-    rows = [row(parameter, context) for parameter in found.params if not parameter.hidden]
-    yield "\n".join(["| argument or option | meaning |", "|---|---|", *rows])
+    listed = parameters_of(found)
+    names = ", ".join(line.split("`")[1].removesuffix(" …") for line in listed if line in shared)
+    own = [line for line in listed if line not in shared]
+    yield "\n".join([*own, *([f"- As above: `{names}`."] if names else [])])
 
 
-def row(parameter: Any, context: Any) -> str:
-    """A row for an argument (in capitals) or an option."""
-    said = cell(parameter.help or "")
+def line_of(parameter: Any, context: Any) -> str:
+    """An item for an argument (in capitals) or an option."""
+    said = plain(" ".join((parameter.help or "").split()))
     if parameter.param_type_name == "argument":
-        return f"| `{parameter.name.upper()}`{'' if parameter.required else ', optional'} | {said} |"
+        return f"- `{parameter.name.upper()}`{'' if parameter.required else ', optional'}: {said}"
     written = ", ".join(f"`{option}{'' if parameter.is_flag else ' …'}`" for option in parameter.opts)
     if choices := _CHOICES.search(parameter.get_help_record(context)[0]):
         said += f" One of {choices[0].replace('|', ', ')}."
@@ -94,7 +114,7 @@ def row(parameter: Any, context: Any) -> str:
     default = parameter.default
     if default not in (None, False, ()) and not callable(default):
         said += f" Default: {default}."
-    return f"| {written} | {said} |"
+    return f"- {written}: {said}"
 
 
 def python() -> str:
@@ -117,12 +137,16 @@ def python() -> str:
 
 
 def name_section(name: str) -> Iterator[str]:
-    """What a function or a class says of itself."""
+    """What a function or a class says of itself; of the parts of a policy, which has a page, in one sentence."""
     thing = getattr(ldiv_db, name)
     yield f"### `{name}`"
     if inspect.isfunction(thing):
         yield f"```python\ndef {name}({arguments(thing)}): ...\n```"
-    yield plain(inspect.cleandoc(thing.__doc__ or ""))
+    said = plain(inspect.cleandoc(thing.__doc__ or ""))
+    if hasattr(thing, "model_fields"):
+        yield said.split("\n\n")[0]
+        return
+    yield said
     if inspect.isclass(thing):
         if names := [f"`{field.name}`" for field in fields(thing) if field.repr] if is_dataclass(thing) else []:
             yield f"Fields: {', '.join(names)}."
@@ -131,24 +155,24 @@ def name_section(name: str) -> Iterator[str]:
 
 
 def arguments(function: Any) -> str:
-    """A function's parameters, one a line, with types and defaults as in the source."""
-    shown, starred = [], False
+    """A function's parameters with their defaults, as in the source; types are in the source alone."""
+    shown: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
             shown.append("*")
-            starred = True
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}".replace("'", '"')
-        shown.append(f"{parameter.name}: {parameter.annotation}{default}")
-    return "".join(f"\n    {line}," for line in shown) + "\n"
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}".replace("'", '"')
+        shown.append(f"{parameter.name}{default}")
+    return fill(", ".join(shown), 110, subsequent_indent="    ")
 
 
 def members(thing: type) -> Iterator[str]:
-    """A line for each public method and property with a docstring."""
+    """An item for each public method and property with a docstring: its first sentence."""
     for name, value in sorted(vars(thing).items()):
         documented = inspect.isfunction(value) or isinstance(value, property)
         if documented and not name.startswith(("_", "model_")) and value.__doc__:
             called = name if isinstance(value, property) else f"{name}()"
-            yield f"- `{called}`: {cell(value.__doc__)}"
+            sentence = " ".join(value.__doc__.split()).split(". ")[0].rstrip(".")
+            yield f"- `{called}`: {plain(sentence)}."
 
 
 PAGES = {"commands.md": commands, "python.md": python}
