@@ -668,14 +668,13 @@ def _leaves(branches: Nested) -> int:
 
 
 def _span(label: str) -> tuple[Decimal, Decimal, bool]:
-    """Low, high and whether high is in it, of `[low-high]`, `[low-high)` or a bare number."""
+    """Low, high and whether high is in it, of `[low .. high]`, `[low .. high)` or a bare number."""
     if label == "*":
         return Decimal(0), Decimal(0), True
     if not label.startswith("["):
         return Decimal(label), Decimal(label), True
-    inner = label[1:-1]
-    dash = inner.index("-", 1)  # from 1 on: the first character may be a minus
-    return Decimal(inner[:dash]), Decimal(inner[dash + 1 :]), label.endswith("]")
+    low, _, high = label[1:-1].partition(" .. ")
+    return Decimal(low), Decimal(high), label.endswith("]")
 
 
 def loss(

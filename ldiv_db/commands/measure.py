@@ -69,8 +69,8 @@ def measure_command(
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
 
-    Published values may be values of the source, labels of the taxonomy, [min-max] ranges, {sets}, * and NULL, or two
-    columns NAME_min and NAME_max. DATABASE may be :memory: if the tables are files.
+    Published values may be values of the source, labels of the taxonomy, [min .. max] ranges, {sets}, * and NULL, or
+    two columns NAME_min and NAME_max. DATABASE may be :memory: if the tables are files.
 
     \b
     Examples:

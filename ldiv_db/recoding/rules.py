@@ -1,10 +1,10 @@
 """The grammar of published labels, and its one reader; `sql/macros/labels.j2` has what writes them.
 
-A label is the text of a value or of a taxonomy's node, a range (`[a-b]`, `[a-b)`, `a-b`, `a to b`, two columns of
-bounds; of numbers also `a+`, `>a`, `>=a`, `<a`, `<=a`), `*` for everything, NULL, or a set `{a, "b, c", NULL}` of such
-labels. In a set a label that has one of `, " { }` in it stands in double quotes, doubled within: `{a"b, c}` cannot be
-read. What begins like a set may also be the label of a
-node: the whole is read first, or the set where it is known that sets were written.
+A label is the text of a value or of a taxonomy's node, a range (`[a .. b]`, `[a .. b)`, `a .. b`, also with `-` or
+`to` between the ends, two columns of bounds; of numbers also `a+`, `>a`, `>=a`, `<a`, `<=a`), `*` for everything, NULL,
+or a set `{a, "b, c", NULL}` of such labels. In a set a label that has one of `, " { }` in it stands in double quotes,
+doubled within: `{a"b, c}` cannot be read. What begins like a set may also be the label of a node: the whole is read
+first, or the set where it is known that sets were written.
 
 Reading has three steps: labels become parts; the caller finds the codes that each part covers, as it knows them; and
 the reading that holds is chosen. Only distinct labels are looked at.
@@ -39,7 +39,7 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
 
 #: The remedy in an error about labels that cannot be read as ranges.
-RANGE_FORMS = "ranges are written [20-30], [20-30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
+RANGE_FORMS = "ranges are written [20 .. 30], [20 .. 30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
+from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, range_label, rooted
 
 #: More leaves than this are no taxonomy but a mistake in its widths.
 MAX_LEAVES = 1_000_000
@@ -271,8 +271,8 @@ def _plain(number: Decimal) -> str:
 
 def _range_label(low: Decimal, width: Decimal, integers: bool) -> str:
     if not integers:
-        return f"[{_plain(low)}-{_plain(low + width)})"
-    return str(int(low)) if width == 1 else f"[{int(low)}-{int(low + width - 1)}]"
+        return range_label(_plain(low), _plain(low + width), ")")
+    return str(int(low)) if width == 1 else range_label(int(low), int(low + width - 1))
 
 
 def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:

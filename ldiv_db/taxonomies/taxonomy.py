@@ -24,6 +24,12 @@ ROOT_LABEL = "*"
 #: The name of NULL's leaf among nodes; it is published as NULL.
 NULL_LABEL = "NULL"
 
+
+def range_label(low: Any, high: Any, end: str = "]") -> str:
+    """The label of a range, as `written_range` in `sql/macros/labels.j2` writes it; `end` is `)` without `high`."""
+    return f"[{low} .. {high}{end}"
+
+
 NODE_COLUMNS = {
     "node": "INTEGER",
     "parent": "INTEGER",

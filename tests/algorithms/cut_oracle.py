@@ -37,7 +37,7 @@ def shown(group):
     """What an interval is published as."""
     if group == [None]:
         return None
-    return str(group[0]) if len(group) == 1 else f"[{group[0]}-{group[-1]}]"
+    return str(group[0]) if len(group) == 1 else f"[{group[0]} .. {group[-1]}]"
 
 
 def leaves(tree):

@@ -66,7 +66,7 @@ def test_seven_rows_become_three_classes(con, people, tmp_path, select, seed):
         person = numbers[no]
         assert gender in (person["gender"], "*") and disease == person["disease"]
         assert postcode in (person["postcode"], "1007*")
-        low, _, high = age.strip("[]").partition("-")
+        low, _, high = age.strip("[]").partition(" .. ")
         assert int(low) <= int(person["age"]) <= int(high or low)
 
 

@@ -179,11 +179,11 @@ def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, num
 @pytest.mark.parametrize(
     ("kind", "values", "labels"),
     [
-        ("DOUBLE", [0.5, 1.25, 9.0, 10.5], ["[0.5-1.25]", "[9.0-10.5]"]),
-        ("DECIMAL(6,2)", [0.5, 1.25, 9.0, 10.5], ["[0.50-1.25]", "[9.00-10.50]"]),
+        ("DOUBLE", [0.5, 1.25, 9.0, 10.5], ["[0.5 .. 1.25]", "[9.0 .. 10.5]"]),
+        ("DECIMAL(6,2)", [0.5, 1.25, 9.0, 10.5], ["[0.50 .. 1.25]", "[9.00 .. 10.50]"]),
         ("DATE", [datetime.date(2000, 1, d) for d in (1, 3, 28, 31)],
-         ["[2000-01-01-2000-01-03]", "[2000-01-28-2000-01-31]"]),
-        ("INTEGER", [None, 4, 5, None, None], ["[4-5]", "NULL"]),
+         ["[2000-01-01 .. 2000-01-03]", "[2000-01-28 .. 2000-01-31]"]),
+        ("INTEGER", [None, 4, 5, None, None], ["[4 .. 5]", "NULL"]),
         ("INTEGER", [None, 7, None, None, 7], ["7", "NULL"]),
         ("INTEGER", [None, 7, 7, 8], ["*"]),
     ],
@@ -205,7 +205,7 @@ def test_bounds_are_those_of_the_whole_table_not_of_a_class(con, tmp_path):
     fill(con, "source", {"n": "INTEGER", "q": "VARCHAR", "s": "VARCHAR"}, rows)
     ldiv_db.run(con, policy_of(scheme="none") | {"require": [{"distinct": 2}]}, folder=tmp_path)
     shown = con.execute("SELECT DISTINCT n, q FROM out ORDER BY ALL").fetchall()
-    assert shown == [("1", "a"), ("[2-6]", "a"), ("[2-6]", "b")]
+    assert shown == [("1", "a"), ("[2 .. 6]", "a"), ("[2 .. 6]", "b")]
 
 
 @pytest.mark.heavy
@@ -426,11 +426,10 @@ def test_intervals_are_published_as_bounds_of_the_source_s_type(con, scheme, kin
     ]
     assert [row[1] for row in con.execute("DESCRIBE bounds").fetchall()] == [kind, kind, "VARCHAR"]
     assert runs[0].loss.lm_mean == runs[1].loss.lm_mean > 0
-    text = "CASE WHEN n_min < n_max THEN concat('[', n_min, '-', n_max, ']') ELSE CAST(n_min AS VARCHAR) END"
-    if kind != "DATE":  # whose labels are written with two dashes
-        found = con.execute(f"SELECT {text}, s FROM bounds").fetchall()
-        labels = con.execute("SELECT nullif(n, '*'), s FROM labels").fetchall()
-        assert Counter(found) == Counter(labels)
+    text = "CASE WHEN n_min < n_max THEN concat('[', n_min, ' .. ', n_max, ']') ELSE CAST(n_min AS VARCHAR) END"
+    found = con.execute(f"SELECT {text}, s FROM bounds").fetchall()
+    labels = con.execute("SELECT nullif(n, '*'), s FROM labels").fetchall()
+    assert Counter(found) == Counter(labels)
     engine = Engine(con)
     with pytest.raises(ldiv_db.PolicyError, match="bounds in two columns"):
         recoding_sql(engine, find_run(engine, runs[0].run_id), "duckdb")

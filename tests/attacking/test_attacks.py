@@ -138,9 +138,9 @@ def hospital(con):
     """A release with a range, a prefix and a date level, by another tool."""
     columns = {"age": "VARCHAR", "zip": "VARCHAR", "day": "VARCHAR", "s": "VARCHAR"}
     rows = [
-        ("[20-30]", "12*", "2020", "Flu"), ("[20-30]", "12*", "2020", "HIV"), ("[20-30]", "12*", "2020", "HIV"),
-        ("[31-40)", "123", "{2020-01, 2020-03}", "Flu"), ("[31-40)", "123", "{2020-01, 2020-03}", "Flu"),
-        ("-5", "*", None, "Cold"), ("[-9--2]", "*", "*", "Cold"), ("[-9--2]", "*", "*", "HIV"),
+        ("[20 .. 30]", "12*", "2020", "Flu"), *[("[20 .. 30]", "12*", "2020", "HIV")] * 2,
+        ("[31 .. 40)", "123", "{2020-01, 2020-03}", "Flu"), ("[31 .. 40)", "123", "{2020-01, 2020-03}", "Flu"),
+        ("-5", "*", None, "Cold"), ("[-9 .. -2]", "*", "*", "Cold"), ("[-9 .. -2]", "*", "*", "HIV"),
     ]  # fmt: skip
     fill(con, "t", columns, rows)
     keys = {
@@ -227,7 +227,7 @@ def test_a_label_that_looks_like_a_set_is_read_alike(con, tmp_path):
 
 def test_a_set_of_ranges_that_overlap_covers_once(con):
     policy = hospital(con)
-    con.execute("UPDATE t SET age = '{[20-30], 25, [24-26)}' WHERE age = '[20-30]'")
+    con.execute("UPDATE t SET age = '{[20 .. 30], 25, [24 .. 26)}' WHERE age = '[20 .. 30]'")
     fill(con, "people", {"age": "INTEGER"}, [(25,), (20,), (31,)])
     result = ldiv_db.attack(con, "t", policy=policy, known="people", show_values=True)
     assert [(row["age"], row["classes"], row["rows"]) for row in found(result, "linking").shown] == [
@@ -370,11 +370,11 @@ def test_linking_on_the_tables_of_the_same_paper(con, tmp_path):
     """Its Table 2 against Table 3: Rick and Rudy have Cancer, the other two have one of four diseases."""
     (tmp_path / "country.csv").write_text("USA;America;*\nCanada;America;*\nChina;Asia;*\nJapan;Asia;*\nIndia;Asia;*\n")
     classes = {
-        ("[27-28]", "America", "142*"): ["HIV", "HIV"],
-        ("[25-26]", "America", "142*"): ["Cancer", "Cancer"],
-        ("[41-48]", "Asia", "130*"): ["Hepatitis", "Phthisis", "Asthma", "Obesity"],
-        ("[33-35]", "America", "142*"): ["Flu", "Indigestion"],
-        ("[36-37]", "America", "142*"): ["Flu", "Flu"],
+        ("[27 .. 28]", "America", "142*"): ["HIV", "HIV"],
+        ("[25 .. 26]", "America", "142*"): ["Cancer", "Cancer"],
+        ("[41 .. 48]", "Asia", "130*"): ["Hepatitis", "Phthisis", "Asthma", "Obesity"],
+        ("[33 .. 35]", "America", "142*"): ["Flu", "Indigestion"],
+        ("[36 .. 37]", "America", "142*"): ["Flu", "Flu"],
     }
     rows = [(*label, value) for label, values in classes.items() for value in values]
     fill(con, "t", {"age": "VARCHAR", "country": "VARCHAR", "zip": "VARCHAR", "disease": "VARCHAR"}, rows)

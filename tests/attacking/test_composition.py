@@ -120,7 +120,7 @@ def cut(draw, people, overlap):
 
 
 def place(con, name, classes):
-    rows = [(number, f"[{low}-{high}]", v) for (low, high, number), values in classes.items() for v in values]
+    rows = [(number, f"[{low} .. {high}]", v) for (low, high, number), values in classes.items() for v in values]
     fill(con, name, {"class_id": "INTEGER", "a": "VARCHAR", "s": "VARCHAR"}, rows)
 
 

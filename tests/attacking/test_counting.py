@@ -23,7 +23,7 @@ def policy(**require):
 
 def place(con, classes):
     """The table of classes {(low, high, number): values}."""
-    rows = [(number, f"[{low}-{high}]", v) for (low, high, number), values in classes.items() for v in values]
+    rows = [(number, f"[{low} .. {high}]", v) for (low, high, number), values in classes.items() for v in values]
     fill(con, "t", {"class_id": "INTEGER", "a": "VARCHAR", "s": "VARCHAR"}, rows)
 
 

@@ -167,7 +167,7 @@ def test_a_generalised_table_teaches_what_the_definition_says(seed, con):
         values = [draw.choice(["u", "v", "w", "x", None]) for _ in range(draw.randint(1, 5))]
         for copy in range(copies):
             classes[number, copy, low, high, bottom, top] = values
-            rows += [(10 * number + copy, f"[{low}-{high}]", f"[{bottom}-{top}]", v) for v in values]
+            rows += [(10 * number + copy, f"[{low} .. {high}]", f"[{bottom} .. {top}]", v) for v in values]
     fill(con, "t", {"class_id": "INTEGER", "a": "VARCHAR", "b": "VARCHAR", "s": "VARCHAR"}, rows)
     fill(con, "truth", {"a": "INTEGER", "b": "INTEGER", "s": "VARCHAR"}, [(*cell, value) for cell, value in people])
     covers = lambda g, c: g[2] <= c[0] <= g[3] and g[4] <= c[1] <= g[5]  # noqa: E731
@@ -207,7 +207,7 @@ def test_it_fails_where_they_do_not(con):
 def test_the_order_of_rows_and_threads_change_nothing(con):
     draw = random.Random(3)
     people = related(draw, 300)
-    rows = [(i // 3 % 40, f"[{cell[0]}-{cell[0] + 2}]", "*", value) for i, (cell, value) in enumerate(people)]
+    rows = [(i // 3 % 40, f"[{cell[0]} .. {cell[0] + 2}]", "*", value) for i, (cell, value) in enumerate(people)]
     found = []
     for threads in (1, 2):
         con.execute(f"SET threads = {threads}")

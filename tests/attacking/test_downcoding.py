@@ -202,7 +202,8 @@ def test_conclusions_are_those_of_brute_force(seed, con, tmp_path):
 def is_wide(label):
     """Whether a range has other values than its ends."""
     low, high = (None, None) if label in (None, (None, None)) else span_of(label)
-    whole = "." not in str(label) and "e" not in str(label).lower().replace("decimal", "")
+    text = str(label).replace(" .. ", "")
+    whole = "." not in text and "e" not in text.lower().replace("decimal", "")
     return low is not None and high - low > (1 if whole else 0)
 
 
@@ -225,7 +226,7 @@ def place(con, release, everybody):
 
 def test_two_rows_are_told_apart_by_the_ends_of_their_range(con):
     """Of five people that fit two have the ends, one pair of them in two different towns."""
-    release = [("[20-30]", "12*", "Flu"), ("[20-30]", "12*", "HIV")]
+    release = [("[20 .. 30]", "12*", "Flu"), ("[20 .. 30]", "12*", "HIV")]
     place(con, release, [(20, "1234"), (25, "1234"), (30, "1234"), (30, "1235"), (25, "1299"), (20, "9999")])
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
     assert gains(result) == {
@@ -243,8 +244,8 @@ def test_two_rows_are_told_apart_by_the_ends_of_their_range(con):
     ("label", "everybody", "singled", "alike"),
     [
         (("20", "12*"), [(20, "1234"), (20, "1235"), (20, "1235")], 1, Fraction(1 + 2 + 2, 3)),
-        (("[20-30]", "1234"), [(20, "1234"), (25, "1234"), (30, "1234"), (30, "1234")], 1, Fraction(1 + 3 + 3, 3)),
-        (("[20-30]", "12*"), [(20, "1234"), (30, "1234"), (25, "1299"), (25, "1234"), (26, "1234")], 3, Fraction(1)),
+        (("[20 .. 30]", "1234"), [(20, "1234"), (25, "1234"), (30, "1234"), (30, "1234")], 1, Fraction(1 + 3 + 3, 3)),
+        (("[20 .. 30]", "12*"), [(20, "1234"), (30, "1234"), (25, "1299"), (25, "1234"), (26, "1234")], 3, Fraction(1)),
     ],
     ids=["alone under a child", "alone at an end", "all rows, and nobody else"],
 )
@@ -259,11 +260,11 @@ def test_people_are_singled_out_of_larger_classes(label, everybody, singled, ali
 @pytest.mark.parametrize(
     ("release", "everybody"),
     [
-        ([("[20-30]", "12*", "Flu")] * 3, [(20, "1234"), (20, "1235"), (30, "1234"), (30, "1235")]),
+        ([("[20 .. 30]", "12*", "Flu")] * 3, [(20, "1234"), (20, "1235"), (30, "1234"), (30, "1235")]),
         ([("20", "1234", "Flu")] * 2, [(20, "1234")] * 2),
         ([("*", "1234", "Flu")] * 2, [(20, "1234"), (30, "1234"), (None, "1234")]),
         ([("20", "12*", "Flu")] * 2, [(20, "1234"), (20, "1235"), (20, "1236")]),
-        ([("[20-21]", "1234", "Flu")] * 2, [(20, "1234"), (20, "1234"), (21, "1234"), (21, "1234")]),
+        ([("[20 .. 21]", "1234", "Flu")] * 2, [(20, "1234"), (20, "1234"), (21, "1234"), (21, "1234")]),
     ],
     ids=["twice at both ends", "nothing generalised", "everything", "three towns", "nothing inside"],
 )
@@ -300,7 +301,7 @@ def test_levels_are_read_as_the_tree_that_they_are(con, tmp_path):
 
 
 def test_a_population_that_does_not_explain_a_class_tells_nothing(con):
-    release = [("[20-30]", "1234", "Flu"), ("[20-30]", "1234", "HIV")]
+    release = [("[20 .. 30]", "1234", "Flu"), ("[20 .. 30]", "1234", "HIV")]
     place(con, release, [(20, "1234"), (25, "1234"), (26, "1234")])
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
     assert gains(result)["rows singled out"] == gains(result)["rows narrowed by the population"] == 0.0
@@ -308,7 +309,7 @@ def test_a_population_that_does_not_explain_a_class_tells_nothing(con):
     assert found(result).figures["rows_unexplained"] == 2
 
 
-@pytest.mark.parametrize(("label", "rows"), [("[20-30]", 1), ("[20-31]", 2)])
+@pytest.mark.parametrize(("label", "rows"), [("[20 .. 30]", 1), ("[20 .. 31]", 2)])
 def test_a_label_that_is_not_the_least_tells_nothing(label, rows, con):
     place(con, [(label, "1234", "Flu")] * rows, [(20, "1234"), (30, "1234"), (30, "1234")])
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
@@ -330,7 +331,7 @@ def test_sets_whose_members_overlap_say_nothing(con, tmp_path):
     [("cuts", "cuts publishes the labels of its cut"), ("tp_plus", "tp_plus publishes stars"), ("bsgi", None)],
 )
 def test_nothing_follows_from_labels_that_do_not_follow_from_rows(algorithm, says, con):
-    place(con, [("[20-30]", "12*", "Flu")] * 2, [(20, "1234"), (30, "1235")])
+    place(con, [("[20 .. 30]", "12*", "Flu")] * 2, [(20, "1234"), (30, "1235")])
     attack = found(ldiv_db.attack(con, "t", policy=POLICY | {"algorithm": algorithm}, downcoding=True))
     assert attack.figures.get("note", "").startswith(says or "") and ("note" in attack.figures) == (says is not None)
     assert [gain.gain for gain in attack.gains] == ([0.0, 0.0] if says else [1.0, 0.5])
@@ -338,7 +339,7 @@ def test_nothing_follows_from_labels_that_do_not_follow_from_rows(algorithm, say
 
 def test_nested_ranges_have_no_sides(con):
     keys = {"age": {"taxonomy": {"ranges": [5, 10]}}}
-    place(con, [("[20-30)", "12*", "Flu")] * 2, [(20, "1234"), (29, "1235")])
+    place(con, [("[20 .. 30)", "12*", "Flu")] * 2, [(20, "1234"), (29, "1235")])
     result = ldiv_db.attack(
         con, "t", policy=POLICY | {"quasi_identifiers": keys}, population="everybody", downcoding=True
     )
@@ -348,12 +349,12 @@ def test_nested_ranges_have_no_sides(con):
 def test_times_have_ends_too(con):
     keys = {"day": {"numeric": True}, "at": {"numeric": True}}
     fill(con, "t", {"day": "VARCHAR", "at_min": "TIMESTAMP", "at_max": "TIMESTAMP", "s": "VARCHAR"},
-         [("[2020-01-01-2020-01-02]", "2020-01-01 10:00:00", "2020-01-01 10:00:01", s) for s in "xy"])  # fmt: skip
+         [("[2020-01-01 .. 2020-01-02]", "2020-01-01 10:00:00", "2020-01-01 10:00:01", s) for s in "xy"])  # fmt: skip
     result = ldiv_db.attack(con, "t", policy=POLICY | {"quasi_identifiers": keys}, downcoding=True)
     assert gains(result) == {"rows narrowed by the release": 1.0, "cells narrowed by the release": 0.5}
 
 
-@pytest.mark.parametrize("label", ["60+", ">=60", "<=90", "[60-90)", "(60-90]", "{60, 90}", "75"])
+@pytest.mark.parametrize("label", ["60+", ">=60", "<=90", "[60 .. 90)", "(60-90]", "{60, 90}", "75"])
 def test_a_range_without_two_ends_says_nothing(label, con):
     place(con, [(label, "1234", s) for s in "xy"], [(60, "1234"), (70, "1234"), (90, "1234"), (75, "1234")])
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)
@@ -361,7 +362,7 @@ def test_a_range_without_two_ends_says_nothing(label, con):
 
 
 def test_what_is_not_tried_is_counted(con, monkeypatch):
-    release = [("[20-30]", "12*", s) for s in "ab"] + [("[40-50]", "12*", s) for s in "ab"]
+    release = [("[20 .. 30]", "12*", s) for s in "ab"] + [("[40 .. 50]", "12*", s) for s in "ab"]
     place(con, release, [(20, "1234"), (25, "1235"), (30, "1235"), *((i, f"12{i}") for i in range(40, 51))])
     monkeypatch.setattr(downcoding, "_PAIR", BUDGET // 9)
     result = ldiv_db.attack(con, "t", policy=POLICY, population="everybody", downcoding=True)

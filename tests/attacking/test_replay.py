@@ -219,7 +219,7 @@ def classes_of(con: Any) -> list[dict[int, str]]:
     rows = con.execute("SELECT id, age, value FROM people ORDER BY id").fetchall()
     found = []
     for (label,) in con.execute("SELECT DISTINCT age FROM own").fetchall():
-        low, high = map(int, label.strip("[]").split("-"))
+        low, high = map(int, label.strip("[]").split(" .. "))
         found.append({number: value for number, age, value in rows if low <= age <= high})
     assert sorted(number for members in found for number in members) == [row[0] for row in rows]
     return found

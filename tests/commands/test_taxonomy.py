@@ -67,9 +67,9 @@ def test_ranges_are_built(bed: Any) -> None:
     words = ("--ranges", "5,10,20", "--origin", "17", "--from", "0", "--to", "99")
     assert taxonomy(bed, "build", "age", *words).code == 0
     shown = taxonomy(bed, "show", "age").out
-    assert "[17-36]" in shown and "[17-21]" in shown and ".0" not in shown
+    assert "[17 .. 36]" in shown and "[17 .. 21]" in shown and ".0" not in shown
     assert taxonomy(bed, "build", "w", "--ranges", "0.5,5", "--from", "0", "--to", "10", "--decimal").code == 0
-    assert "[0-0.5)" in taxonomy(bed, "show", "w").out
+    assert "[0 .. 0.5)" in taxonomy(bed, "show", "w").out
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ _RANGES = {
     "hours": {"taxonomy": {"ranges": [6, 12, 24, 48], "origin": 8}},
 }
 _NUMERIC = {"age": {"numeric": True}, "hours": {"numeric": True}}
-_LABEL = re.compile(r"\[?(\d+)(?:-(\d+)\]?)?")
+_LABEL = re.compile(r"\[?(\d+)(?: \.\. (\d+)\])?")
 #: Pixels of a side of the plane, and around it.
 SIDE, MARGIN = 300, 46
 

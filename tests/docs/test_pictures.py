@@ -25,4 +25,4 @@ def test_values_are_equally_frequent() -> None:
 
 
 def test_what_labels_cover() -> None:
-    assert [bounds(label, (1, 9)) for label in ("[2-5]", "7", "*")] == [(2, 5), (7, 7), (1, 9)]
+    assert [bounds(label, (1, 9)) for label in ("[2 .. 5]", "7", "*")] == [(2, 5), (7, 7), (1, 9)]

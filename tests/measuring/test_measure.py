@@ -196,14 +196,15 @@ class NumberColumn(Column):
             return text_of(low), self._covering([(low, low, True, True)])
         opens, closes = draw.choice(["[", "[", "("]), draw.choice(["]", "]", ")", "["])
         if opens == "[" and closes == "]" and draw.random() < 0.2:
-            return f"{text_of(low)}-{text_of(high)}", self._covering([(low, high, True, True)])
-        text = f"{opens}{text_of(low)}{draw.choice(['-', '-', ', '])}{text_of(high)}{closes}"
+            return f"{text_of(low)}{draw.choice(BETWEEN)}{text_of(high)}", self._covering([(low, high, True, True)])
+        text = f"{opens}{text_of(low)}{draw.choice([*BETWEEN, ', '])}{text_of(high)}{closes}"
         return text, self._covering([(low, high, opens == "[", closes == "]")])
 
     def _set(self, draw, value):
         pieces = [self._pair(draw, value)] + [(number, number) for number in [self.make()] * draw.randint(0, 1)]
         null = self.null and draw.random() < 0.3
-        texts = [text_of(low) if low == high else f"[{text_of(low)}-{text_of(high)}]" for low, high in pieces]
+        between = draw.choice(BETWEEN)
+        texts = [text_of(low) if low == high else range_of(low, high, between) for low, high in pieces]
         cell = self._covering([(low, high, True, True) for low, high in pieces])
         if null:
             cell = oracle.Cell(cell.covers | {len(self.base) - 1}, (Fraction(1), Fraction(1)))
@@ -222,6 +223,14 @@ class NumberColumn(Column):
 
 def text_of(value):
     return str(value)
+
+
+#: What stands between the ends of a range, and what did in older releases.
+BETWEEN = (" .. ", "-")
+
+
+def range_of(low, high, between):
+    return f"[{low}{between}{high}]"
 
 
 class RangesColumn(Column):
@@ -244,18 +253,18 @@ class RangesColumn(Column):
 
     def publish(self, draw, value):
         low, high = sorted([value, draw.choice([value, draw.randint(-12, 20)])])
-        way = draw.random()
+        way, between = draw.random(), draw.choice(BETWEEN)
         if way < 0.1:
             return "*", oracle.tree_cell(range(len(self.base)), len(self.base))
         if way < 0.3:
             return str(value), oracle.tree_cell([self.place(value)], len(self.base))
         if way < 0.5:
             first = value // 5 * 5
-            return f"[{first}-{first + 4}]", oracle.tree_cell([self.place(value)], len(self.base))
+            return range_of(first, first + 4, between), oracle.tree_cell([self.place(value)], len(self.base))
         covers = [i for i, leaf in enumerate(self.base) if leaf * 5 <= high and leaf * 5 + 5 > low]
-        if f"[{low}-{high}]" in [f"[{leaf * 10}-{leaf * 10 + 9}]" for leaf in range(-3, 4)]:
+        if (low, high) in [(leaf * 10, leaf * 10 + 9) for leaf in range(-3, 4)]:
             covers = [i for i, leaf in enumerate(self.base) if leaf // 2 == low // 10]
-        return f"[{low}-{high}]", oracle.tree_cell(covers, len(self.base))
+        return range_of(low, high, between), oracle.tree_cell(covers, len(self.base))
 
 
 # -- tables ------------------------------------------------------------------------------------------------------

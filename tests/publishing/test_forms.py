@@ -47,7 +47,7 @@ def test_bounds_are_two_columns_of_the_sources_type(bed: Any) -> None:
         "ward": "VARCHAR",
     }  # fmt: skip
     bounded = bed.sql("SELECT age_min, age_max, country, disease, ward FROM published.patients")
-    assert sorted((f"[{low}-{high}]" if low < high else str(low), *rest) for low, high, *rest in bounded) == sorted(
+    assert sorted((f"[{low} .. {high}]" if low < high else str(low), *rest) for low, high, *rest in bounded) == sorted(
         row[1:] for row in labels
     )
 

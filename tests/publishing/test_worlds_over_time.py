@@ -69,10 +69,10 @@ def classes_of(con: Any, last: int) -> list[Class]:
 
 
 def span(label: str) -> tuple[int, int]:
-    """The first and the last age of a label: `*`, `[20-29]` or `25`."""
+    """The first and the last age of a label: `*`, `[20 .. 29]` or `25`."""
     if label == "*":
         return 0, 100
-    low, _, high = label.strip("[]").partition("-")
+    low, _, high = label.strip("[]").partition(" .. ")
     return int(low), int(high or low)
 
 

@@ -122,7 +122,7 @@ def test_distributions_by_hand(hospital, document):
     assert spreads["age"]["before"] == before
     after = [0.0] * len(before)
     for (label,), rows in classes_of(hospital, "published", ["age"]).items():
-        low, _, high = re.fullmatch(r"\[?(\d+)(-(\d+)\])?", label).groups()
+        low, _, high = re.fullmatch(r"\[?(\d+)( \.\. (\d+)\])?", label).groups()
         covered = [place for place, value in enumerate(values) if int(low) <= value <= int(high or low)]
         for place in covered:
             after[next(b for b in range(len(before)) if bins[b] <= place < bins[b + 1])] += rows / len(covered)

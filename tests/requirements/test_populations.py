@@ -247,7 +247,7 @@ def test_ranges_prefixes_and_values_nobody_published_has(con: Any, tmp_path: Pat
     con.execute("CREATE TABLE source AS SELECT * FROM (VALUES (1, '101', 'x'), (2, '102', 'y')) AS v (age, zip, s)")
     con.execute("CREATE TABLE people AS SELECT * FROM (VALUES (1, '101'), (2, '102'), (3, '109')) AS v (age, zip)")
     keys = {"age": {"taxonomy": {"ranges": [5, 10]}}, "zip": {"taxonomy": {"prefix": [3, 2]}}}
-    for least, labels in ((1, {("[0-4]", "101"), ("[0-4]", "102")}), (3, {("[0-4]", "10*")})):
+    for least, labels in ((1, {("[0 .. 4]", "101"), ("[0 .. 4]", "102")}), (3, {("[0 .. 4]", "10*")})):
         policy = policy_of({"k_map": {"k": least, "population": PEOPLE}}, "incognito", quasi_identifiers=keys)
         policy |= {"sensitive": ["s"]}
         result = ldiv_db.run(con, policy)

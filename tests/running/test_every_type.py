@@ -56,7 +56,7 @@ TYPES: dict[str, list[str]] = {
         'say "x"',
         "*",
         "NULL",
-        "[1-2]",
+        "[1 .. 2]",
         "a*",
         "1;2",
         "x\ny",
@@ -241,12 +241,11 @@ def covers(label: str | None, texts: list[str | None], text: str | None, way: di
             return label == f"{int(year)}-Q{(int(text[len(year) + 1 : len(year) + 3]) + 2) // 3}"
         return text.startswith(label) or (label.isdigit() and int(label) == int(year))
     if "ranges" in spec:
-        low, high, end = re.fullmatch(r"\[(-?[\d.]+)-(-?[\d.]+)([\])])", label).groups()
+        low, high, end = re.fullmatch(r"\[(-?[\d.]+) \.\. (-?[\d.]+)([\])])", label).groups()
         number = Decimal(text)
         return Decimal(low) <= number <= Decimal(high) if end == "]" else Decimal(low) <= number < Decimal(high)
-    ends = [(label[1:i], label[i + 1 : -1]) for i in range(2, len(label) - 1) if label[i] == "-"]
-    spans = [(texts.index(low), texts.index(high)) for low, high in ends if low in texts and high in texts]
-    return any(low <= texts.index(text) <= high for low, high in spans)
+    low, _, high = label[1:-1].partition(" .. ")
+    return texts.index(low) <= texts.index(text) <= texts.index(high)
 
 
 def verify(con: Any, table: Table, result: Any) -> None:

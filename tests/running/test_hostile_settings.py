@@ -285,10 +285,10 @@ def test_instants_are_in_utc_whatever_the_zone(con):
     spans = days | {"quasi_identifiers": {"seen": {"numeric": True}}, "target": "spans", "algorithm": "topdown"}
     ldiv_db.run(con, spans | {"require": [{"distinct": 3}]})
     published = con.execute("SELECT DISTINCT seen FROM spans").fetchall()
-    assert published == [("[2019-12-31 23:59:59.5+00-2020-01-01 23:30:00+00]",)]
+    assert published == [("[2019-12-31 23:59:59.5+00 .. 2020-01-01 23:30:00+00]",)]
     ends = {"2019-12-31 23:59:59.5": 1, "2020-01-01": 1, "2020-01-01 00:30:00": 2, "2020-01-01 23:30:00Z": 3}
     for end, people in ends.items():
-        con.execute("UPDATE spans SET seen = $label", {"label": f"[2019-12-31 23:59:59.5-{end}]"})
+        con.execute("UPDATE spans SET seen = $label", {"label": f"[2019-12-31 23:59:59.5 .. {end}]"})
         found = ldiv_db.attack(con, "spans", policy=spans, known="source")
         (linked,) = (attack for attack in found.attacks if attack.name == "linking")
         assert linked.figures["one_class"] == 2 * people, end

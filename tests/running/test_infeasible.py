@@ -341,7 +341,7 @@ def test_labels_of_whole_ranges_have_no_decimal_point(con, table):
     quasi = {"age": {"taxonomy": {"ranges": [3, 9], "origin": 20}}}
     ldiv_db.run(con, policy(quasi_identifiers=quasi, require=[{"unique_distinct": 3}]))
     labels = {row[0] for row in con.execute("SELECT age FROM released").fetchall()}
-    assert labels <= {"[20-22]", "[23-25]", "[26-28]", "[20-28]"}
+    assert labels <= {"[20 .. 22]", "[23 .. 25]", "[26 .. 28]", "[20 .. 28]"}
 
 
 def test_large_whole_numbers_keep_apart_from_null(con, table):

@@ -552,7 +552,7 @@ def measure_everything(con, listener):
     fill(engine.connection, "source", columns | {"secret": "VARCHAR"}, rows)
     texts = dict.fromkeys([*columns, "secret", "label"], "VARCHAR")
     fill(engine.connection, "published", texts | {"age_min": "INTEGER"},
-         [("{01, 1*}", "*", "0.5", "*", "[2000-01-01-2000-01-04]", None, "x", "yes", 1)])  # fmt: skip
+         [("{01, 1*}", "*", "0.5", "*", "[2000-01-01 .. 2000-01-04]", None, "x", "yes", 1)])  # fmt: skip
     keys = {name: {"numeric": True} for name in columns}
     keys |= {"zip": {"taxonomy": {"prefix": [2, 1]}, "recode": "set"}, "age": {"taxonomy": {"ranges": [5]}}}
     policy = parse_policy({"source": "source", "target": "t", "quasi_identifiers": keys, "sensitive": ["secret"],
@@ -876,7 +876,7 @@ def attack_all(engine):
     types = {"town": "VARCHAR", "d": "DATE", "t": "TIMESTAMP", "zip": "VARCHAR", "n": "TIMESTAMPTZ", "m": "DOUBLE"}
     people = [("a", "2020-01-01", "2020-01-01 10:00:00", "12345", "2020-01-01 10:00:00+00", 1.5)]
     fill(engine.connection, "people", types, people)
-    labels = ("top", "[2020-01-01-2020-02-01]", "2020", "{12345, 123*}", "2020-01-01 10:00:00+00", 1, 2, "x")
+    labels = ("top", "[2020-01-01 .. 2020-02-01]", "2020", "{12345, 123*}", "2020-01-01 10:00:00+00", 1, 2, "x")
     columns = dict.fromkeys(["town", "d", "t", "zip", "n"], "VARCHAR") | {"m_min": "DOUBLE", "m_max": "DOUBLE"}
     fill(engine.connection, "attacked", columns | {"secret": "VARCHAR"}, [labels])
     table, known = Relation.parse("attacked"), Relation.parse("people")

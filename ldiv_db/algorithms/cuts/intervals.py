@@ -30,7 +30,7 @@ from ldiv_db.algorithms.cuts.trees import (
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Axis
-from ldiv_db.taxonomies.taxonomy import NULL_LABEL, ROOT_LABEL
+from ldiv_db.taxonomies.taxonomy import NULL_LABEL, ROOT_LABEL, range_label
 
 #: More values than this are put together before a search.
 MOST_VALUES = 1_000
@@ -184,7 +184,7 @@ class IntervalTree(CutTree):
         if last == self.null_place:
             return NULL_LABEL if first == last else ROOT_LABEL
         low, high = self.stretches[first].first, self.stretches[last].last
-        return low if low == high else f"[{low}-{high}]"
+        return low if low == high else range_label(low, high)
 
     def best_cut(self, costs: Mapping[int, int]) -> tuple[int, ...]:
         """The cut whose nodes cost least, longer intervals where equal: F(j) = min over i of F(i - 1) + cost(i..j)."""
