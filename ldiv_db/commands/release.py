@@ -135,7 +135,7 @@ def show_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Show what a release published and kept back.
+    """Show what a release published, and how many rows wait.
 
     \b
     Examples:

@@ -21,6 +21,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
+#: So many examples of a command are on the page; `--help` has them all.
+_EXAMPLES_SHOWN = 4
+#: What every command takes, as the page says at its head.
+_JSON = "- `--json`: Print one JSON object."
 #: What so many commands take in the same words stands once.
 _MANY = 2
 _FUNCTIONS = (
@@ -52,7 +56,8 @@ def commands() -> str:
     shared = [line for line, times in Counter(_all_lines()).items() if times >= _MANY]
     head = [
         "# Commands",
-        "`ldiv COMMAND --help` says the same. This page is written from it, by `python -m tests.docs.reference`.",
+        "`ldiv COMMAND --help` says the same, with more examples. This page is written from it, by"
+        " `python -m tests.docs.reference`.",
         "Every command takes `--json` and then prints one JSON object, on a failure one with the key `error`"
         " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
         " words.",
@@ -93,12 +98,19 @@ def command(name: str, found: Any, shared: Collection[str], level: int = 2) -> I
     examples = _EXAMPLES.search(f"{said}\n")
     yield _EXAMPLES.sub("\n", f"{said}\n").strip()
     if examples:
-        lines = inspect.cleandoc(examples["examples"].strip("\n"))
-        yield f"<!-- needs: files of the reader -->\n```sh\n{lines}\n```"
+        lines = "\n".join(_first(inspect.cleandoc(examples["examples"].strip("\n"))))
+        yield f"```sh\n{lines}\n```"
     listed = parameters_of(found)
-    names = ", ".join(line.split("`")[1].removesuffix(" …") for line in listed if line in shared)
+    beside = [line for line in listed if line in shared and line != _JSON]
+    names = ", ".join(line.split("`")[1].removesuffix(" …") for line in beside)
     own = [line for line in listed if line not in shared]
     yield "\n".join([*own, *([f"- As above: `{names}`."] if names else [])])
+
+
+def _first(examples: str) -> list[str]:
+    """The first few commands, with the lines that continue them."""
+    commands = re.split(r"(?<!\\\\)\n", examples)
+    return commands[:_EXAMPLES_SHOWN]
 
 
 def line_of(parameter: Any, context: Any) -> str:
@@ -124,7 +136,8 @@ def python() -> str:
         "# Python",
         "The names of `import ldiv_db`, from their docstrings, by `python -m tests.docs.reference`."
         " [How to use it from Python](../how-to/python.md) shows them at work. `con` is a DuckDB connection, or the"
-        " address of a [database](../how-to/attached.md).",
+        " address of a [database](../how-to/attached.md). `as_dict()` of a result is what the command prints with"
+        " `--json`.",
     ]
     for title, names in (
         ("Functions", _FUNCTIONS),
@@ -146,7 +159,7 @@ def name_section(name: str) -> Iterator[str]:
     if hasattr(thing, "model_fields"):
         yield said.split("\n\n")[0]
         return
-    yield said
+    yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
     if inspect.isclass(thing):
         if names := [f"`{field.name}`" for field in fields(thing) if field.repr] if is_dataclass(thing) else []:
             yield f"Fields: {', '.join(names)}."
@@ -166,10 +179,10 @@ def arguments(function: Any) -> str:
 
 
 def members(thing: type) -> Iterator[str]:
-    """An item for each public method and property with a docstring: its first sentence."""
+    """An item for each public method and property with a docstring, but `as_dict`: its first sentence."""
     for name, value in sorted(vars(thing).items()):
         documented = inspect.isfunction(value) or isinstance(value, property)
-        if documented and not name.startswith(("_", "model_")) and value.__doc__:
+        if documented and name != "as_dict" and not name.startswith(("_", "model_")) and value.__doc__:
             called = name if isinstance(value, property) else f"{name}()"
             sentence = " ".join(value.__doc__.split()).split(". ")[0].rstrip(".")
             yield f"- `{called}`: {plain(sentence)}."
