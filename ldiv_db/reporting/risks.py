@@ -140,7 +140,7 @@ _OF_PEOPLE = {
     ),
     "together": (
         "What is bounded is what all rows of a person tell, which stand in one class. How many rows a person has must"
-        " not be known: who knows that is to be told the number as a quasi-identifier."
+        " not be known: where it can be, make the number a quasi-identifier."
     ),
 }
 

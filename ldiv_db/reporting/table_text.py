@@ -160,16 +160,16 @@ def profile_text(found: Profile) -> Iterator[Part]:
 
 def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
     """How far all columns identify people, how far the best few do, and what each adds."""
-    yield facts_of("how far the quasi-identifiers together distinguish rows", _uniqueness_facts(found))
+    yield facts_of("how identifying the quasi-identifiers are together", _uniqueness_facts(found))
     few = [(", ".join(f["columns"]), f"{f['combinations']:,}", f"{f['unique_rows']:,}") for f in found["few_columns"]]
     if few:  # an attacker rarely knows all columns
         headings = ("columns", "different combinations", "unique rows")
-        yield table_of("which few of them distinguish most rows", headings, few)
+        yield table_of("which few columns single out most rows", headings, few)
     parts = sorted(found["contributions"], key=lambda part: -part["explains"])
     if parts and parts[0]["explains"] >= _TELLING * found["unique_rows"]:
         # where many columns tell who somebody is, none is missed
         rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
-        yield table_of("each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
+        yield table_of("unique rows without one column", ("without", "unique rows", "fewer by"), rows)
 
 
 def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -201,7 +201,7 @@ def _sensitive_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 # -- attacks -----------------------------------------------------------------------------------------
 
-_GAINS = ("attack", "sensitive", "the attacker's best gain", "", "bound promised", "holds")
+_GAINS = ("attack", "sensitive", "what is measured", "best gain", "bound promised", "holds")
 
 
 def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
