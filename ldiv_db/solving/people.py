@@ -126,5 +126,5 @@ def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together:
         return [f"{several}, each person's in one class: {known}"]
     if not found["scattered"]:
         return []
-    known = "who knows one of a person's rows learns no more than is promised, who knows several may"
+    known = "whoever knows one of a person's rows learns no more than is promised, whoever knows several may"
     return [f"{several}, {found['scattered']:,} of them in several classes: {known} (`rows: together` bounds that)"]
