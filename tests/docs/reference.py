@@ -154,7 +154,7 @@ def name_section(name: str) -> Iterator[str]:
     thing = getattr(ldiv_db, name)
     yield f"### `{name}`"
     if inspect.isfunction(thing):
-        yield f"```python\ndef {name}({arguments(thing)}): ...\n```"
+        yield f"```text\n{name}({arguments(thing)})\n```"
     said = plain(inspect.cleandoc(thing.__doc__ or ""))
     if hasattr(thing, "model_fields"):
         yield said.split("\n\n")[0]
