@@ -165,7 +165,7 @@ def diff_command(
     with _settled_engine(database, catalog) as engine:
         found = releases.difference(engine, series, first, last)
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
-    beside = ("rows_first_published", "rows_first_kept_back", "groups_new")
+    beside = ("rows_first_published", "rows_first_waiting", "groups_new")
     counts = [f"{name.replace('_', ' ')}: {found[name]:,}" for name in beside]
     show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts], json)
 

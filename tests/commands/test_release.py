@@ -229,7 +229,7 @@ def test_names_of_tables_have_no_case(census):
         done = census.call(*publish, "--json")
         assert (done.code, done.json["release"], done.json["series"]) == (0, number, "published.census"), done.err
     words = ("release", "diff", census.database, "Published.CENSUS", 1, 3, "--json")
-    assert census.call(*words).json["rows_first_kept_back"] == 0
+    assert census.call(*words).json["rows_first_waiting"] == 0
     assert census.call("release", "check", census.database, "PUBLISHED.census").code == 0
 
 
