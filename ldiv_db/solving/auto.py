@@ -172,8 +172,9 @@ def _rank(trial: Trial, suppress: bool) -> tuple[int, float]:
 class AutoOptions(Options):
     """With `suppress`, rows are left out where that loses less; `effort` says how much work less loss is worth.
 
-    `quick`: the classes of the most promising algorithm as they are; `normal`: improved as long as that gains much for
-    its work; `thorough`: also for little, and other algorithms are tried.
+    `quick`: the classes of the most promising algorithm as they are, or where classes are compared with the whole table
+    of the better of two; `normal`: improved as long as that gains much for its work; `thorough`: also for little, and
+    other algorithms are tried.
     """
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -274,7 +275,7 @@ class Auto(Chooser):
     def _trials(self, task: Task) -> int:
         """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
         effort, compared = self._effort(task), any(found.compares_with_table for found in task.requirements)
-        is_open = effort.asked is not None and (compared or shares_decide(task))
+        is_open = compared or (effort.asked is not None and shares_decide(task))
         return max(effort.trials, WORK["topdown"]) if is_open else effort.trials
 
 
