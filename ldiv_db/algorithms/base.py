@@ -92,7 +92,7 @@ class Task:
     progress: Progress = lambda done, total: None
     report: Report = lambda text: None
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
-    #: Whether classes must tell no more to who knows how they were made.
+    #: Whether classes must tell no more to whoever knows how they were made.
     transparent: bool = False
     #: The form in which each quasi-identifier is published, and whether numbers of classes are.
     forms: Mapping[str, Form] = field(default_factory=dict)

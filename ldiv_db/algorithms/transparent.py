@@ -1,4 +1,4 @@
-"""Transparent: classes that tell no more to who knows how they were made.
+"""Transparent: classes that tell no more to whoever knows how they were made.
 
 Xiao, Tao and Koudas, Transparent Anonymization: Thwarting Adversaries Who Know the Algorithm (TODS 2010); the layout,
 and classes by splits and exchanges, are ours. For families whose classes have rows of different values (`bsgi`).

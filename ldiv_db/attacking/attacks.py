@@ -78,7 +78,7 @@ def _order(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
         beyond = Value(counts.rows + 1)  # more than any rank
         unordered = engine.record("attacking/form/count_unordered_rows", placed=placed, beyond=beyond, **params)
     share = Fraction(unordered["rows"], unordered["all_rows"]) if unordered["all_rows"] else None
-    gain = gain_of("share of rows in classes with an order of their own", share, None)
+    gain = gain_of("share of rows that may stand in the source's order (0 is best)", share, None)
     return Attack("form", None, (gain,), {"classes_with_an_order": unordered["classes"]})
 
 
@@ -319,7 +319,7 @@ def _listed(other: OtherRelease, counts: Mapping[str, Counted]) -> tuple[Relatio
 def _by_knowledge(
     target: AttackedAttribute, known: _Knowledge, attackers: Attackers, attributes: int, promise: Guarantee
 ) -> Iterator[Attack]:
-    """The attacks on one sensitive attribute by who knows people."""
+    """The attacks on one sensitive attribute by whoever knows people."""
     if known.known:
         yield linking(target, known.known, attackers.budget // attributes, attackers.show_values)
     if known.places:

@@ -5,7 +5,7 @@ class has as many people as rows. One solution, a maximum flow, tells all of the
 does not take is taken by some other solution exactly if its ends lie on a common circle, in one strongly connected
 component (Régin 1994, 1996).
 
-Where labels overlap, as those of local recodings do, somebody fits several classes. Who has everybody's
+Where labels overlap, as those of local recodings do, somebody fits several classes. Whoever has everybody's
 quasi-identifiers counts: each class holds as many people as it has rows, and each person is in one class at most.
 Classes in which a person has no place in any solution are ruled out, and the values that only these have. Chhillar,
 Righi, Sutter and Kornaropoulos, "Combinatorial Refinement Attacks on k-Anonymity Without Auxiliary Information" (2025),

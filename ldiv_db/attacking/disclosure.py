@@ -111,11 +111,13 @@ def _few_values(target: AttackedAttribute, classes: Classes, most: int) -> dict[
 def _homogeneity(target: AttackedAttribute) -> Attack:
     """Rows of classes that have one value: it is told for certain."""
     few = _few_values(target, target.classes, 1)
-    gains = [gain_of("share of rows", target.share(few["rows"]), target.bounds.one_value)]
+    gains = [gain_of("share of rows in classes of one value", target.share(few["rows"]), target.bounds.one_value)]
     if target.harmless:
         certain, _ = _told_of_others(target)
         bound = Fraction(0) if target.others < 1 else None
-        gains.append(gain_of("share of rows, harmless ones aside", target.share(certain), bound))
+        gains.append(
+            gain_of("share of rows in classes of one value that is not harmless", target.share(certain), bound)
+        )
     return Attack("homogeneity", target.sensitive, tuple(gains), few)
 
 
@@ -136,7 +138,9 @@ def _told_of_others(target: AttackedAttribute) -> tuple[int, Fraction | None]:
 def _similarity(target: AttackedAttribute, categories: Categories) -> Attack:
     """Rows of classes whose values are all of one category: that is told for certain ((l,alpha)-diversity)."""
     similar = _few_values(target, target.classes.by_category(categories), 1)
-    gain = gain_of("share of rows", target.share(similar["rows"]), target.bounds.one_category)
+    gain = gain_of(
+        "share of rows in classes of one category", target.share(similar["rows"]), target.bounds.one_category
+    )
     return Attack("similarity", target.sensitive, (gain,), similar)
 
 
@@ -271,7 +275,9 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
     attacks = [
         Attack("journalist", None, (_risk(summary["least"], bound),), figures),
         Attack("marketer", None, (gain_of("share of rows recognised", mean, bound),)),
-        Attack("presence", None, (gain_of("share of people alike", largest, exposure.presence_bound),)),
+        Attack(
+            "presence", None, (gain_of("share of people alike who are in the table", largest, exposure.presence_bound),)
+        ),
     ]
     return [attack.with_untried("classes", *tried) for attack in attacks]
 
@@ -291,7 +297,7 @@ def population_uniqueness(exposure: Exposure, rows: int, population: int) -> Att
         figures |= {"sampling_fraction": found.rows / population, "model": found.chosen}
         for name, estimate in found.estimates.items():
             figures[f"unique_people_by_{name}"] = estimate.reason if estimate.uniques is None else estimate.uniques
-    gain = gain_of("share of rows, estimated", share, bound, kept=bound is None or share == 0)
+    gain = gain_of("share of rows unique in the population, estimated", share, bound, kept=bound is None or share == 0)
     return Attack("population uniqueness", None, (gain,), figures)
 
 

@@ -201,7 +201,7 @@ class Bounds:
         return max(prior.share - Fraction(prior.rows, self.rows) for prior in self._priors)
 
     def excluded(self, values: int) -> Fraction | None:
-        """The largest posterior of who excludes so many values of a class.
+        """The largest posterior of whoever excludes so many values of a class.
 
         The value with the largest share, the next largest ones excluded: `theta_1 / (1 - theta_2 - ...)`.
         """

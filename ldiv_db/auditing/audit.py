@@ -91,7 +91,7 @@ class Audit(Shown):
     def readings(self) -> list[str]:
         """Lines on the second reading; none if it was not asked for."""
         same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
-        lines = [f"second reading, by the tests of the dbt package: the same of {'; '.join(same)}"] if same else []
+        lines = [f"second reading, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
         lines += [
             f"{v.requirement.label}: {v.violating_classes:,} classes{v.otherwise}"
             for v in self.verdicts

@@ -172,7 +172,7 @@ def attack_command(
     With more knowledge: linking (--known), counting of who can be in which class (--counting, with --population),
     what several releases together reveal (--also, with --known), what the release itself teaches about people's values
     (--definetti), labels read backwards (--downcoding), singling out, linkability and inference (--targets, and
-    --control), and the program run again on all that the values could be (--replay, also of anatomised releases).
+    --control), and replay: which values would have made the program publish this (--replay, also of anatomised pairs).
     Under a --policy with an individual, and its source, also several rows of one person known together.
     The exit code is 1 if a promise is broken, or an attack was not finished that might break one: each has a --budget,
     and says what it did not try. Only counts are printed, unless --show-values.

@@ -43,7 +43,7 @@ runs_app = typer.Typer(
 def list_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
     """List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.
 
-    Seeds are shown to who asks for them, and may read the table that has them.
+    Seeds are shown to whoever asks for them, and may read the table that has them.
 
     \b
     Examples:

@@ -85,8 +85,8 @@ def explore_command(
     Loss is the mean LM of a cell; a column that is not published is lost wholly. With `--by utility` the error takes
     its place: how far the answers to the queries that the policy is to `preserve` are off. Risk is the largest share of
     a class that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class
-    (`prosecutor`). Of a variant on the frontier, *, no other has less loss without more risk. Ctrl-C keeps what is
-    done. The map is for those who decide: it is not made to be published.
+    (`prosecutor`). A variant is on the frontier, *, if no other is better on both loss and risk. Ctrl-C keeps what is
+    done. The map is for those who decide; do not publish it.
 
     \b
     Examples:

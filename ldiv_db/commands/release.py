@@ -110,7 +110,7 @@ def list_command(
         (e.series, e.release, e.status, e.released_at[:19], *(f"{e.report.get(name, 0):,}" for name in names))
         for e in found
     ]
-    headings = ["series", "release", "status", "at", "rows", "kept back", "groups", "places of rows gone"]
+    headings = ["series", "release", "status", "at", "rows", "rows waiting", "groups", "counterfeits"]
     warnings = [f"note: {entry.warning}" for entry in found if entry.warning]
     show({"releases": [e.as_dict() for e in found]}, [table_of("releases", headings, rows), *warnings], json)
 
@@ -123,7 +123,7 @@ def show_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Show what a release published and kept back.
+    """Show what a release published, and how many rows wait.
 
     \b
     Examples:
@@ -153,7 +153,7 @@ def diff_command(
     with _settled_engine(database, catalog) as engine:
         found = releases.difference(engine, series, first, last)
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
-    beside = ("rows_first_published", "rows_first_kept_back", "groups_new")
+    beside = ("rows_first_published", "rows_first_waiting", "groups_new")
     counts = [f"{name.replace('_', ' ')}: {found[name]:,}" for name in beside]
     show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts], json)
 

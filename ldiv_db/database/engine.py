@@ -154,7 +154,7 @@ class Engine(TableQueries):
                 self.connection.execute(f"DETACH {Identifier(name).sql()}")
 
     def reader(self, rows: Relation, size: int = 100_000) -> Any:
-        """A reader of Arrow's of the rows of a TEMP table, in their order: for who hands them on unread."""
+        """A reader of Arrow's of the rows of a TEMP table, in their order: for whoever hands them on unread."""
         found: Any = self.connection.sql(f"SELECT * FROM {rows.sql()}")
         # DuckDB 2 has another name for it.
         return found.to_arrow_reader(size) if hasattr(found, "to_arrow_reader") else found.fetch_record_batch(size)

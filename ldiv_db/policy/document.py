@@ -189,7 +189,7 @@ def _in_range(seed: int) -> int:
 
 
 #: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
-#: (docs/scale.md).
+#: (docs/benchmarks.md).
 PART_ROWS = 4_000_000
 
 

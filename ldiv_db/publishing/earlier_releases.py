@@ -117,7 +117,7 @@ def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, 
         "series": one.series,
         "releases": [first, last],
         "rows_first_published": sum(row["published"] for row in between),
-        "rows_first_kept_back": sum(row["kept_back"] for row in between),
+        "rows_first_waiting": sum(row["kept_back"] for row in between),
         "groups_new": sum(row["groups"] for row in between),
         "figures": {name: [one.report[name], other.report[name]] for name in _FIGURES},
     }

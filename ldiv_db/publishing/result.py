@@ -97,7 +97,7 @@ class Earlier:
         this = f"run {run_id}" if run_id else "this run"
         if self.same_rows:
             what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
-            return [f"{what}. Hand out one of the two alone, as who has both may learn more than either tells"]
+            return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
         if self.is_parted:
             what = f"{self._before} published this source before, and the policy says over_time: independent"
             see = f"{what}. See that nobody has its release and that of {this}, who may learn more than either tells"

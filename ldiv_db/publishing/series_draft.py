@@ -60,7 +60,7 @@ class ReleaseStart:
         if not self.beside:
             return []
         what = f"{self.beside} published this source as well: this series is another draft of it"
-        return [f"{what}. Hand out one of the two alone, as who has both may learn more than either tells"]
+        return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
 
     @property
     def engine(self) -> Engine:

@@ -1,1 +1,1 @@
-"""The evidence on a release as one document, and as a page for who signs it."""
+"""The evidence on a release as one document, and as a page for the person who signs it."""

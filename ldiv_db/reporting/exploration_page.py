@@ -41,7 +41,7 @@ _MEANINGS = (
      " (`posterior` in `ldiv attack`). Variants are compared by it."),
     ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (`prosecutor`). Without a"
      " sensitive attribute variants are compared by it."),
-    ("Frontier", "the variants than which no other loses less without more risk."),
+    ("Frontier", "a variant is on it if no other variant is better on both loss and risk."),
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.reporting.charts import Bar, Bin, Mark, bar_chart, histogram
 from ldiv_db.reporting.drawing import CHART_STYLE, TEMPLATES, number
+from ldiv_db.reporting.table_text import figure_name
 
 #: Columns whose distributions are drawn; a page of more would be long, and the document has them all.
 MOST_COLUMNS = 24
@@ -165,7 +166,7 @@ def page_of(document: Mapping[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words}
+    environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words, "figure_name": figure_name}
     shown = _printable(document)
     template = environment.get_template("report.html.j2")
     reasons = {column.lower(): reason for column, reason in shown["context"].get("reasons", {}).items()}

@@ -40,7 +40,7 @@ _PROVED, _BOUND = "at most 1/l, proved", "what each requirement promises of a cl
 _NO_BOUND = "nothing: no bound is known"
 _SHOWN = "nothing: in a counterexample somebody's value becomes certain"
 _NOTHING, _OPEN = "nothing", "nothing: no counterexample is known where shares are bounded, and no proof"
-_SERIES = "what the inference check of the series allows, against who knows people and policy"
+_SERIES = "what the inference check of the series allows, against whoever knows people and policy"
 
 
 @dataclass(frozen=True)
@@ -120,27 +120,27 @@ def _has_taxonomies(policy: Policy) -> bool:
 _ALWAYS = (
     "That a person is in the table, and in which class, is not hidden: requirements bound what is told of sensitive"
     " values.",
-    "Bounds hold for an attacker to whom all rows of a class are equally likely. Who knows some people's sensitive"
+    "Bounds hold for an attacker to whom all rows of a class are equally likely. Whoever knows some people's sensitive"
     " values, or holds some values likelier for some people, learns more.",
-    "All classes together show which values go with which quasi-identifiers. Who learns that from the release guesses"
-    " better than a class alone allows (the attack deFinetti).",
+    "All classes together show which values go with which quasi-identifiers. Whoever learns that from the release"
+    " guesses better than a class alone allows (the attack deFinetti).",
     "Columns that the policy does not name as quasi-identifiers are not known to any attacker here. If one of them is"
     " known after all, the bounds do not hold.",
     "Other tables about the same people, from anybody, may be compared with this one.",
-    "Who has the seed of the run can repeat it. It stands in the ledger and perhaps in the policy: both are to be kept"
-    " as secret as the source.",
+    "Whoever has the seed of the run can repeat it. It stands in the ledger and perhaps in the policy: both are as"
+    " secret as the source.",
 )
 
 
 #: What is left where a policy names people, by where their rows stand.
 _OF_PEOPLE = {
     "apart": (
-        "What is bounded is what one row of a person tells: a person's rows may stand in several classes. Who knows the"
-        " classes of m rows of a person may be m times as sure that the person has a value in one of them."
+        "What is bounded is what one row of a person tells: a person's rows may stand in several classes. Whoever knows"
+        " the classes of m rows of a person may be m times as sure that the person has a value in one of them."
     ),
     "together": (
         "What is bounded is what all rows of a person tell, which stand in one class. How many rows a person has must"
-        " not be known: who knows that is to be told the number as a quasi-identifier."
+        " not be known: where it can be, make the number a quasi-identifier."
     ),
 }
 
@@ -163,7 +163,7 @@ def _by_attribute(question: CheckRequest) -> Iterator[str]:
         yield "No attribute is named as sensitive: nothing is promised of any value beside the quasi-identifiers."
     if len(question.sensitive) > 1 and not any(spec.others_known for spec in question.require):
         yield (
-            "Each sensitive attribute is judged by itself. Who knows one of them of a person may learn another"
+            "Each sensitive attribute is judged by itself. Whoever knows one of them of a person may learn another"
             " (the requirement `others_known` takes that into account)."
         )
     for name, setting in question.sensitive.items():

@@ -170,16 +170,16 @@ def profile_text(found: Profile) -> Iterator[Part]:
 
 def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
     """How far all columns identify people, how far the best few do, and what each adds."""
-    yield facts_of("how far the quasi-identifiers together distinguish rows", _uniqueness_facts(found))
+    yield facts_of("how identifying the quasi-identifiers are together", _uniqueness_facts(found))
     few = [(", ".join(f["columns"]), f"{f['combinations']:,}", f"{f['unique_rows']:,}") for f in found["few_columns"]]
     if few:  # an attacker rarely knows all columns
         headings = ("columns", "different combinations", "unique rows")
-        yield table_of("which few of them distinguish most rows", headings, few)
+        yield table_of("which few columns single out most rows", headings, few)
     parts = sorted(found["contributions"], key=lambda part: -part["explains"])
     if parts and parts[0]["explains"] >= _TELLING * found["unique_rows"]:
         # where many columns tell who somebody is, none is missed
         rows = [(p["column"], f"{p['unique_rows_without']:,}", f"{p['explains']:,}") for p in parts]
-        yield table_of("each one's contribution", ("left out", "unique rows then", "fewer by"), rows)
+        yield table_of("unique rows without one column", ("without", "unique rows", "fewer by"), rows)
 
 
 def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -211,7 +211,7 @@ def _sensitive_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 # -- attacks -----------------------------------------------------------------------------------------
 
-_GAINS = ("attack", "sensitive", "the attacker's best gain", "", "bound promised", "holds")
+_GAINS = ("attack", "sensitive", "what is measured", "best gain", "bound promised", "holds")
 
 
 def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
@@ -247,9 +247,42 @@ def _verdict(found: Attack, gain: Gain) -> str:
     return yes_or_no(gain.holds)
 
 
+#: What figures of attacks count, where their names do not say it.
+_FIGURE_NAMES = {
+    "above_promise_of_one": "people above what one release promises",
+    "by_chance": "right by chance",
+    "by_shares": "right by the shares of a class",
+    "by_the_table": "right by the most frequent value of the table",
+    "classes_with_an_order": "classes that may stand in the source's order",
+    "contradicted": "people contradicted",
+    "deciles": "posterior at each tenth of the rows",
+    "fewer_classes": "people with fewer classes than their labels leave",
+    "fewer_values": "people with fewer values than their labels leave",
+    "free_bytes": "free bytes in the file",
+    "interval": "95 % interval",
+    "mean": "mean posterior",
+    "no_class": "people in no class",
+    "one_class": "people in one class alone",
+    "one_value": "people with one value left",
+    "one_value_before": "people with one value before",
+    "other_tables": "other tables in the file",
+    "people_alike": "people who fit a row, on average",
+    "people_alike_narrowed": "after narrowing",
+    "random_interval": "95 % interval at random",
+    "risk_interval": "95 % interval of the risk",
+}
+
+
+def figure_name(attack: str, figure: str) -> str:
+    """A figure of an attack as people read it."""
+    if attack in ("prosecutor", "journalist") and figure == "mean":
+        return "mean risk"
+    return _FIGURE_NAMES.get(figure, figure.replace("_", " "))
+
+
 def _attack_figures(found: Attack) -> Iterator[Part]:
     if found.figures:
-        figures = ", ".join(f"{name.replace('_', ' ')} {_figure(v)}" for name, v in found.figures.items())
+        figures = ", ".join(f"{figure_name(found.name, name)} {_figure(v)}" for name, v in found.figures.items())
         yield f"{found.name}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}"
     if found.shown:
         rows = [map(_figure, row.values()) for row in found.shown]
@@ -258,7 +291,7 @@ def _attack_figures(found: Attack) -> Iterator[Part]:
 
 def _figure(value: Any) -> str:
     if isinstance(value, list):
-        return " ".join(map(number_or_dash, value))
+        return " ".join(map(number_or_dash, value)) if len(value) > 2 else " to ".join(map(number_or_dash, value))
     if isinstance(value, float):
         return number_or_dash(value)
     return f"{value:,}" if isinstance(value, int) else "NULL" if value is None else str(value)

@@ -1,6 +1,6 @@
 """Runs, releases, plans and variants as a screen shows them: lines, and tables of counts.
 
-Each form yields its lines and tables in their order; `forms.py` enters them. Seeds are shown to who asks for them.
+Each form yields its lines and tables in their order; `forms.py` enters them. Seeds are shown to whoever asks for them.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ _FIGURES = {
     "rows_published": "rows published",
     "rows_first_published": "  for the first time",
     "rows_placed": "  left over, that joined a group",
-    "rows_waiting": "rows kept back",
+    "rows_waiting": "rows waiting for a later release",
     "longest_wait": "  for releases, at most",
     "rows_changed": "published rows with other values now",
-    "counterfeits": "places of rows that are gone",
+    "counterfeits": "counterfeits: values of rows that are gone",
     "groups": "groups",
     "groups_new": "  new",
     "seconds": "seconds",

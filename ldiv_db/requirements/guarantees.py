@@ -125,7 +125,7 @@ class Guarantee:
     def exempting(self, harmless: Sequence[Named]) -> Guarantee:
         """The part that is kept where nothing is promised of some values: sizes, and the shares of the others.
 
-        A class may have no other value, so that no number of values is promised, and nothing to who excludes some.
+        A class may have no other value, so that no number of values is promised, and nothing to whoever excludes some.
         """
         if not harmless:
             return self

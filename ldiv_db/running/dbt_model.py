@@ -74,7 +74,7 @@ def publish(session: Any, settings: str) -> None:
     try:
         outcome = _published(session, Model(**json.loads(settings)))
     except LdivError as error:
-        raise NotPublishedError(str(error)) from None  # the steps in between say nothing to who reads dbt's log
+        raise NotPublishedError(str(error)) from None  # the steps in between say nothing to whoever reads dbt's log
     Engine(session).keep_text(OUTCOME, json.dumps(outcome))
 
 

@@ -211,7 +211,7 @@ def _require_everybody(matched: MatchedRows, groups: Groups) -> None:
     if groups.rows < matched.rows_in - matched.left_out:
         rows = matched.rows_in - matched.left_out - groups.rows
         what = f"{rows:,} rows found no group, and a transparent release has all of them"
-        raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, which keeps them back")
+        raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
 
 
 def _plan_combined(
@@ -230,7 +230,7 @@ def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionO
     defaults = {"noise": "random"} if name == "decomposition" else {}
     options = read_options(name, DecompositionOptions, {**defaults, **given})
     if name != "decomposition_plus" and "starvation" in given:
-        raise PolicyError([Problem("algorithm.starvation", f"{name} keeps no row back that could join a group")])
+        raise PolicyError([Problem("algorithm.starvation", f"{name} has no row wait that could join a group")])
     if name == "anatomy" and "combinations" in given:
         raise PolicyError([Problem("algorithm.combinations", "anatomy has one attribute, and no combinations")])
     return options

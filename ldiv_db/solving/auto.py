@@ -328,10 +328,11 @@ def _is_large(task: Task) -> bool:
 def _plan_note(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
     """A note that lists the trials to come."""
     fails = "it fails" if len(tried) == 1 else "they fail"
-    then = f"; if {fails} {', '.join(_names(left))}" if left else ""
+    then = f"; if {fails}, {', '.join(_names(left))}" if left else ""
     where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""
     first = tried[0].candidate
-    return f"auto tries {', '.join(_names(tried))}{where}{then}, and takes what loses least. {first.name}: {first.why}"
+    most = "; what loses least is published" if len(tried) > 1 else ""
+    return f"auto tries {', '.join(_names(tried))}{where}{then}{most}. {first.name}: {first.why}"
 
 
 def _trials_note(trials: list[Trial], best: Trial, better: Trial) -> str:
@@ -339,4 +340,4 @@ def _trials_note(trials: list[Trial], best: Trial, better: Trial) -> str:
     listed = ", ".join(map(str, trials))
     after = f"; changes of neighbouring classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
     rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""
-    return f"auto tried, with the mean LM of a cell: {listed}; algorithm {best.candidate.name} is taken{after}{rows}"
+    return f"auto tried, with their mean LM: {listed}; it took {best.candidate.name}{after}{rows}"

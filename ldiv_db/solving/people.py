@@ -122,8 +122,9 @@ def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together:
         return []
     several = f"{found['people']:,} people have several rows"
     if together:
-        return [f"{several}, each person's in one class: who knows all, but not how many, learns no more than of one"]
+        known = "whoever knows them all, but not how many there are, learns no more than from one"
+        return [f"{several}, each person's in one class: {known}"]
     if not found["scattered"]:
         return []
-    known = "who knows one of a person's rows learns no more than is promised, who knows several may"
+    known = "whoever knows one of a person's rows learns no more than is promised, whoever knows several may"
     return [f"{several}, {found['scattered']:,} of them in several classes: {known} (`rows: together` bounds that)"]

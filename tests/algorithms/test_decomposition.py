@@ -331,7 +331,7 @@ def test_a_policy_that_does_not_fit_is_refused(changes, key):
     assert key in [problem.key for problem in caught.value.problems]
 
 
-@pytest.mark.parametrize(("option", "message"), [("nois", "did you mean 'noise'"), ("starvation", "keeps no row back")])
+@pytest.mark.parametrize(("option", "message"), [("nois", "did you mean 'noise'"), ("starvation", "has no row wait")])
 def test_options_are_checked(con, paper, option, message):
     policy = paper_policy(algorithm={"name": "decomposition", "primary": "occupation", option: 1})
     with pytest.raises(ldiv_db.PolicyError, match=message):

@@ -185,7 +185,7 @@ def test_what_is_promised_of_people_bounds_no_share_of_rows(con, algorithm, shar
     found = ldiv_db.attack(con, "release", policy=policy)
     bounds = {(attack.name, gain.measure): gain.bound for attack in found.attacks for gain in attack.gains}
     assert found.holds
-    assert bounds["homogeneity", "share of rows"] == 0
+    assert bounds["homogeneity", "share of rows in classes of one value"] == 0
     assert bounds["prosecutor", "1 / people alike"] == 0.5
     assert (bounds["posterior", "posterior"] is not None) == shares
 

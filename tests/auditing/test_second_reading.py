@@ -171,7 +171,7 @@ def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
         target = {"file": target, "table": "release"}
     result = api.run(patients, {**POLICY, "target": target}, tmp_path)
     assert [(entry["second_reading"], entry["read_once"]) for entry in result.as_dict()["requirements"]] == [(0, None)]
-    assert result.audits[0].readings == ["second reading, by the tests of the dbt package: the same of distinct l=3"]
+    assert result.audits[0].readings == ["second reading, by the dbt package's tests: the same verdict on distinct l=3"]
 
 
 @pytest.mark.parametrize("which", [FIRST, SECOND])

@@ -44,14 +44,16 @@ def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:
 def test_people_read_a_table(released: Any) -> None:
     called = attack(released, "--policy", released.policy, "--known", released.folder / "people.csv")
     assert called.code == 0 and "bound promised" in called.out and "homogeneity" in called.out
-    assert "linking of disease: people 3, no class 1" in called.out
+    assert "linking of disease: people 3, people in no class 1" in called.out
     assert not {"Flu", "Cancer", "Norway"} & set(called.out.replace(",", " ").split())
 
 
 def test_classes_of_several_rows_have_nobody_unique_in_the_population(released: Any) -> None:
     words = ("--policy", released.policy, "--population-size", "1000")
     (found,) = (one for one in attack(released, *words, "--json").json["attacks"] if "uniqueness" in one["attack"])
-    assert found["gains"] == [{"measure": "share of rows, estimated", "gain": 0.0, "bound": 0.0, "holds": True}]
+    assert found["gains"] == [
+        {"measure": "share of rows unique in the population, estimated", "gain": 0.0, "bound": 0.0, "holds": True}
+    ]
     models = {f"unique_people_by_{name}": 0.0 for name in ("pitman", "zayatz", "snb")}
     assert found["figures"].items() > models.items()
     assert "population uniqueness: population 1,000, sampling fraction 0.024" in attack(released, *words).out

@@ -49,7 +49,7 @@ def test_a_second_reading_is_told(bed3: Any) -> None:
         (3, None), (None, "the dbt package does not read it")
     ]  # fmt: skip
     said = check(bed3, *asked).out
-    assert "second reading, by the tests of the dbt package: the same of distinct l=2" in said
+    assert "second reading, by the dbt package's tests: the same verdict on distinct l=2" in said
     assert "judged once: beta_likeness" in said and "reading" not in check(bed3, *asked[:-1]).out
 
 

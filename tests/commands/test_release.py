@@ -39,7 +39,7 @@ def test_release_after_release(census):
     census.sql("INSERT INTO census SELECT 100 + i, 30, 'ward1', 'd' || i % 5, 'job' || i % 3 FROM range(8) t(i)")
     census.sql("DELETE FROM census WHERE id = 3")
     second = census.call("run", census.database, census.policy)  # the same, by another name
-    assert second.code == 0 and "what was lost to noise" in second.out and "kept back" in second.out
+    assert second.code == 0 and "what was lost to noise" in second.out and "waiting for a later release" in second.out
     listed = census.call("release", "list", census.database, "--json").json["releases"]
     assert [(entry["release"], entry["status"]) for entry in listed] == [(1, "published"), (2, "published")]
     assert listed[1]["rows_published"] + listed[1]["rows_waiting"] == 28
@@ -229,7 +229,7 @@ def test_names_of_tables_have_no_case(census):
         done = census.call(*publish, "--json")
         assert (done.code, done.json["release"], done.json["series"]) == (0, number, "published.census"), done.err
     words = ("release", "diff", census.database, "Published.CENSUS", 1, 3, "--json")
-    assert census.call(*words).json["rows_first_kept_back"] == 0
+    assert census.call(*words).json["rows_first_waiting"] == 0
     assert census.call("release", "check", census.database, "PUBLISHED.census").code == 0
 
 

@@ -1,4 +1,4 @@
-"""The pages of `docs/` and the README: their code blocks, and how they are run.
+"""The pages of `docs/` and the READMEs of the program: their code blocks, and how they are run.
 
 What stands before a block, in a comment that readers do not see, says how it is tested:
 
@@ -32,7 +32,7 @@ from ldiv_db.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ldiv_db" / "README.md", *sorted(DOCS.rglob("*.md"))]
 CLINIC = "<!-- clinic -->"
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<rule>needs|exits): (?P<value>[^>\n]+) -->\n\n?)?"

@@ -1,4 +1,4 @@
-"""Pages of the reference that are written from the program: its commands, its Python names, its SQL templates.
+"""Pages of the reference that are written from the program: its commands and its Python names.
 
 `python -m tests.docs.reference` writes them; `test_reference.py` makes them again and compares.
 """
@@ -7,20 +7,26 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import fields, is_dataclass
-from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
-from ldiv_db.database.templates import header, resource_folder
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
+#: So many examples of a command are on the page; `--help` has them all.
+_EXAMPLES_SHOWN = 3
+#: What every command takes, as the page says at its head.
+_JSON = "- `--json`: Print one JSON object."
+#: What so many commands take in the same words stands once.
+_MANY = 2
 _FUNCTIONS = (
     "run",
     "plan",
@@ -38,11 +44,6 @@ _STATEMENTS = ("check_sql", "counts_sql")
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
 
 
-def cell(text: str) -> str:
-    """A text in one cell of a table."""
-    return plain(re.sub(r"\s+", " ", text).strip()).replace("|", "&#124;")
-
-
 def plain(text: str) -> str:
     """A text of ours as Markdown: what would be markup there stands for itself, code aside."""
     parts = text.split("`")
@@ -51,43 +52,72 @@ def plain(text: str) -> str:
 
 
 def commands() -> str:
-    """The page of the command line."""
+    """The page of the command line: what several commands take stands once, before them."""
+    shared = [line for line, times in Counter(_all_lines()).items() if times >= _MANY]
     head = [
         "# Commands",
-        "`ldiv COMMAND --help` says the same. This page is written from it, by `python -m tests.docs.reference`.",
+        "`ldiv COMMAND --help` says the same, with more examples. This page is written from it, by"
+        " `python -m tests.docs.reference`.",
         "Every command takes `--json` and then prints one JSON object, on a failure one with the key `error`"
         " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
         " words.",
+        "## What several commands take",
+        "\n".join(shared),
     ]
     for name in COMMANDS:
-        head += list(command(f"ldiv {name}", command_of(name)))
+        head += list(command(f"ldiv {name}", command_of(name), shared))
     return "\n\n".join(head) + "\n"
 
 
-def command(name: str, found: Any, level: int = 2) -> Iterator[str]:
-    """The section of a command, and of those of a group one by one."""
+def _all_lines() -> Iterator[str]:
+    """The arguments and options of all commands, those of groups included."""
+    left = [command_of(name) for name in COMMANDS]
+    while left:
+        found = left.pop(0)
+        if hasattr(found, "commands"):
+            left += found.commands.values()
+        else:
+            yield from parameters_of(found)
+
+
+def parameters_of(found: Any) -> list[str]:
+    """A line for every argument and option of a command that is shown."""
+    context = found.context_class(found)
+    return [line_of(parameter, context) for parameter in found.params if not parameter.hidden]
+
+
+def command(name: str, found: Any, shared: Collection[str], level: int = 2) -> Iterator[str]:
+    """The section of a command, and of those of a group one by one; of what is `shared` the names alone."""
     said = inspect.cleandoc(found.help or "").replace("\b\n", "").replace("\b", "")
     yield f"{'#' * level} `{name}`"
     if hasattr(found, "commands"):
         yield said
         for inner in found.commands:
-            yield from command(f"{name} {inner}", found.commands[inner], level + 1)
+            yield from command(f"{name} {inner}", found.commands[inner], shared, level + 1)
         return
     examples = _EXAMPLES.search(f"{said}\n")
     yield _EXAMPLES.sub("\n", f"{said}\n").strip()
     if examples:
-        lines = inspect.cleandoc(examples["examples"].strip("\n"))
-        yield f"<!-- needs: files of the reader -->\n```sh\n{lines}\n```"
-    context = found.context_class(found)
-    rows = [row(parameter, context) for parameter in found.params if not parameter.hidden]
-    yield "\n".join(["| argument or option | meaning |", "|---|---|", *rows])
+        lines = "\n".join(_first(inspect.cleandoc(examples["examples"].strip("\n"))))
+        yield f"```sh\n{lines}\n```"
+    listed = parameters_of(found)
+    beside = [line for line in listed if line in shared and line != _JSON]
+    names = ", ".join(line.split("`")[1].removesuffix(" …") for line in beside)
+    own = [line for line in listed if line not in shared]
+    yield "\n".join([*own, *([f"- As above: `{names}`."] if names else [])])
 
 
-def row(parameter: Any, context: Any) -> str:
-    """A row for an argument (in capitals) or an option."""
-    said = cell(parameter.help or "")
+def _first(examples: str) -> list[str]:
+    """The first few commands, with the lines that continue them."""
+    commands = re.split(r"(?<!\\\\)\n", examples)
+    return commands[:_EXAMPLES_SHOWN]
+
+
+def line_of(parameter: Any, context: Any) -> str:
+    """An item for an argument (in capitals) or an option."""
+    said = plain(" ".join((parameter.help or "").split()))
     if parameter.param_type_name == "argument":
-        return f"| `{parameter.name.upper()}`{'' if parameter.required else ', optional'} | {said} |"
+        return f"- `{parameter.name.upper()}`{'' if parameter.required else ', optional'}: {said}"
     written = ", ".join(f"`{option}{'' if parameter.is_flag else ' …'}`" for option in parameter.opts)
     if choices := _CHOICES.search(parameter.get_help_record(context)[0]):
         said += f" One of {choices[0].replace('|', ', ')}."
@@ -96,7 +126,7 @@ def row(parameter: Any, context: Any) -> str:
     default = parameter.default
     if default not in (None, False, ()) and not callable(default):
         said += f" Default: {default}."
-    return f"| {written} | {said} |"
+    return f"- {written}: {said}"
 
 
 def python() -> str:
@@ -106,7 +136,8 @@ def python() -> str:
         "# Python",
         "The names of `import ldiv_db`, from their docstrings, by `python -m tests.docs.reference`."
         " [How to use it from Python](../how-to/python.md) shows them at work. `con` is a DuckDB connection, or the"
-        " address of a [database](../how-to/attached.md).",
+        " address of a [database](../how-to/attached.md). `as_dict()` of a result is what the command prints with"
+        " `--json`.",
     ]
     for title, names in (
         ("Functions", _FUNCTIONS),
@@ -119,12 +150,16 @@ def python() -> str:
 
 
 def name_section(name: str) -> Iterator[str]:
-    """What a function or a class says of itself."""
+    """What a function or a class says of itself; of the parts of a policy, which has a page, in one sentence."""
     thing = getattr(ldiv_db, name)
     yield f"### `{name}`"
     if inspect.isfunction(thing):
-        yield f"```python\ndef {name}({arguments(thing)}): ...\n```"
-    yield plain(inspect.cleandoc(thing.__doc__ or ""))
+        yield f"```text\n{name}({arguments(thing)})\n```"
+    said = plain(inspect.cleandoc(thing.__doc__ or ""))
+    if hasattr(thing, "model_fields"):
+        yield said.split("\n\n")[0]
+        return
+    yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
     if inspect.isclass(thing):
         if names := [f"`{field.name}`" for field in fields(thing) if field.repr] if is_dataclass(thing) else []:
             yield f"Fields: {', '.join(names)}."
@@ -133,46 +168,27 @@ def name_section(name: str) -> Iterator[str]:
 
 
 def arguments(function: Any) -> str:
-    """A function's parameters, one a line, with types and defaults as in the source."""
-    shown, starred = [], False
+    """A function's parameters with their defaults, as in the source; types are in the source alone."""
+    shown: list[str] = []
     for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind is parameter.KEYWORD_ONLY and not starred:
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in shown:
             shown.append("*")
-            starred = True
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}".replace("'", '"')
-        shown.append(f"{parameter.name}: {parameter.annotation}{default}")
-    return "".join(f"\n    {line}," for line in shown) + "\n"
+        default = "" if parameter.default is parameter.empty else f"={parameter.default!r}".replace("'", '"')
+        shown.append(f"{parameter.name}{default}")
+    return fill(", ".join(shown), 110, subsequent_indent="    ")
 
 
 def members(thing: type) -> Iterator[str]:
-    """A line for each public method and property with a docstring."""
+    """An item for each public method and property with a docstring, but `as_dict`: its first sentence."""
     for name, value in sorted(vars(thing).items()):
         documented = inspect.isfunction(value) or isinstance(value, property)
-        if documented and not name.startswith(("_", "model_")) and value.__doc__:
+        if documented and name != "as_dict" and not name.startswith(("_", "model_")) and value.__doc__:
             called = name if isinstance(value, property) else f"{name}()"
-            yield f"- `{called}`: {cell(value.__doc__)}"
+            sentence = " ".join(value.__doc__.split()).split(". ")[0].rstrip(".")
+            yield f"- `{called}`: {plain(sentence)}."
 
 
-def templates() -> str:
-    """The page of the SQL templates, by folder, with what each returns."""
-    folder = resource_folder("sql")
-    names = sorted(path.relative_to(folder).as_posix() for path in Path(str(folder)).rglob("*.sql.j2"))
-    parts = [
-        "# SQL templates",
-        "Everything is computed by these SELECTs. `sql/README.md` says how to read them, and `ldiv plan DATABASE"
-        " policy.yml --sql` shows the statements of a run. This page is written by `python -m tests.docs.reference`.",
-    ]
-    for place, group in groupby(names, key=lambda name: name.rsplit("/", 1)[0]):
-        rows = [f"| `{name.rsplit('/', 1)[1].removesuffix('.sql.j2')}` | {returned(name)} |" for name in group]
-        parts += [f"## `{place}`", "\n".join(["| template | returns |", "|---|---|", *rows])]
-    return "\n\n".join(parts) + "\n"
-
-
-def returned(name: str) -> str:
-    return cell(str(header(name.removesuffix(".sql.j2"))["returns"]))
-
-
-PAGES = {"commands.md": commands, "python.md": python, "templates.md": templates}
+PAGES = {"commands.md": commands, "python.md": python}
 
 
 def main() -> None:

@@ -28,10 +28,7 @@ from tests.docs.pages import CLINIC, DOCS, PAGES, ROOT, Block, Reader, blocks, d
 ELSEWHERE = {
     "docs/how-to/dbt.md": "tests/dbt_package/test_docs.py",
     "docs/explanation/guarantees.md": "tests/docs/test_guarantees.py",
-    **{
-        f"docs/how-to/{tool}.md": f"tests/integrations/test_{tool}.py"
-        for tool in ("airflow", "dagster", "soda", "sqlmesh")
-    },
+    "docs/how-to/orchestrators.md": "tests/integrations/pages.py",
 }
 #: Which exceptions typer raises for wrong words; it may have a click of its own.
 USAGE = tuple(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
@@ -50,6 +47,8 @@ def name_of(page: Path) -> str:
 
 
 HERE = [page for page in PAGES if name_of(page) not in ELSEWHERE]
+#: The examples of commands are about files of the reader: they are read, and not run.
+FOLLOWED = [page for page in HERE if name_of(page) != "docs/reference/commands.md"]
 
 
 def sections(page: Path) -> Iterator[tuple[Path, Block]]:
@@ -62,7 +61,7 @@ LABELS = [f"{name_of(page)}:{block.line}" for page, block in BLOCKS]
 
 @pytest.mark.heavy
 @pytest.mark.long
-@pytest.mark.parametrize("page", HERE, ids=name_of)
+@pytest.mark.parametrize("page", FOLLOWED, ids=name_of)
 def test_a_page_can_be_followed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     reader = Reader(tmp_path)

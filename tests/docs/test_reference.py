@@ -6,7 +6,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS
-from tests.docs.reference import FOLDER, PAGES, cell
+from tests.docs.reference import FOLDER, PAGES, plain
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -22,9 +22,15 @@ def test_nothing_is_left_out() -> None:
 
 
 def test_every_argument_and_every_option_has_help() -> None:
-    rows = [line for line in PAGES["commands.md"]().splitlines() if line.startswith("| `")]
-    assert len(rows) > 100 and not [row for row in rows if row.endswith("|  |")]
+    items = [line for line in PAGES["commands.md"]().splitlines() if line.startswith("- ")]
+    assert len(items) > 100 and not [item for item in items if item.endswith(": ")]
+
+
+def test_what_several_commands_take_stands_once() -> None:
+    text = PAGES["commands.md"]()
+    assert text.count("- `DATABASE`: ") == 1 and text.count("Print one JSON object.") == 1
+    assert "- As above: `DATABASE" in text.split("## `ldiv run`")[1].split("\n## ")[0]
 
 
 def test_what_would_be_markup() -> None:
-    assert cell("a  <b> | *c* `*<`") == "a &lt;b> &#124; \\*c\\* `*<`"
+    assert plain("a <b> *c* `*<`") == "a &lt;b> \\*c\\* `*<`"

@@ -1,4 +1,4 @@
-"""The pages of `docs/how-to` on other tools: their files and commands, as they stand there."""
+"""`docs/how-to/orchestrators.md`: the files and commands of each tool's section, as they stand there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import duckdb
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "orchestrators.md"
 #: A fenced block, its language, and the paragraph before it.
 BLOCK = re.compile(r"(?P<before>(?:^[^\n]+\n)+)\n^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"`([\w./]+\.\w+)`")
@@ -21,36 +21,38 @@ COUNTRIES, DISEASES = ("Norway", "Italy", "Japan", "Korea"), ("Flu", "Cancer", "
 
 @dataclass(frozen=True)
 class Page:
-    """A page's files by their paths, and its commands in the order of the page."""
+    """A section's files by their paths, with those that stand before all sections, and its commands in their order."""
 
     files: dict[str, str]
     commands: list[str]
 
     @staticmethod
-    def read(name: str) -> Page:
+    def read(tool: str) -> Page:
         files, commands = {}, []
-        for block in BLOCK.finditer((FOLDER / name).read_text(encoding="utf-8")):
+        shared, *sections = PAGE.read_text(encoding="utf-8").split("\n## ")
+        (section,) = (text for text in sections if text.startswith(f"{tool}\n"))
+        for block in BLOCK.finditer(f"{shared}\n{section}"):
             path = FILE.match(block["before"])
             if block["language"] == "sh":
                 commands.append(block["text"])
             else:
-                assert path, f"a block of {name} belongs to no file:\n{block['text']}"
+                assert path, f"a block on {tool} belongs to no file:\n{block['text']}"
                 files[path[1]] = block["text"]
         return Page(files, commands)
 
 
 @dataclass(frozen=True)
 class Project:
-    """A folder with a page's files and a warehouse, and this environment's programs to call there."""
+    """A folder with a section's files and a warehouse, and this environment's programs to call there."""
 
     folder: Path
     page: Page
     settings: dict[str, str]
 
     @staticmethod
-    def of(folder: Path, page: str, **settings: str) -> Project:
-        """The project of a page; `settings` are environment variables."""
-        project = Project(folder, Page.read(page), settings)
+    def of(folder: Path, tool: str, **settings: str) -> Project:
+        """The project of a tool's section; `settings` are environment variables."""
+        project = Project(folder, Page.read(tool), settings)
         for path, text in project.page.files.items():
             project.write(path, text)
         project.fill(DISEASES)

@@ -23,7 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path, home: Path) -> Project:
     project = Project.of(
         tmp_path,
-        "airflow.md",
+        "Airflow",
         HOSPITAL=str(tmp_path),
         AIRFLOW_HOME=str(home),
         AIRFLOW__CORE__LOAD_EXAMPLES="false",

@@ -26,7 +26,7 @@ defs = dg.Definitions([published_patients, by_country], asset_checks=[l_diverse]
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    return Project.of(tmp_path, "dagster.md", DAGSTER_DISABLE_TELEMETRY="yes", DAGSTER_HOME=str(tmp_path))
+    return Project.of(tmp_path, "Dagster", DAGSTER_DISABLE_TELEMETRY="yes", DAGSTER_HOME=str(tmp_path))
 
 
 def test_a_policy_that_cannot_be_met_leaves_the_release(project: Project) -> None:

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(find_spec("soda_duckdb") is None, reason="soda-d
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    project = Project.of(tmp_path, "soda.md", SODA_CORE_TELEMETRY_ENABLED="false")
+    project = Project.of(tmp_path, "Soda", SODA_CORE_TELEMETRY_ENABLED="false")
     project.sql("CREATE SCHEMA published")
     project.sql("CREATE TABLE published.patients AS SELECT '*' AS age, '*' AS country, disease FROM raw.patients")
     project.does(project.page.commands[0])

@@ -18,7 +18,7 @@ SELECT country, count(*) AS n FROM published.patients GROUP BY country
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    project = Project.of(tmp_path, "sqlmesh.md", SQLMESH__DISABLE_ANONYMIZED_ANALYTICS="true")
+    project = Project.of(tmp_path, "SQLMesh", SQLMESH__DISABLE_ANONYMIZED_ANALYTICS="true")
     project.write("models/by_country.sql", DOWNSTREAM)
     project.does(project.page.commands[0])
     return project

@@ -126,7 +126,7 @@ def test_a_census(shell: Shell) -> None:
     out = shell.type("ldiv profile w.duckdb people --sensitive occupation --policy policy.yml")
     said = agrees(shell, out)
     assert (said["industry"], said["instance_weight"]) == ("quasi-identifier", "identifier")
-    assert "which few of them distinguish most rows" in out and "age, industry" in out
+    assert "which few columns single out most rows" in out and "age, industry" in out
     text = (shell.folder / "policy.yml").read_text()
     assert "- instance_weight  # " in text and "industry.csv}}  # 60 texts: a level file" in text
     shell.type("ldiv run w.duckdb policy.yml")
@@ -340,7 +340,7 @@ def test_fifty_five_columns(shell: Shell) -> None:
     columns = ", ".join(f"{kinds[n % 3](n)} AS column_{n}" for n in range(1, 55))
     shell.sql(f"CREATE TABLE wide AS SELECT {columns}, 'd' || {drawn(0, 9)} AS disease FROM range(200) AS r(i)")
     out = shell.type("ldiv profile w.duckdb wide --sensitive disease --policy policy.yml")
-    assert len(agrees(shell, out)) == 55 and "which few of them distinguish most rows" in out
+    assert len(agrees(shell, out)) == 55 and "which few columns single out most rows" in out
     assert "each one's contribution" not in out, "of so many columns none is missed"
     if times.FEW:  # what comes after the first release takes a minute
         policy = shell.policy() | {"algorithm": {"name": "auto", "effort": "quick"}}

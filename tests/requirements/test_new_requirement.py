@@ -100,7 +100,7 @@ def test_attacks_stay_below_what_it_promises(con: Any, rows: None) -> None:
     }
     assert {gain.holds for gain in gains.values()} == {True, None}
     assert gains["prosecutor", "1 / people alike"].bound == float(Fraction(1, 4))
-    assert gains["homogeneity", "share of rows"].bound == 0
+    assert gains["homogeneity", "share of rows in classes of one value"].bound == 0
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, change: Any) -
     later = published(bed, **(change if isinstance(change, dict) else {}))
     assert later["unchanged"] is None and later["seed"] != first["seed"]
     (told,) = [note for note in later["notes"] if first["run_id"] in note]
-    assert later["run_id"] in told and "Hand out one of the two alone" in told
+    assert later["run_id"] in told and "Hand out only one of the two" in told
 
 
 @pytest.mark.parametrize("algorithm", ["bsgi", "topdown"])

@@ -249,7 +249,7 @@ def test_attacks_bound_what_is_told_of_the_others(con: Any) -> None:
         assert (aside.gain, aside.bound) == (pytest.approx(float(max(others, default=0))), 0.5)
         assert found.holds is (not bad(rows, "frequency", 2, ("none", None)))
         certain = [1 for key, value in rows if shares[key, value] == 1 and value not in ("none", None)]
-        single = gains(found, "homogeneity")["share of rows, harmless ones aside"]
+        single = gains(found, "homogeneity")["share of rows in classes of one value that is not harmless"]
         assert (single.gain, single.bound) == (pytest.approx(len(certain) / len(rows)), 0)
 
 
@@ -265,6 +265,6 @@ def test_certainty_of_harmless_values_is_no_breach(con: Any) -> None:
     ldiv_db.run(con, asked)
     found = ldiv_db.attack(con, "published", policy=asked, known="people", definetti="people", replay=ldiv_db.Replay())
     assert found.holds is True
-    assert gains(found, "homogeneity")["share of rows"].gain == 0.5
+    assert gains(found, "homogeneity")["share of rows in classes of one value"].gain == 0.5
     assert gains(found, "linking")["posterior"].gain == 1 and gains(found, "linking")["posterior"].holds is None
     assert {"definetti", "replay"} <= {attack.name for attack in found.attacks}

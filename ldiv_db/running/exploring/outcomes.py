@@ -242,7 +242,7 @@ def findings(found: Exploration) -> Iterator[str]:
     """Yield remarks on reading the table, and on the scope of its figures."""
     if found.done:
         best = f"{len(found.frontier):,} of {len(found.done):,} are on the frontier (*)"
-        yield f"{best}: no other has less {found.compared} without telling more"
+        yield f"{best}: no other variant is better on both {found.compared} and risk"
         one = min(found.ranked, key=found.loss_of)
         yield f"the least {found.compared}, by {one.variant.label}: {'; '.join(map(str, _told(one)))}"
     if found.done and found.of_people:
