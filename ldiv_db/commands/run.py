@@ -51,7 +51,9 @@ def run_command(
     workers: Workers = None,
     show_seed: ShowSeed = False,
 ) -> None:
-    """Anonymize, audit and publish under a policy: all or nothing. With a `key` it is the next release of a series.
+    """Anonymize, audit and publish under a policy: all or nothing.
+
+    With a `key` it is the next release of a series.
 
     \b
     Examples:
