@@ -333,6 +333,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
+    beside = _published_beside(engine, resolved) if series.is_new else ""
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
@@ -341,7 +342,6 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    beside = _published_beside(engine, resolved) if series.is_new else ""
     start = ReleaseStart(context, resolved, series, target, begun=begun, beside=beside)
     if series.releases:
         with target.opened() as prefix:
