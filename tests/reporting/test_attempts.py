@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections
 from fractions import Fraction
 
-import duckdb
 import pytest
 from hospitals import HOSTILE, fill_hospital, hospital_policy, quoted
 
@@ -19,14 +18,6 @@ from ldiv_db.reporting.report import verify_report
 from ldiv_db.reporting.request import ReportRequest
 
 FEW = {"queries": 0, "tries": 5}
-
-
-@pytest.fixture(scope="module")
-def hospital():
-    with duckdb.connect(config={"threads": 1}) as con:
-        fill_hospital(con)
-        ldiv_db.run(con, hospital_policy())
-        yield con
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import duckdb
 import pytest
 import yaml
 from hospitals import HOSTILE, fill_hospital, hospital_policy
@@ -24,14 +23,6 @@ def whole_context(**changes):
     texts = {key: f"{SECRET} {key}" for key, field in ReleaseContext.model_fields.items() if field.default is None}
     columns = {name: f"{SECRET} {number}" for number, name in enumerate(("name", "age", HOSTILE))}
     return texts | {"release_model": "shared", "roles": {"Owner": f"{SECRET} owner"}, "reasons": columns} | changes
-
-
-@pytest.fixture(scope="module")
-def hospital():
-    with duckdb.connect(config={"threads": 1}) as con:
-        fill_hospital(con)
-        ldiv_db.run(con, hospital_policy())
-        yield con
 
 
 def report(con, policy=None, **asked):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-import duckdb
-import pytest
-from hospitals import fill_hospital, hospital_policy
+from hospitals import hospital_policy
 from test_context import whole_context
 
 import ldiv_db
@@ -16,14 +14,6 @@ from ldiv_db.reporting.guidelines import ANSWERED, NOT_APPLICABLE, OPEN, answers
 
 FEW = {"queries": 0, "tries": 5, "worlds": 0}
 KEYS = {"clause", "asks", "sections", "context", "needs", "by", "only_if", "otherwise", "never"}
-
-
-@pytest.fixture(scope="module")
-def hospital():
-    with duckdb.connect(config={"threads": 1}) as con:
-        fill_hospital(con)
-        ldiv_db.run(con, hospital_policy())
-        yield con
 
 
 def document_of(con, **asked):

@@ -52,8 +52,9 @@ def test_the_audit_is_that_of_check(hospital, document):
 
 @pytest.mark.heavy
 def test_attacks_are_those_of_attack(hospital, document):
-    people = dict.fromkeys(("known", "population", "targets"), "patients")
-    found = ldiv_db.attack(hospital, "published", policy=hospital_policy(), **people, tries=30).as_dict()
+    people = dict.fromkeys(("known", "population", "targets", "definetti"), "patients")
+    asked = {"counting": True, "downcoding": True, "tries": 30}
+    found = ldiv_db.attack(hospital, "published", policy=hospital_policy(), **people, **asked).as_dict()
     for attack in found["attacks"]:
         attack["figures"] = {k: v for k, v in attack["figures"].items() if k not in ("other_tables", "free_bytes")}
     assert document["attacks"]["attacks"] == json.loads(json.dumps(found["attacks"], default=float))

@@ -56,14 +56,6 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def hospital():
-    with duckdb.connect(config={"threads": 1}) as con:
-        fill_hospital(con)
-        ldiv_db.run(con, hospital_policy())
-        yield con
-
-
-@pytest.fixture(scope="module")
 def report(hospital):
     said = {"recipient": HOSTILE, "purpose": "care", "release_model": "shared", "why": HOSTILE, "review": "2030"}
     return ldiv_db.report(hospital, "published", hospital_policy(), **FEW, **said)

@@ -98,5 +98,7 @@ def assert_alike(session: Any, con: Any, embedded: Any, found: Any) -> None:
     losses = [one.pop("loss") for one in said]
     assert said[0] == said[1]
     by_column = [loss.pop("lm_by_column") for loss in losses]
+    told = [[entry["text"] for entry in loss.pop("precision")] for loss in losses]
+    assert told[0] == told[1]
     assert losses[0] == pytest.approx(losses[1])
     assert by_column[0] == pytest.approx(by_column[1])
