@@ -38,6 +38,7 @@ from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
+from ldiv_db.requirements.risk import HIGH
 
 Table = Relation | FileRelation
 
@@ -84,7 +85,7 @@ class Attackers:
     """
 
     excluded: int = 1
-    threshold: Decimal = Decimal("0.2")
+    threshold: Decimal = HIGH
     known: Table | None = None
     population: Table | None = None
     population_size: int | None = None
@@ -259,7 +260,7 @@ class AttackRequest:
     folder: str | Path = "."
     class_column: str | None = None
     m: int = 1
-    threshold: float | str | Decimal = "0.2"
+    threshold: float | str | Decimal = HIGH
     known: Any = None
     population: Any = None
     population_size: int | None = None

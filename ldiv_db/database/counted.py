@@ -20,7 +20,7 @@ from ldiv_db.database.named_warehouses import open_named
 from ldiv_db.database.templates import Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import Warehouse
 
-#: The column of counts; the schema here in which they lie; what is to be done where counts do not do.
+#: The column of counts in working tables; the schema of a warehouse's counts; what to do where counts do not do.
 WEIGHT, _COUNTS, ON_ROWS = Identifier("weight"), "ldiv_counts", "run it on a DuckDB file, or on what DuckDB attaches"
 
 

@@ -90,10 +90,6 @@ class ReleaseContext(PolicyPart):
         """What a key, or a key within it, asks for."""
         return cls.model_fields[key.partition(".")[0]].description or ""
 
-    def reason_of(self, column: str) -> str | None:
-        """Why a column is treated as it is."""
-        return next((reason for name, reason in self.reasons.items() if name.lower() == column.lower()), None)
-
     def public(self) -> ReleaseContext:
         """What of it anybody may read: who else reads a report learns nothing of the source and of those who sign."""
         extras = {key: field.json_schema_extra for key, field in type(self).model_fields.items()}

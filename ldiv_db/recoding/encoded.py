@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
 
+from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Looseness, Step
 from ldiv_db.database.steps import Steps
@@ -19,8 +20,8 @@ NUMBER_SCALE = 2**30
 #: Losses per value are integers, in billionths, so that sums do not depend on their order.
 LOSS_UNIT = 10**9
 
-#: The name of the column of counts in the working tables; and of that which says how many of a cell a class has.
-WEIGHT, DEALT = Identifier("weight"), Identifier("dealt")
+#: The name of the column that says how many of a cell a class has.
+DEALT = Identifier("dealt")
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
 from ldiv_db.policy.resolve import Nulls, Source
-from ldiv_db.recoding.encoded import WEIGHT, Renamed
+from ldiv_db.recoding.encoded import Renamed
 
 #: Differences from here on are beyond doubles, or of integers beyond the widest type.
 _WIDEST, _WIDEST_INTEGER = 1.7e308, 2**127

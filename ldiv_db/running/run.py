@@ -114,7 +114,7 @@ def run(
     show_values: bool = False,
     workers: int | None = None,
 ) -> Result | Any:
-    """As `ldiv_db.run`, but for sessions of Spark's."""
+    """As `ldiv_db.run`, but for warehouses."""
     start, asked = time.perf_counter(), load_policy(policy)
     databases = (asked.databases, asked.target.database)
     with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:

@@ -33,9 +33,10 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
+from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.recoding.encoded import WEIGHT, Axis, SensitiveAxis
+from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 
 #: Spreads are compared in millionths of a quasi-identifier's domain.
 SPREAD_UNIT = 10**6
