@@ -25,19 +25,17 @@ from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, Problem
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.named_warehouses import is_given_warehouse, open_named
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.context import GivenContext
 from ldiv_db.policy.document import QuasiIdentifier, Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
-    GivenPolicy,
     GivenRequirement,
     Policy,
-    columns_asked,
+    counted_there,
     described_policy,
     names_of,
     parse_policy,
@@ -55,11 +53,8 @@ from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
-from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.release import publish_release
-from ldiv_db.running.run import plan as plan_here
-from ldiv_db.running.run import run as run_here
-from ldiv_db.running.there import plan_there, run_there
+from ldiv_db.running.run import plan, run
 
 __all__ = [
     "Attacks",
@@ -101,71 +96,7 @@ __all__ = [
 enter_forms()
 
 
-def run(
-    connection: Any,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    kl: bool = False,
-    show_values: bool = False,
-    workers: int | None = None,
-    dialect: str | None = None,
-) -> Result | Any:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, of a frame, in a session of Spark's, or in a warehouse; returns what was done.
-
-    That is a `Result`; a policy with a `key` publishes the next release of its series, and returns a `Released`.
-
-    A warehouse is any other connection of Python's, of ADBC or as PEP 249 has it (psycopg, snowflake.connector, …),
-    whose SQL is the `dialect`, by default that of its driver. There rows stay: they are counted, the plan is made here
-    from the counts, and the release is written and audited there.
-
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
-    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
-    (`Result.table`) unless the policy has another target.
-
-    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one, and of a warehouse the schema of the ledger; `kl` has the
-    KL divergence worked out as well, with `show_values` errors name values that are too frequent or not in a taxonomy.
-    A table of more than the policy's `part_rows` rows is solved in parts by so many processes, `workers`, as many as
-    threads if it is None; the release is the same for any number. Release, audit and ledger row are one transaction,
-    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a transaction
-    of the caller's they join that one: the caller commits, or rolls back after an error; a warehouse's is refused. A
-    release to a file of its own is written beside, audited there and moved into place; it joins no transaction.
-    """
-    if is_given_warehouse(connection):
-        with open_named(connection, dialect) as there:
-            return run_there(there, policy, folder, listener, kl, show_values, workers, schema=catalog)
-    return run_here(connection, policy, folder, listener, catalog, kl, show_values, workers)
-
-
-def plan(
-    connection: Any,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    show_values: bool = False,
-    rehearse: bool = False,
-    dialect: str | None = None,
-) -> Preparation | Any:
-    """Plan a run by counts alone, of a database, frame or warehouse as `run` takes it; writes nothing that stays.
-
-    `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
-    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. In a warehouse
-    nothing is rehearsed. Under a policy with a `key` the classes of the next release are formed, and a `Released` has
-    its figures, which nothing audits.
-    """
-    if not is_given_warehouse(connection):
-        return plan_here(connection, policy, folder, listener, catalog, show_values, rehearse)
-    if rehearse:
-        raise PolicyError([Problem("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")])
-    with open_named(connection, dialect) as there:
-        return plan_there(there, policy, folder, listener, show_values)
-
-
-@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
+@takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 def check(
     con: Any,
     table: Any = None,
@@ -249,7 +180,7 @@ def check_sql(
         return check_statement(engine, given, named_table(table, "table"), dialect, types, labels)
 
 
-@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
+@takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 def profile(
     con: Any,
     table: Any = None,
@@ -277,7 +208,7 @@ def profile(
         return replace(found, table=given_name(table, relation))
 
 
-@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
+@takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 def measure(
     con: Any,
     published: Any = None,
@@ -320,7 +251,7 @@ def measure(
         return replace(found, published=given_name(published, relation), source=given_name(read, original))
 
 
-@takes_database(read_only=True, of_counts=columns_asked)
+@takes_database(read_only=True, of_warehouse=counted_there)
 def report(
     con: Any,
     table: str,

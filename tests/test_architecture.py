@@ -204,7 +204,6 @@ READING = {
     "running/exploring/explore.py": ["explore"],
     "running/release.py": ["publish_release"],
     "running/run.py": ["run", "plan"],
-    "running/there.py": ["_resolved"],
 }
 
 

@@ -23,7 +23,7 @@ from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
-from ldiv_db.database.counted import ON_ROWS, open_counted
+from ldiv_db.database.counted import ON_ROWS
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
@@ -31,7 +31,7 @@ from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer
-from ldiv_db.policy.reading import Policy, columns_asked
+from ldiv_db.policy.reading import Policy, counted_there
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.running.estimate import Pace, about
 
@@ -88,7 +88,7 @@ def open_for_command(
         if asked is None or catalog is not None or not read_only:
             what = f"{database} is a warehouse, of which counts of rows are read and nothing else"
             raise PolicyError([Problem("database", what, ON_ROWS)])
-        with open_counted(database, columns_asked(asked), settings) as counted:
+        with counted_there(database, asked, settings) as counted:
             yield counted
         return
     address = address_of(database)

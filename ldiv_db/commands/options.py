@@ -19,6 +19,7 @@ import typer
 from ldiv_db.auditing.subject import Pair, Suppressed, pair_of
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
+from ldiv_db.database.counted import open_planned
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import PolicyError, Problem
@@ -159,10 +160,15 @@ class DatabaseOptions(Limits):
         """The same with the catalog attached if it is a file of its own."""
         return open_for_command(database, read_only, self.settings, self.catalog, asked)
 
-    @property
-    def ledger_schema(self) -> str | None:
-        """The schema of a warehouse in which the ledger lies, if another is wanted."""
-        return None if self.catalog is None else str(self.catalog)
+    @contextmanager
+    def open_planned(self, database: str, read_only: bool = False) -> Iterator[tuple[Any, str | None]]:
+        """A connection to the database, or what a run in a warehouse is given, and what it calls the catalog."""
+        if names_warehouse(database):
+            with open_planned(database, settings=self.settings) as there:
+                yield there, None if self.catalog is None else str(self.catalog)
+        else:
+            with self.open(database, read_only) as connection:
+                yield connection, self.catalog_name
 
     @property
     def catalog_name(self) -> str | None:

@@ -21,11 +21,10 @@ from ldiv_db.commands.options import (
     grouped,
 )
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.named_warehouses import names_warehouse, open_named
+from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.reading import load_file
 from ldiv_db.running.preview import describe_plan
-from ldiv_db.running.there import plan_there, run_there
 
 Workers = Annotated[
     int | None,
@@ -66,15 +65,9 @@ def run_command(
       ldiv run adbc:postgresql://host/clinic policy.yml
     """
     wanted = load_file(policy)
-    if names_warehouse(database):
-        with open_named(database) as there, ProgressDisplay(quiet) as listener:
-            rest = (kl, show_values, workers, resources.settings, resources.ledger_schema)
-            result = run_there(there, wanted, policy.parent, listener, *rest)
-    else:
-        refuse_memory(database, wanted)
-        with resources.open(database) as opened, ProgressDisplay(quiet) as listener:
-            where = (policy.parent, listener, resources.catalog_name)
-            result = run(opened, wanted, *where, kl, show_values, workers)
+    refuse_memory(database, wanted)
+    with resources.open_planned(database) as (opened, catalog), ProgressDisplay(quiet) as listener:
+        result = run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers)
     show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 
@@ -101,18 +94,10 @@ def plan_command(
     """
     wanted = load_file(policy)
     statements: list[Statement] = []
-    if names_warehouse(database):
-        if sql:
-            raise PolicyError([Problem("sql", "a plan in a warehouse is not rehearsed", "leave it out")])
-        with open_named(database) as there, ProgressDisplay(quiet) as listener:
-            ready = plan_there(there, wanted, policy.parent, listener, show_values, resources.settings)
-            show(describe_plan(ready, None), ready.text(statements=None), json)
-        return
-    with (
-        resources.open(database, read_only=True) as connection,
-        ProgressDisplay(quiet) as shown,
-    ):
+    if sql and names_warehouse(database):
+        raise PolicyError([Problem("sql", "a plan in a warehouse is not rehearsed", "leave it out")])
+    with resources.open_planned(database, read_only=True) as (opened, catalog), ProgressDisplay(quiet) as shown:
         listener = replace(shown, on_statement=statements.append)
-        ready = plan(connection, wanted, policy.parent, listener, resources.catalog_name, show_values, rehearse=sql)
+        ready = plan(opened, wanted, policy.parent, listener, catalog, show_values, rehearse=sql)
     shown_sql = statements if sql else None
     show(describe_plan(ready, shown_sql), ready.text(statements=shown_sql), json)

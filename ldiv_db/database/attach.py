@@ -6,7 +6,7 @@ looked up in it as it looks them up itself. No text of an address is in an error
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from inspect import Signature, signature
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
-from ldiv_db.database.counted import ON_ROWS, open_counted
+from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
 from ldiv_db.database.databases import attached, compare_here
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
@@ -37,13 +37,13 @@ P = ParamSpec("P")
 def takes_database(
     read_only: bool,
     of_frame: OfFrame | None = None,
-    of_counts: Callable[[Mapping[str, Any]], Collection[str]] | None = None,
+    of_warehouse: OfWarehouse | None = None,
 ) -> Callable[[Function], Function]:
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
-    database in memory is then its connection, which is kept open unless it is `read_only`. With `of_counts`, which says
-    which columns the arguments ask about, it also takes a warehouse, whose rows it sees as far as they are counted.
+    database in memory is then its connection, which is kept open unless it is `read_only`. With `of_warehouse` it also
+    takes a warehouse, and sees what that opens: its rows as far as they are counted, or the means to plan a run there.
     """
 
     def decorate(function: Function) -> Function:
@@ -55,18 +55,18 @@ def takes_database(
             given = args[0] if args else kwargs.get(first)
             are_frames = isinstance(given, Mapping) or is_frame(given)
             if is_given_warehouse(given):
-                if of_counts is None:
+                if of_warehouse is None:
                     what = "takes no warehouse, whose rows it would need"
                     raise PolicyError([Problem(first, what, ON_ROWS)])
                 bound = shape.bind_partial(*args, **kwargs)
-                opening = open_counted(given, of_counts(bound.arguments))
+                opening = of_warehouse(given, bound.arguments)
             elif isinstance(given, str | Path):
                 bound = shape.bind_partial(*args, **kwargs)
                 opening = open_address(address_of(str(given)), read_only)
             elif of_frame is not None and are_frames:
                 bound = of_frame(shape, given, args[1:], {name: kwargs[name] for name in kwargs if name != first})
                 opening = open_frames(given, keep=not read_only)
-            elif are_frames or not hasattr(given, "execute"):
+            elif are_frames or not (hasattr(given, "execute") or isinstance(given, PlannedThere)):
                 frame = "" if of_frame is None else ", a frame"
                 what = f"takes a connection{frame} or an address, not {type(given).__name__}"
                 raise PolicyError([Problem(first, what)])

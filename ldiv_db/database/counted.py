@@ -6,8 +6,8 @@ It is counted when it is looked up, by those of its columns that the call asks a
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from ldiv_db.database.warehouses import Warehouse
 
 #: The column of counts in working tables; the schema of a warehouse's counts; what to do where counts do not do.
 WEIGHT, _COUNTS, ON_ROWS = Identifier("weight"), "ldiv_counts", "run it on a DuckDB file, or on what DuckDB attaches"
+#: Opens a warehouse that a call is given, by its other arguments.
+OfWarehouse = Callable[[Any, Mapping[str, Any]], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,23 @@ def memory_for_counts(settings: Settings | None = None) -> Iterator[Any]:
         open_database(MEMORY, settings=replace(settings, temp_directory=str(folder))) as connection,
     ):
         yield connection
+
+
+@dataclass(frozen=True)
+class PlannedThere:
+    """A warehouse whose run is planned here, and the connection to the database in memory that holds its counts."""
+
+    there: Warehouse
+    connection: Any
+
+
+@contextmanager
+def open_planned(
+    given: Any, said: Mapping[str, Any] | None = None, settings: Settings | None = None
+) -> Iterator[PlannedThere]:
+    """A warehouse for a run; of a connection `said`, the arguments of the call, may have the `dialect`."""
+    with open_named(given, (said or {}).get("dialect")) as there, memory_for_counts(settings) as connection:
+        yield PlannedThere(there, connection)
 
 
 @contextmanager

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from ldiv_db.database.counted import ON_ROWS
+from ldiv_db.database.counted import ON_ROWS, CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
+from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy, Target
@@ -133,6 +135,13 @@ def columns_asked(said: Mapping[str, Any]) -> set[str]:
         names |= {*policy.quasi_identifiers, *policy.sensitive, *released.identifying}
         names |= {policy.weight} if policy.weight else set()
     return {name.lower() for known in names for name in (known, *columns_as(known, "bounds"))} | {CLASS_ID}
+
+
+def counted_there(
+    given: Any, said: Mapping[str, Any], settings: Settings | None = None
+) -> AbstractContextManager[CountedConnection]:
+    """A warehouse as counts of the columns that the arguments of a call ask about; raises as `columns_asked`."""
+    return open_counted(given, columns_asked(said), settings)
 
 
 def _texts(said: Any) -> Iterator[str]:

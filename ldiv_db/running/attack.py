@@ -22,7 +22,7 @@ from ldiv_db.database.context import open_context
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.policy.reading import columns_asked, parse_policy
+from ldiv_db.policy.reading import counted_there, parse_policy
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
@@ -144,7 +144,7 @@ def _world_gives_release(method: Method, moves: Relation, world: int, seed: int)
         return method.gives_release(method.people.world(moves, world), seed)
 
 
-@takes_database(read_only=True, of_frame=take_for_table, of_counts=columns_asked)
+@takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 @asks(AttackRequest)
 def attack(con: Any, request: AttackRequest) -> Attacks:
     """Measure what attackers gain at best from a published table, view, data file or frame, against what is promised.

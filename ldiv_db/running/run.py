@@ -21,7 +21,9 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
+from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
@@ -40,6 +42,7 @@ from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
+from ldiv_db.running.there import resolved_there
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.effort import EFFORTS
 
@@ -103,7 +106,7 @@ def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, **me
     return rows
 
 
-@takes_database(read_only=False, of_frame=take_for_source)
+@takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)
 def run(
     connection: Any,
     policy: GivenPolicy,
@@ -113,22 +116,46 @@ def run(
     kl: bool = False,
     show_values: bool = False,
     workers: int | None = None,
+    dialect: str | None = None,
 ) -> Result | Any:
-    """As `ldiv_db.run`, but for warehouses."""
+    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
+    `postgres:service=clinic`, of a frame, in a session of Spark's, or in a warehouse; returns what was done.
+
+    That is a `Result`; a policy with a `key` publishes the next release of its series, and returns a `Released`.
+
+    A warehouse is any other connection of Python's, of ADBC or as PEP 249 has it (psycopg, snowflake.connector, …),
+    whose SQL is the `dialect`, by default that of its driver. There rows stay: they are counted, the plan is made here
+    from the counts, and the release is written and audited there.
+
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
+    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
+    (`Result.table`) unless the policy has another target.
+
+    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
+    taxonomies and the ledger, if it is not the current one, and of a warehouse the schema of the ledger; `kl` has the
+    KL divergence worked out as well, with `show_values` errors name values that are too frequent or not in a taxonomy.
+    A table of more than the policy's `part_rows` rows is solved in parts by so many processes, `workers`, as many as
+    threads if it is None; the release is the same for any number. Release, audit and ledger row are one transaction,
+    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a transaction
+    of the caller's they join that one: the caller commits, or rolls back after an error; a warehouse's is refused. A
+    release to a file of its own is written beside, audited there and moved into place; it joins no transaction.
+    """
     start, asked = time.perf_counter(), load_policy(policy)
+    if isinstance(connection, PlannedThere):
+        how = (folder, listener, show_values, workers, catalog)
+        with resolved_there(connection, asked, *how, writes=True) as (context, spec):
+            return publish_run(context, spec, kl, start)
     databases = (asked.databases, asked.target.database)
     with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
         if asked.is_series:
             return next_release(context, asked, start, kl)
         spec = resolve_run(context, asked)
         refuse_read_only(spec.destination)
-        result = publish_run(context, spec, kl, start)
-        return replace(result, place=spec.destination.place)
+        return publish_run(context, spec, kl, start)
 
 
-def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float | None = None) -> Result:
-    """The result of a run to its destination; `start` is when its work began, by default now."""
-    start = time.perf_counter() if start is None else start
+def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Result:
+    """The result of a run to its destination; `start` is when its work began."""
     ready = prepare(context, spec, publishes=True)
     ready.estimate.require_room()
     with remedied(ready.what_if, is_running=True):
@@ -146,10 +173,10 @@ def publish_run(context: Context, spec: RunSpec, kl: bool = False, start: float 
     measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people, "earlier": earlier}
     draft.describe = partial(_result, ready, plan, start, run_id, measured)
     context.listener.on_stage(WRITING)
-    return ready.destination.publish(draft)
+    return replace(ready.destination.publish(draft), place=ready.destination.place)
 
 
-@takes_database(read_only=True, of_frame=take_for_source)
+@takes_database(read_only=True, of_frame=take_for_source, of_warehouse=open_planned)
 def plan(
     connection: Any,
     policy: GivenPolicy,
@@ -158,14 +185,21 @@ def plan(
     catalog: str | None = None,
     show_values: bool = False,
     rehearse: bool = False,
+    dialect: str | None = None,
 ) -> Preparation | Any:
-    """Plan a run by counts alone; writes nothing but TEMP tables, which are gone on return.
+    """Plan a run by counts alone, of a database, frame or warehouse as `run` takes it; writes nothing that stays.
 
     `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
-    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. Under a policy
-    with a `key` the classes of the next release are formed, and a `Released` has its figures, which nothing audits.
+    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. In a warehouse
+    nothing is rehearsed. Under a policy with a `key` the classes of the next release are formed, and a `Released` has
+    its figures, which nothing audits.
     """
     asked = load_policy(policy)
+    if isinstance(connection, PlannedThere):
+        if rehearse:
+            raise PolicyError([Problem("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")])
+        with resolved_there(connection, asked, folder, listener, show_values, schema=catalog) as (context, spec):
+            return prepared_plan(context, spec)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
         if asked.is_series:
             return plan_release(context, asked)

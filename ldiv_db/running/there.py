@@ -6,7 +6,6 @@ these counts are the source of the same run as on any table; its release goes ba
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,87 +13,49 @@ from pathlib import Path
 
 from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, count_rows, memory_for_counts
-from ldiv_db.database.engine import Settings
+from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere, count_rows
 from ldiv_db.database.errors import PolicyError, Problem, nearest
 from ldiv_db.database.templates import CallerView, Identifier, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.reading import GivenPolicy, load_policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.in_warehouse import CountedSource, InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.running.estimate import READING
-from ldiv_db.running.preparation import Preparation
-from ldiv_db.running.run import prepared_plan, publish_run
 from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
 
 
-def run_there(
-    there: Warehouse,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    kl: bool = False,
-    show_values: bool = False,
-    workers: int | None = None,
-    settings: Settings | None = None,
-    schema: str | None = None,
-) -> Result:
-    """Anonymize, audit and publish under `policy` in a warehouse; returns what was done.
-
-    As `run`; `schema` is where the ledger lies, `ldiv` by default, and `settings` limit the database here. Where the
-    warehouse takes back a table, all of it is one transaction, which is committed at the end.
-    """
-    start = time.perf_counter()
-    settled = (workers, settings, schema, True)
-    with _resolved(there, policy, folder, listener, show_values, *settled) as (context, spec):
-        return replace(publish_run(context, spec, kl, start), place=spec.destination.place)
-
-
-def plan_there(
-    there: Warehouse,
-    policy: GivenPolicy,
-    folder: str | Path = ".",
-    listener: Listener | None = None,
-    show_values: bool = False,
-    settings: Settings | None = None,
-) -> Preparation:
-    """Plan a run in a warehouse by counts alone; writes nothing."""
-    with _resolved(there, policy, folder, listener, show_values, settings=settings) as (context, spec):
-        return prepared_plan(context, spec)
-
-
 @contextmanager
-def _resolved(
-    there: Warehouse,
-    policy: GivenPolicy,
+def resolved_there(
+    given: PlannedThere,
+    policy: Policy,
     folder: str | Path,
     listener: Listener | None,
     show_values: bool,
     workers: int | None = None,
-    settings: Settings | None = None,
     schema: str | None = None,
     writes: bool = False,
 ) -> Iterator[tuple[Context, RunSpec]]:
-    """The policy held against the counts of its source, which are brought here; within, all there is of one moment."""
-    asked = load_policy(policy)
-    if problems := [*problems_of(asked), *unsupported(asked)]:
+    """The policy held against the counts of its source, which are brought here; within, all there is of one moment.
+
+    `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table, all that is done
+    within is one transaction, which is committed at the end; a run `writes`.
+    """
+    if problems := [*problems_of(policy), *unsupported(policy)]:
         raise PolicyError(problems)
+    there = given.there
     ledger = LedgerThere(there, schema or SCHEMA)
-    written = named_table(asked.target.table or "", "target.table") if writes else None
+    written = named_table(policy.target.table or "", "target.table") if writes else None
     with (
-        memory_for_counts(settings) as connection,
-        open_context(connection, listener, None, folder, show_values, workers) as context,
+        open_context(given.connection, listener, None, folder, show_values, workers) as context,
         there.moment(written),
     ):
         context.listener.on_stage(READING)
-        source, counted = _counted(context, there, asked)
+        source, counted = _counted(context, there, policy)
         ledger.bring(context.engine)
-        destination = InWarehouse(context.engine, source, asked.target, ledger)
+        destination = InWarehouse(context.engine, source, policy.target, ledger)
         resolved, algorithm = resolve_algorithm(
             context.engine, counted, context.folder, target=lambda found: destination.refuse()
         )

@@ -24,7 +24,6 @@ from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.reading import columns_asked
 from ldiv_db.publishing.ledger import withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
-from ldiv_db.running.there import plan_there
 
 #: The servers whose connections are those of a warehouse; others are skipped.
 THERE = ("postgres", "sqlite", "snowflake")
@@ -207,7 +206,7 @@ def test_the_run_after_one_that_was_killed_knows_whether_it_had_published(there,
 def test_a_plan_writes_nothing(there, con):
     place(there, con, rows_of(random.Random(6), 40))
     names = tables_of(there)
-    ready = plan_there(Warehouse(there.connection), policy())
+    ready = ldiv_db.plan(there.connection, policy())
     assert ready.algorithm.name == "topdown" and ready.task.encoded.row_count == 40
     assert tables_of(there) == names
 
