@@ -25,7 +25,7 @@ from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
+from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
@@ -243,8 +243,7 @@ def measure(
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
-        if problems := wanted.problems():
-            raise PolicyError(problems)
+        refuse(wanted.problems())
         described = describe(engine, policy_of_source(engine, asked, original, source), original, where)
         found = measure_table(engine, relation, described, wanted, show_values)
         read = asked.source if named else source

@@ -15,9 +15,9 @@ from ldiv_db.attacking.matching import BUDGET, people_counter
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.several_rows import OwnedRows, owned_rows
 from ldiv_db.attacking.trials import TRIES, PeopleTrial
-from ldiv_db.auditing.check import CheckRequest, missing_columns, request_problems
+from ldiv_db.auditing.check import CheckRequest, request_problems
 from ldiv_db.auditing.subject import Pair, pair_of
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem

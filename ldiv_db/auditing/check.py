@@ -11,7 +11,7 @@ from ldiv_db.auditing.audit import Audit, Counted, CountPeople, Watch, audit_tab
 from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database import catalog
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest
@@ -294,16 +294,3 @@ def lacking_sensitive(require: Sequence[RequirementSpec], sensitive: Mapping[str
 def _auto(spec: RequirementSpec) -> list[Problem]:
     what, hint = spec.kind.lacks_source
     return [Problem("require", f"{spec.name}: {what}", hint)] if spec.is_auto else []
-
-
-def missing_columns(
-    engine: Engine, table: Relation | FileRelation, asked: Sequence[tuple[str, str]], what: str
-) -> list[Problem]:
-    """The columns, each with the option that names it, that the table lacks."""
-    names = [column.name for column in columns_of(engine, table)]
-    known = {name.lower() for name in names}
-    return [
-        Problem(key, f"the {what} has no column {name!r}", nearest(name, names))
-        for key, name in asked
-        if name.lower() not in known
-    ]

@@ -25,7 +25,7 @@ from ldiv_db.commands.options import (
     grouped,
 )
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.display import table_of
 from ldiv_db.policy.reading import load_file
 from ldiv_db.publishing import earlier_releases as releases
@@ -204,9 +204,7 @@ def _checked_inference(
         if beside:
             raise PolicyError([Problem(beside[0], f"does not go with a series, {series}", "name a series or tables")])
         return releases.check_series(engine, series)
-    lacking = [Problem(name, "is required where no series is named") for name, value in given.items() if not value]
-    if lacking:
-        raise PolicyError(lacking)
+    refuse(Problem(name, "is required where no series is named") for name, value in given.items() if not value)
     columns = [name for text in group for name in text.split(",")]
     asked = releases.PublishedTables(table, key, columns, [_limit(text) for text in sensitive], values or (), count)
     return releases.check_sequence(engine, asked)

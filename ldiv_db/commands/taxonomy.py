@@ -16,12 +16,13 @@ from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import table_of
 from ldiv_db.measuring.draft_taxonomy import draft_levels
 from ldiv_db.measuring.starter_policy import write_levels
+from ldiv_db.policy.quasi_identifiers import NULL_CODE, number_values
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -35,8 +36,6 @@ taxonomy_app = typer.Typer(
     help="Import, build, draft, show and check taxonomies.",
 )
 
-#: The code of NULL, which is a value of its own wherever it occurs: it is never missing, and needs no leaf.
-_NULL = -1
 Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]
 
@@ -128,7 +127,7 @@ def new_command(
     path = file or Path(re.sub(r"[^\w-]+", "_", column)[:60] + ".csv")
     with catalog_engine(database, catalog, read_only=True) as engine:
         source = resolve_source(engine, table, Path(), "table")
-        _check_columns(engine, source, {"column": column})
+        refuse(catalogs.missing_columns(engine, source, [("column", column)], "table"))
         found = next(c for c in catalogs.columns_of(engine, source) if c.name.lower() == column.lower())
         with read_exactly(engine, source) as read:
             way, lines = draft_levels(engine, read, found, by)
@@ -181,7 +180,7 @@ def _read_shown(
     levels = ready.LEVELS[name]() if name in ready.LEVELS and name not in taxonomies.stored(engine) else []
     if source is None or column is None:
         return _named(engine, name), {}
-    _check_columns(engine, source, {"column": column})
+    refuse(catalogs.missing_columns(engine, source, [("column", column)], "table"))
     with read_exactly(engine, source) as read:
         if levels:
             found = taxonomy_sources.from_values(engine, read, Identifier(column), levels, name)
@@ -189,7 +188,7 @@ def _read_shown(
             found = _named(engine, name)
         dictionary = _dictionary(engine, found, read, column, levels)
         counted = engine.grouped(dictionary, "code", rows=("sum", "rows"))
-    return found, {code: int(rows) for code, rows in counted if code != _NULL}
+    return found, {code: int(rows) for code, rows in counted if code != NULL_CODE}
 
 
 def _named(engine: Engine, name: str) -> Taxonomy:
@@ -260,27 +259,15 @@ def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy
     relation = resolve_source(engine, table, Path(), "table")
     if isinstance(relation, FileRelation):
         raise PolicyError([Problem("table", f"{table} is a file", "edges are read from a table")])
-    _check_columns(engine, relation, {"child": child, "parent": parent})
+    refuse(catalogs.missing_columns(engine, relation, [("child", child), ("parent", parent)], "table"))
     return taxonomy_sources.read_edges(engine, relation, child, parent)
-
-
-def _check_columns(engine: Engine, relation: Relation | FileRelation, wanted: dict[str, str]) -> None:
-    names = [column.name for column in catalogs.columns_of(engine, relation)]
-    known = {name.lower() for name in names}
-    problems = [
-        Problem(key, f"the table has no column {name!r}", nearest(name, names))
-        for key, name in wanted.items()
-        if name.lower() not in known
-    ]
-    if problems:
-        raise PolicyError(problems)
 
 
 def _missing(
     engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str, show_values: bool
 ) -> tuple[int, list[str]]:
     """Count the values of the column that have no leaf; return them as text too if they are to be shown."""
-    _check_columns(engine, relation, {"column": column})
+    refuse(catalogs.missing_columns(engine, relation, [("column", column)], "table"))
     with read_exactly(engine, relation) as read:
         dictionary = _dictionary(engine, taxonomy, read, column)
     missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
@@ -295,17 +282,7 @@ def _dictionary(
     kinds = {found.name.lower(): found for found in catalogs.columns_of(engine, relation)}
     if taxonomy.by_range and not kinds[column.lower()].is_number:
         raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")])
-    return engine.materialise(
-        "dictionary",
-        "taxonomies/map_leaves",
-        rows=relation,
-        nodes=taxonomies.load(engine, taxonomy, "checked"),
-        column=Identifier(column),
-        by_range=taxonomy.by_range,
-        levels=levels,
-        null_code=Value(_NULL),
-        weight=None,
-    )
+    return number_values(engine, taxonomy, relation, Identifier(column), levels)
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:

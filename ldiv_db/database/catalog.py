@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.databases import (
@@ -14,7 +15,7 @@ from ldiv_db.database.databases import (
     main_schema,
 )
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
@@ -277,3 +278,16 @@ def _schema_exists(engine: Engine, schema: str) -> bool:
 def catalog_of(engine: Engine, relation: Relation) -> str:
     """The database that holds the relation."""
     return located(engine, relation)[0]
+
+
+def missing_columns(
+    engine: Engine, table: Relation | FileRelation, asked: Sequence[tuple[str, str]], what: str
+) -> list[Problem]:
+    """The columns, each with the option that names it, that the table lacks."""
+    names = [column.name for column in columns_of(engine, table)]
+    known = {name.lower() for name in names}
+    return [
+        Problem(key, f"the {what} has no column {name!r}", nearest(name, names))
+        for key, name in asked
+        if name.lower() not in known
+    ]

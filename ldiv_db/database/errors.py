@@ -155,6 +155,12 @@ class PolicyError(LdivError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raise PolicyError with all problems, if there are any."""
+    if found := list(problems):
+        raise PolicyError(found)
+
+
 #: The kind that a value should be of, by the beginning of pydantic's name for the error.
 _KINDS = {
     "string": "takes a text",

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem, nearest, what_is_wrong
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse, what_is_wrong
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.values import named_value
@@ -40,8 +40,7 @@ class Problems:
 
     def refuse(self) -> None:
         """Raise PolicyError if there are any."""
-        if self.found:
-            raise PolicyError(self.found)
+        refuse(self.found)
 
 
 def unreported(found: Iterable[Problem], known: Sequence[Problem]) -> list[Problem]:

@@ -27,6 +27,8 @@ from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
+#: The code of NULL among a column's values: it is never missing, and needs no leaf.
+NULL_CODE = -1
 #: Columns of these keys the counts of rows need not have.
 NOT_COUNTED = ("identifiers", "keep")
 
@@ -137,22 +139,29 @@ def covers(engine: Engine, taxonomy: Taxonomy, source: Relation | FileRelation, 
     """True if a taxonomy has a leaf for each value of the source's column; NULL needs none."""
     if taxonomy.by_range and not column.is_number:
         return False
-    nodes = taxonomies.load(engine, taxonomy, "known")
-    with read_exactly(engine, source) as read:
-        dictionary = engine.materialise(
-            "dictionary",
-            "taxonomies/map_leaves",
-            rows=read,
-            nodes=nodes,
-            column=Identifier(column.name),
-            by_range=taxonomy.by_range,
-            levels=[],
-            null_code=Value(-1),
-            weight=None,
-        )
-    missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
-    engine.drop(dictionary, nodes)
-    return not missing
+    with engine.scope(), read_exactly(engine, source) as read:
+        dictionary = number_values(engine, taxonomy, read, Identifier(column.name))
+        return not engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
+
+
+def number_values(
+    engine: Engine, taxonomy: Taxonomy, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level] = ()
+) -> Relation:
+    """A column's values with their rows and the numbers of their leaves: NULL_CODE of NULL, NULL where they have none.
+
+    `levels` are those by which the taxonomy was made of the values, if it was.
+    """
+    return engine.materialise(
+        "dictionary",
+        "taxonomies/map_leaves",
+        rows=rows,
+        nodes=taxonomies.load(engine, taxonomy, "known"),
+        column=column,
+        by_range=taxonomy.by_range,
+        levels=levels,
+        null_code=Value(NULL_CODE),
+        weight=None,
+    )
 
 
 def written(settings: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from ldiv_db.database.counted import ON_ROWS, CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Settings
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
@@ -90,13 +90,11 @@ def described_policy(
     source: Any, qi: str | Sequence[str] | Mapping[str, Any] | None, sensitive: str | Sequence[str]
 ) -> Policy:
     """The policy that says what the columns are, and asks for nothing."""
-    missing = [
+    refuse(
         Problem(key, "is required where no policy is given")
         for key, value in (("source", source), ("qi", qi))
         if value is None or (isinstance(value, str | Sequence | Mapping) and not value)
-    ]
-    if missing:
-        raise PolicyError(missing)
+    )
     return parse_policy(
         {
             "source": source,
@@ -245,8 +243,7 @@ def read_requirements(written: GivenRequirement | Iterable[GivenRequirement]) ->
             problems.append(Problem("require", str(error)))
     if not specs and not problems:
         problems.append(Problem("require", "is empty", "say what must hold, e.g. distinct:3"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return specs
 
 
@@ -269,8 +266,7 @@ def read_sensitive(written: str | Sequence[str] | Mapping[str, Any]) -> dict[str
             found[name] = Sensitive.model_validate(setting or {})
         except ValidationError as error:
             problems += [Problem(f"sensitive.{name}", str(item["msg"])) for item in error.errors()]
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return found
 
 

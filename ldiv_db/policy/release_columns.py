@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.templates import Identifier
 
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
@@ -134,6 +134,5 @@ def published_columns(
         for key, name in asked.items()
         if name and name.lower() not in known
     ]
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return found

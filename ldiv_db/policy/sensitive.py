@@ -10,7 +10,7 @@ from pathlib import Path
 from ldiv_db.database.catalog import Column, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
@@ -205,7 +205,7 @@ def absent_values(
             names[found.place] = found.name
             missing[found.place] = missing.get(found.place, here) & here
             allowed |= {found.place} if found.absent else set()
-    problems = [
+    refuse(
         Problem(
             f"require.{place}.{names[place]}",
             f"{len(values):,} of the values named are in no row: {listing(sorted(values, key=in_order))}",
@@ -213,9 +213,7 @@ def absent_values(
         )
         for place, values in sorted(missing.items())
         if values and place not in allowed
-    ]
-    if problems:
-        raise PolicyError(problems)
+    )
     return sorted({value for values in missing.values() for value in values}, key=in_order)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog
-from ldiv_db.database.catalog import columns_of, named_table
+from ldiv_db.database.catalog import missing_columns, named_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
@@ -88,14 +88,7 @@ def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relat
     """The table of that name, which must have the columns."""
     relation = named_table(name, key)
     _require_table(engine, relation, key)
-    known = [column.name for column in columns_of(engine, relation)]
-    problems = [
-        Problem(key, f"{name} has no column {column}", nearest(column, known))
-        for column in columns
-        if column.lower() not in map(str.lower, known)
-    ]
-    if problems:
-        raise PolicyError(problems)
+    refuse(missing_columns(engine, relation, [(key, column) for column in columns], f"table {name}"))
     return relation
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ldiv_db.database import catalog, databases, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
@@ -106,13 +106,11 @@ def _check_what_is_there(
 
 def refuse_untyped(types: Mapping[str, str]) -> None:
     """Raise PolicyError for the columns of a release, by their types, that PostgreSQL has no type for."""
-    problems = [
+    refuse(
         Problem("target", f"{name} is {without_members(kind)}, which is not written there", "make it text in a view")
         for name, kind in types.items()
         if postgres.type_of(kind) is None
-    ]
-    if problems:
-        raise PolicyError(problems)
+    )
 
 
 def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRelation) -> None:
@@ -121,7 +119,7 @@ def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRe
         return
     known = postgres.own_types(engine, source)
     shown = [name for name in (*policy.sensitive, *policy.keep) if name.lower() in known]
-    problems = [
+    refuse(
         Problem(
             name,
             f"is numeric without a precision, and {count_phrase(count, 'value has', 'values have')} more digits than"
@@ -130,9 +128,7 @@ def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRe
         )
         for name, count in postgres.values_beyond_floats(engine, source, shown).items()
         if count
-    ]
-    if problems:
-        raise PolicyError(problems)
+    )
 
 
 def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
@@ -150,7 +146,7 @@ def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, t
     columns = {column.name.lower(): column for column in columns_of(engine, table)}
     theirs = {name: column.type for name, column in columns.items()}
     label = ".".join(table.parts[-2:])
-    problems = [
+    refuse(
         Problem(
             "target",
             f"{label} has column {name} as {_shown(theirs, name)}, not {_shown(ours, name)}",
@@ -158,9 +154,7 @@ def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, t
         )
         for name in sorted(ours.keys() | theirs.keys())
         if ours.get(name) != theirs.get(name)
-    ]
-    if problems:
-        raise PolicyError(problems)
+    )
 
 
 def _hint(theirs: Column | None, ours: str | None, texts_hint: str) -> str:

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from ldiv_db.attacking.composition import compare_releases
 from ldiv_db.attacking.covering import label_axes
-from ldiv_db.auditing.check import missing_columns
 from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.catalog import missing_columns
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Earlier
@@ -50,8 +50,7 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
     if engine.count(before) != earlier.rows:
         raise PolicyError([Problem("target", f"{earlier.target} has not the {earlier.rows:,} rows of that release")])
     columns = [*released.identifying, *required.attributes, *released.class_ids]
-    if missing := missing_columns(engine, before, [("target", name) for name in columns], f"release {earlier.target}"):
-        raise PolicyError(missing)
+    refuse(missing_columns(engine, before, [("target", name) for name in columns], f"release {earlier.target}"))
     with draft.rows() as params:
         now = engine.materialise("release", PUBLISHED, **params)
     subjects = [

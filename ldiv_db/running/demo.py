@@ -13,7 +13,7 @@ import yaml
 
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine, Settings, open_database
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.publishing.result import Result
@@ -109,8 +109,7 @@ def _original_policy() -> str:
 
 def _refuse_existing(directory: Path) -> None:
     there = [name for name in (DATABASE_NAME, POLICY_NAME) if (directory / name).exists()]
-    if there:
-        raise PolicyError(Problem("directory", f"{directory / name} exists", "name another") for name in there)
+    refuse(Problem("directory", f"{directory / name} exists", "name another") for name in there)
 
 
 def _write_policy(folder: Path, document: dict[str, Any]) -> None:

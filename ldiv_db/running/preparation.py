@@ -18,7 +18,7 @@ from ldiv_db.auditing.audit import refuse_people, refuse_unknown
 from ldiv_db.auditing.individuals import LikelyPeople, likely_people
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.resolve import Resolved
@@ -93,13 +93,11 @@ def _place(
 
 def _refuse(resolved: Resolved, encoded: Encoded) -> None:
     """Raise PolicyError for quasi-identifiers that are not published as labels of a taxonomy."""
-    problems = [
+    refuse(
         Problem(f"quasi_identifiers.{axis.name}", "whom it covers is known of labels of a taxonomy: it needs one")
         for axis in encoded.axes
         if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
-    ]
-    if problems:
-        raise PolicyError(problems)
+    )
 
 
 @dataclass(frozen=True, repr=False)

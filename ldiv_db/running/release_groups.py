@@ -27,7 +27,7 @@ from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
@@ -49,63 +49,6 @@ def check_decomposed_before(start: ReleaseStart, tables: ReleaseTables) -> None:
     if wanted != {column.name.lower() for column in columns_of(engine, tables.values)}:
         what = f"{sql_name_of(tables.values)} has other sensitive attributes than the policy"
         raise PolicyError([Problem("sensitive", what, "give another target to other releases")])
-
-
-def write_tables(
-    engine: Engine,
-    tables: ReleaseTables,
-    before: ReleaseTables | None,
-    source: Decomposed,
-    rows: Relation,
-    shown: Relation,
-    last: int,
-    create: Create | None = None,
-) -> None:
-    """Make the tables: `shown` are the new groups, numbered after `last`; old ones are as in the tables `before`.
-
-    They are tables that stay, unless `create` makes others of what a template selects.
-    """
-    create = create or engine.create
-    group_id = Identifier(GROUP_ID)
-    people: dict[str, Any] = {
-        "rows": rows,
-        "new": shown,
-        "last": Value(last),
-        "group_id": group_id,
-        "shown": source.shown,
-    }
-    create(tables.people, "publishing/list_people", **people)
-    params: dict[str, Any] = {
-        "shown": shown,
-        "group_id": group_id,
-        "before": before.values if before else None,
-        "last": Value(last),
-    }
-    if tables.count is not None:
-        columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
-        create(tables.values, "publishing/count_values", **params, **columns)
-        return
-    create(tables.values, "publishing/order_values", secrets=source.secrets, **params)
-    if tables.marginals is not None:
-        create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
-
-
-def audit_tables(engine: Engine, tables: ReleaseTables, resolved: Resolved, expected: ExpectedTotals) -> list[Audit]:
-    """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
-    pair = Pair(tables.values, GROUP_ID, tables.count)
-    subject = Subject(tables.people, [], pair=pair)
-    audits = [
-        audit_table(engine, subject, name, [spec.resolve(None, Attribute(name)) for spec in _required(resolved, name)])
-        for name in resolved.limits
-    ]
-    require_good(audits)
-    people = engine.count(tables.people)
-    require_rows(people, expected.people)
-    for audit in audits:
-        if (audit.rows, audit.unmatched_groups) != (people + expected.counterfeits, expected.short_groups):
-            raise AuditError(f"{audit.sensitive}: the two tables do not have the same rows in each group")
-    _require_same_totals(engine, tables, list(resolved.limits))
-    return audits
 
 
 def _required(resolved: Resolved, name: str) -> list[RequirementSpec]:
@@ -149,11 +92,35 @@ class DecomposedDraft(SeriesDraft):
         return self.waits
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
-        last = self.start.series.last_group
-        write_tables(self.start.engine, tables, before, self.source, self.rows, self.shown, last, create)
+        """As every draft; they are tables that stay, unless `create` makes others of what a template selects."""
+        create, source, shown = create or self.start.engine.create, self.source, self.shown
+        params: dict[str, Any] = {"last": Value(self.start.series.last_group), "group_id": Identifier(GROUP_ID)}
+        create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
+        params |= {"shown": shown, "before": before.values if before else None}
+        if tables.count is not None:
+            columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
+            create(tables.values, "publishing/count_values", **params, **columns)
+            return
+        create(tables.values, "publishing/order_values", secrets=source.secrets, **params)
+        if tables.marginals is not None:
+            create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
     def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        return audit_tables(self.start.engine, tables, self.start.resolved, expected)
+        engine, resolved = self.start.engine, self.start.resolved
+        subject = Subject(tables.people, [], pair=Pair(tables.values, GROUP_ID, tables.count))
+        wanted = {name: _required(resolved, name) for name in resolved.limits}
+        audits = [
+            audit_table(engine, subject, name, [spec.resolve(None, Attribute(name)) for spec in specs])
+            for name, specs in wanted.items()
+        ]
+        require_good(audits)
+        people = engine.count(tables.people)
+        require_rows(people, expected.people)
+        for audit in audits:
+            if (audit.rows, audit.unmatched_groups) != (people + expected.counterfeits, expected.short_groups):
+                raise AuditError(f"{audit.sensitive}: the two tables do not have the same rows in each group")
+        _require_same_totals(engine, tables, list(resolved.limits))
+        return audits
 
     def figures(self) -> dict[str, Any]:
         groups = self.groups

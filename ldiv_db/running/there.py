@@ -14,7 +14,7 @@ from pathlib import Path
 from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere, count_rows
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.templates import CallerView, Identifier, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
@@ -43,8 +43,7 @@ def resolved_there(
     `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table, all that is done
     within is one transaction, which is committed at the end; a run `writes`.
     """
-    if problems := [*problems_of(policy), *unsupported(policy)]:
-        raise PolicyError(problems)
+    refuse([*problems_of(policy), *unsupported(policy)])
     there = given.there
     ledger = LedgerThere(there, schema or SCHEMA)
     written = named_table(policy.target.table or "", "target.table") if writes else None
@@ -136,5 +135,4 @@ def _refuse_columns(policy: Policy, columns: Sequence[Column]) -> None:
     if alike:
         what = f"has columns that differ in case alone: {', '.join(n for n in names if n.lower() in alike)}"
         problems.append(Problem("source", what, "rename them in a view"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)

@@ -14,7 +14,7 @@ from ldiv_db.database.analyst_queries import EXAMPLE
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
@@ -97,8 +97,7 @@ def explore(
 def _refuse(policy: Policy, workers: int | None, by: str) -> None:
     """Raise PolicyError for a policy that is wrong or has no variants, and for workers that are none."""
     problems = problems_of(policy)
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     if policy.is_series:
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         problems.append(Problem("algorithm.name", what, "explore one release, without a key"))
@@ -109,8 +108,7 @@ def _refuse(policy: Policy, workers: int | None, by: str) -> None:
         problems.append(Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]"))
     if workers is not None and workers < 1:
         problems.append(Problem("workers", f"takes a whole number from 1, not {workers!r}"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _bounds(engine: Engine, coding: Coding) -> Any:

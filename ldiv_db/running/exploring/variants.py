@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal, get_args
 
 from ldiv_db.algorithms import ALGORITHMS
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.policy.changes import changed, requiring
 from ldiv_db.policy.document import Policy, QuasiIdentifier
 from ldiv_db.policy.parts import TaxonomySpec
@@ -153,8 +153,7 @@ def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> 
     Where algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone.
     """
     problems = list(asked.problems())
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     found: list[Variant] = []
     changes = (one for base in _bases(resolved.policy, asked.risk) for one in _changes(resolved, asked, bounds, base))
     for varied, keys in changes:
