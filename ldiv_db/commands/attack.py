@@ -16,8 +16,10 @@ from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import MOST_TRIES, TRIES
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
+    AskedTable,
     Attributes,
-    ClassColumn,
+    Budget,
+    Control,
     CountColumn,
     Database,
     DatabaseOptions,
@@ -25,36 +27,16 @@ from ldiv_db.commands.options import (
     Json,
     PopulationSize,
     Published,
-    QuasiIdentifiers,
     SensitiveTable,
     grouped,
 )
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import Policy, read_policy
+from ldiv_db.policy.reading import Policy
 from ldiv_db.requirements.parameters import LARGEST
 
 #: More digits than any seed has are as wrong as one more.
 _DIGITS = 60
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """The published table: its columns and what is promised of it."""
-
-    qi: QuasiIdentifiers = None
-    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.")] = None
-    class_column: ClassColumn = None
-    policy: Annotated[
-        Path | None,
-        typer.Option(
-            help="The policy of the release: it says which columns there are, what labels stand for, and what is"
-            " promised."
-        ),
-    ] = None
-    require: Annotated[list[str] | None, typer.Option(help="What is promised, e.g. distinct:3; may be repeated.")] = (
-        None
-    )
 
 
 @dataclass(frozen=True)
@@ -98,7 +80,7 @@ class Knowledge:
     targets: Annotated[
         str | None, typer.Option(help="A table or file of people in the release, with sensitive values.")
     ] = None
-    control: Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")] = None
+    control: Control = None
     link_columns: Annotated[
         str | None, typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.")
     ] = None
@@ -154,13 +136,11 @@ def attack_command(
     *,
     database: Database,
     published: Published,
-    table: TableOptions,
+    table: AskedTable,
     attributes: Attributes,
     knowledge: Knowledge,
     replaying: ReplayOptions,
-    budget: Annotated[
-        int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
-    ] = BUDGET,
+    budget: Budget = BUDGET,
     resources: DatabaseOptions,
     json: Json = False,
 ) -> None:
@@ -189,7 +169,7 @@ def attack_command(
         --definetti patients
     """
     replayed = replaying.asked
-    policy = None if table.policy is None else read_policy(table.policy)
+    policy = table.written
     described = attributes.of(list(policy.sensitive) if policy else table.sensitive or [])
     with (
         resources.open(database, True, vars(table) | vars(knowledge)) as connection,

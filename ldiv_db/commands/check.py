@@ -11,24 +11,20 @@ import typer
 
 from ldiv_db.api import Audits
 from ldiv_db.attacking.question import with_people
-from ldiv_db.auditing.check import Violations, check, check_request
+from ldiv_db.auditing.check import Violations, check
 from ldiv_db.commands.console import show, split_columns
 from ldiv_db.commands.options import (
-    ClassColumn,
     Database,
     Json,
     Judged,
     Limits,
     Published,
-    QuasiIdentifiers,
-    SensitiveColumns,
     grouped,
 )
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, table_of
-from ldiv_db.policy.reading import read_policy
 
 
 @grouped
@@ -36,14 +32,6 @@ def check_command(
     *,
     database: Database,
     table: Published,
-    require: Annotated[list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.")] = None,
-    sensitive: SensitiveColumns = None,
-    qi: QuasiIdentifiers = None,
-    class_column: ClassColumn = None,
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="The policy of the release: it says what is not given, and what labels stand for."),
-    ] = None,
     judged: Judged,
     twice: Annotated[
         bool, typer.Option("--twice", help="Hold the verdicts against the tests of the dbt package.")
@@ -88,27 +76,15 @@ def check_command(
       ldiv check w.duckdb published.patients --policy policy.yml --twice
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
-    specs = judged.requirements(require, policy)
-    parsed = None if policy is None else read_policy(policy)
-    asked = {"qi": qi, "sensitive": sensitive, "class_column": class_column, "policy": parsed, **vars(judged)}
-    with limits.open(database, into is None, asked) as connection:
+    with limits.open(database, into is None, vars(judged)) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
-        question = check_request(
-            parsed,
-            quasi_identifiers=split_columns(connection, table, qi),
-            sensitive=judged.of(sensitive or []),
-            require=specs,
-            class_column=class_column,
-            suppressed=judged.suppressed,
-            individual=judged.individual,
-            pair=judged.pair(lambda name, key: resolve_source(engine, name, Path(), key)),
-            twice=twice,
-        )
+        columns = split_columns(connection, table, judged.qi)
+        question = judged.request(columns, lambda name, key: resolve_source(engine, name, Path(), key), twice)
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():
-            question = with_people(engine, relation, question, parsed)
+            question = with_people(engine, relation, question, judged.written)
             audits = Audits(check(engine, relation, question, found.see if violations or into else None))
     listed = {"violations": found.rows} if violations or into else {}
     document = {"table": table, "holds": audits.holds, "audits": [audit.as_dict() for audit in audits], **listed}

@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.auditing.subject import Pair, Suppressed, pair_of
+from ldiv_db.auditing.check import CheckRequest, check_request
+from ldiv_db.auditing.subject import Suppressed, pair_of
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.counted import open_planned
@@ -27,14 +28,17 @@ from ldiv_db.database.named_warehouses import names_warehouse, open_named
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import read_requirements, read_sensitive
+from ldiv_db.policy.reading import Policy, read_policy, read_requirements, read_sensitive
 from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.requirements import RequirementSpec
+from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.values import read_named
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024
+#: Opens the table of a name; the key is the option that names it.
+OpenTable = Callable[[str, str], Relation | FileRelation]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -109,10 +113,10 @@ ShowSeed = Annotated[
 ClassColumn = Annotated[
     str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
 ]
-SensitiveColumns = Annotated[
-    list[str] | None, typer.Option(help="A sensitive attribute; may be repeated, and left out if only k is required.")
+Control = Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")]
+Budget = Annotated[
+    int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
 ]
-QuasiIdentifiers = Annotated[list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.")]
 SensitiveTable = Annotated[str | None, typer.Option(help="The sensitive table of an anatomised pair.")]
 Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.")]
 CountColumn = Annotated[str | None, typer.Option(help="The sensitive table's column of counts, if it has one.")]
@@ -192,7 +196,31 @@ def catalog_engine(database: str, catalog: Path | None, read_only: bool = False)
         yield Engine(connection, catalog=catalog_name(catalog))
 
 
-# -- sensitive attributes ----------------------------------------------------------------------------
+# -- published tables --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AskedTable:
+    """A published table: what must hold of it, and its columns, or the policy that says both."""
+
+    require: Annotated[
+        list[str] | None, typer.Option(help="What must hold: name:value, e.g. distinct:3; may be repeated.")
+    ] = None
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="A sensitive attribute; may be repeated, and left out if only k is required."),
+    ] = None
+    qi: Annotated[list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.")] = None
+    class_column: ClassColumn = None
+    policy: Annotated[
+        Path | None,
+        typer.Option(help="The policy of the release: it says what is not given, and what labels stand for."),
+    ] = None
+
+    @property
+    def written(self) -> Policy | None:
+        """The policy as it is read from its file."""
+        return None if self.policy is None else read_policy(self.policy)
 
 
 @dataclass(frozen=True)
@@ -234,8 +262,8 @@ class Attributes:
 
 
 @dataclass(frozen=True)
-class Judged(Attributes):
-    """Options for judging a table: its sensitive attributes, suppressed rows, and the other table of a pair."""
+class Judged(Attributes, AskedTable):
+    """Options for judging a table: its columns, sensitive attributes, suppressed rows, the other table of a pair."""
 
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
@@ -255,19 +283,27 @@ class Judged(Attributes):
     group: Group = None
     count: CountColumn = None
 
-    def pair(self, open_table: Callable[[str, str], Relation | FileRelation]) -> Pair | None:
-        """The anatomised pair, if one is named; raises PolicyError for half of one."""
-        return pair_of(self.sensitive_table, self.group, self.count, open_table)
+    def request(self, qi: Sequence[str], open_table: OpenTable, twice: bool = False) -> CheckRequest:
+        """What is asked of the table, whose columns `qi` are; raises PolicyError if nothing is, or half of a pair."""
+        return check_request(
+            self.written,
+            quasi_identifiers=qi,
+            sensitive=self.of(self.sensitive or []),
+            require=self._requirements(),
+            class_column=self.class_column,
+            suppressed=self.suppressed,
+            individual=self.individual,
+            pair=pair_of(self.sensitive_table, self.group, self.count, open_table),
+            twice=twice,
+        )
 
-    def requirements(self, require: Sequence[str] | None, policy: Path | None) -> list[RequirementSpec]:
+    def _requirements(self) -> list[RequirementSpec]:
         """The requirements that are asked for; raises PolicyError if there are none, and no policy."""
-        if not require and policy is None:
+        if not self.require and self.policy is None:
             what = "say what must hold, e.g. distinct:3, or name a --policy"
             raise PolicyError([Problem("require", "is missing", what)])
-        return [
-            replace(spec, others_known=spec.others_known or self.others_known)
-            for spec in (read_requirements(require) if require else ())
-        ]
+        specs = read_requirements(self.require) if self.require else []
+        return [replace(spec, others_known=spec.others_known or self.others_known) for spec in specs]
 
 
 def _setting(option: str, text: str, earlier: Any) -> Any:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,7 +31,6 @@ from ldiv_db.display import table_of
 from ldiv_db.policy.reading import load_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 
@@ -158,22 +158,42 @@ def diff_command(
     show(found, [table_of(found["series"], ["", f"release {first}", f"release {last}"], rows), *counts], json)
 
 
-@release_app.command("check")
-def check_command(
-    database: Database,
-    series: Annotated[str | None, typer.Argument(help="A series of the ledger.")] = None,
+@dataclass(frozen=True)
+class AnyTables:
+    """Published tables that no series made, the oldest first, and their columns."""
+
     table: Annotated[
         list[str] | None, typer.Option(help="A published table with a key; repeated, the oldest first.")
-    ] = None,
+    ] = None
     values: Annotated[
         list[str] | None, typer.Option(help="The sensitive table of each --table, if it is another one.")
-    ] = None,
-    key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None,
+    ] = None
+    key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None
     group: Annotated[
         list[str] | None, typer.Option(help="The columns that distinguish groups: an id, or quasi-identifiers.")
-    ] = None,
-    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive column with its l, e.g. disease:3.")] = None,
-    count: Annotated[str | None, typer.Option(help="The column of counts of the sensitive tables.")] = None,
+    ] = None
+    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive column with its l, e.g. disease:3.")] = None
+    count: Annotated[str | None, typer.Option(help="The column of counts of the sensitive tables.")] = None
+
+    @property
+    def asked(self) -> releases.PublishedTables:
+        """The tables as they are compared; raises PolicyError for what is missing."""
+        needed = {"--table": self.table, "--key": self.key, "--group": self.group, "--sensitive": self.sensitive}
+        refuse(Problem(name, "is required where no series is named") for name, value in needed.items() if not value)
+        columns = [name for text in self.group or () for name in text.split(",")]
+        limits = [_limit(text) for text in self.sensitive or ()]
+        return releases.PublishedTables(
+            self.table or (), self.key or "", columns, limits, self.values or (), self.count
+        )
+
+
+@release_app.command("check")
+@grouped
+def check_command(
+    *,
+    database: Database,
+    series: Annotated[str | None, typer.Argument(help="A series of the ledger.")] = None,
+    tables: AnyTables,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -187,27 +207,16 @@ def check_command(
       ldiv release check warehouse.duckdb published.census
       ldiv release check warehouse.duckdb --table jan --table feb --key id --group class_id --sensitive disease:3
     """
+    beside = [] if series is None else [name for name, value in vars(tables).items() if value]
+    refuse(Problem(f"--{name}", f"does not go with a series, {series}", "name a series or tables") for name in beside)
     with _settled_engine(database, catalog) as engine:
-        found = _checked_inference(engine, series, table, values, key, group, sensitive, count)
+        if series is not None:
+            found = releases.check_series(engine, series)
+        else:
+            found = releases.check_sequence(engine, tables.asked)
     show(found.as_dict(), chain(found.text(), [_IN_TURN] if series is None and len(found.releases) > 1 else []), json)
     if not found.holds:
         raise typer.Exit(1)
-
-
-def _checked_inference(
-    engine: Engine, series: str | None, table: Any, values: Any, key: Any, group: Any, *rest: Any
-) -> Inference:
-    sensitive, count = rest
-    given = {"--table": table, "--key": key, "--group": group, "--sensitive": sensitive}
-    if series is not None:
-        beside = [name for name, value in {**given, "--values": values, "--count": count}.items() if value]
-        if beside:
-            raise PolicyError([Problem(beside[0], f"does not go with a series, {series}", "name a series or tables")])
-        return releases.check_series(engine, series)
-    refuse(Problem(name, "is required where no series is named") for name, value in given.items() if not value)
-    columns = [name for text in group for name in text.split(",")]
-    asked = releases.PublishedTables(table, key, columns, [_limit(text) for text in sensitive], values or (), count)
-    return releases.check_sequence(engine, asked)
 
 
 def _limit(text: str) -> tuple[str, int]:

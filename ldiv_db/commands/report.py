@@ -12,20 +12,19 @@ from ldiv_db.api import Report
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
-    ClassColumn,
+    AskedTable,
+    Budget,
+    Control,
     Database,
     DatabaseOptions,
     Json,
-    QuasiIdentifiers,
     Quiet,
-    SensitiveColumns,
     grouped,
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext, ReleaseModel, context_template
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.reading import read_policy
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import make_report, read_report, refuse_ending, verify_report
 from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
@@ -52,7 +51,7 @@ class ReportOptions:
     population: Annotated[
         str | None, typer.Option(help="A table or file of all people that there may be; the source if not given.")
     ] = None
-    control: Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")] = None
+    control: Control = None
     threshold: Annotated[
         str | None,
         typer.Option(help="A risk above this counts as high (0 to 1): that of the requirement `risk`, or else 0.2."),
@@ -60,9 +59,7 @@ class ReportOptions:
     queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
     tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0
-    budget: Annotated[
-        int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
-    ] = BUDGET
+    budget: Budget = BUDGET
     worlds: Annotated[
         int, typer.Option(min=0, max=LARGEST, help="So many worlds a replay tries, each a run; fewer of large tables.")
     ] = WORLDS
@@ -98,15 +95,7 @@ def report_command(
     *,
     database: Database,
     release: Annotated[str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.")],
-    policy: Annotated[
-        Path | None, typer.Option(help="The policy of the release; its source is read as well, if it is there.")
-    ] = None,
-    qi: QuasiIdentifiers = None,
-    sensitive: SensitiveColumns = None,
-    require: Annotated[
-        list[str] | None, typer.Option(help="Without a policy: what must hold, e.g. distinct:3; may be repeated.")
-    ] = None,
-    class_column: ClassColumn = None,
+    table: AskedTable,
     context: Annotated[
         Path | None,
         typer.Option(
@@ -154,26 +143,26 @@ def report_command(
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
     """
     files = _files(out, json, verify)
-    read = None if policy is None else read_policy(policy)
+    policy = table.written
     asked = ReportRequest(
-        read,
+        policy,
         [],
-        sensitive or [],
-        require or [],
-        class_column,
+        table.sensitive or [],
+        table.require or [],
+        table.class_column,
         audience="public" if public else "internal",
-        context=context_of(read, context, vars(texts)),
-        folder=_folder(policy, verify),
+        context=context_of(policy, context, vars(texts)),
+        folder=_folder(table.policy, verify),
         **vars(told),
     )
     reported = None if verify is None else read_report(verify)
     with (
-        resources.open(database, True, vars(asked) | {"qi": qi}) as connection,
+        resources.open(database, True, vars(asked) | {"qi": table.qi}) as connection,
         ProgressDisplay(quiet, _STAGE) as listener,
     ):
-        asked = replace(
-            asked, qi=split_columns(connection, find_run(Engine(connection), release).table if qi else release, qi)
-        )
+        if table.qi:
+            released = find_run(Engine(connection), release).table
+            asked = replace(asked, qi=split_columns(connection, released, table.qi))
         how = (asked, listener, resources.catalog_name)
         found: Report | Verification = (
             make_report(connection, release, *how)

@@ -8,18 +8,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import open_for_command, show, split_names
 from ldiv_db.commands.options import (
     Catalog,
-    ClassColumn,
     Database,
     Json,
     Judged,
     PolicyFile,
-    QuasiIdentifiers,
-    SensitiveColumns,
     catalog_engine,
     grouped,
 )
@@ -79,11 +75,6 @@ def check_command(
     *,
     table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.")],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    policy: Annotated[Path | None, typer.Option(help="A policy whose release the table is: it says the rest.")] = None,
-    require: Annotated[list[str] | None, typer.Option(help="name:value, e.g. distinct:3; may be repeated.")] = None,
-    sensitive: SensitiveColumns = None,
-    qi: QuasiIdentifiers = None,
-    class_column: ClassColumn = None,
     types: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,17 +99,7 @@ def check_command(
       ldiv sql check public.release --policy policy.yml --dialect postgres --labels
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
-    specs = judged.requirements(require, policy)
-    question = check_request(
-        None if policy is None else read_policy(policy),
-        quasi_identifiers=split_names(qi or [], set()),
-        sensitive=judged.of(sensitive or []),
-        require=specs,
-        class_column=class_column,
-        suppressed=judged.suppressed,
-        individual=judged.individual,
-        pair=judged.pair(_table),
-    )
+    question = judged.request(split_names(judged.qi or [], set()), _table)
     with open_for_command(":memory:") as connection:
         found = _table(table, "TABLE")
         text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
