@@ -1,12 +1,13 @@
 """ldiv_db: an in-database anonymizer for l-diversity on DuckDB.
 
-The names below are those of `ldiv_db.api`, which is imported when the first of them is asked for: the command line
-answers `--help` without it, and can hear Ctrl-C before that.
+Its names are those of `ldiv_db.api`, which is imported when the first of them is asked for: the command line answers
+`--help` without it, and can hear Ctrl-C before that.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 #: As `typing` has it, which takes longer to import than all else here.
 TYPE_CHECKING = False
@@ -15,51 +16,16 @@ if TYPE_CHECKING:
 
     from ldiv_db.api import *
 
-__all__ = [
-    "Attacks",
-    "Audit",
-    "AuditError",
-    "Audits",
-    "DatabaseError",
-    "Exploration",
-    "InfeasibleError",
-    "LdivError",
-    "Listener",
-    "Measurement",
-    "Policy",
-    "PolicyError",
-    "Profile",
-    "QuasiIdentifier",
-    "Released",
-    "Replay",
-    "Report",
-    "Result",
-    "Sensitive",
-    "Target",
-    "TaxonomySpec",
-    "attack",
-    "check",
-    "check_sql",
-    "counts_sql",
-    "explore",
-    "measure",
-    "parse_policy",
-    "plan",
-    "profile",
-    "publish_release",
-    "read_policy",
-    "report",
-    "run",
-]
-
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name != "__all__" and (name.startswith("__") or find_spec(f"{__name__}.{name}")):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")  # a module is there once it is imported
+    api = import_module("ldiv_db.api")
+    if name not in ("__all__", *api.__all__):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module("ldiv_db.api"), name)
-    globals()[name] = value
+    globals()[name] = value = getattr(api, name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__getattr__("__all__")})

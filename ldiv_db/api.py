@@ -17,8 +17,8 @@ from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import TRIES
 from ldiv_db.auditing.audit import Audit, Audits
+from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.check import check as check_table
-from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import takes_database
@@ -128,11 +128,11 @@ def check(
     requirements that are none, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
-    question = check_request(
+    question = _question(
         parsed,
-        quasi_identifiers=names_of(qi),
-        sensitive=read_sensitive(sensitive),
-        require=read_requirements(require) if require or parsed is None else (),
+        qi,
+        sensitive,
+        require,
         class_column=class_column,
         suppressed=suppressed,
         folder=None if folder is None else Path(folder),
@@ -142,6 +142,13 @@ def check(
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
+
+
+def _question(policy: Policy | None, qi: Any, sensitive: Any, require: Any, **given: Any) -> CheckRequest:
+    """What is asked of a table by a caller's arguments, and by a policy what they leave open."""
+    specs = read_requirements(require) if require or policy is None else ()
+    names, attributes = names_of(qi), read_sensitive(sensitive)
+    return check_request(policy, quasi_identifiers=names, sensitive=attributes, require=specs, **given)
 
 
 def check_sql(
@@ -166,11 +173,11 @@ def check_sql(
     names them. Raises PolicyError for what `check` would refuse without looking at rows or leave open, and for what the
     dialect does not express.
     """
-    given = check_request(
+    given = _question(
         None if policy is None else parse_policy(policy),
-        quasi_identifiers=names_of(qi),
-        sensitive=read_sensitive(sensitive),
-        require=read_requirements(require) if require or policy is None else (),
+        qi,
+        sensitive,
+        require,
         class_column=class_column,
         suppressed=suppressed,
         individual=individual,

@@ -165,6 +165,10 @@ class Resolved(Described):
         """The types of the release's columns, where all labels are text."""
         return self.released.types(self.columns)
 
+    def by_seed(self, seed: int) -> Resolved:
+        """The same by another seed."""
+        return replace(self, source=replace(self.source, seed=seed))
+
     @property
     def typed(self) -> list[str]:
         """The quasi-identifiers that are published in their own types if no class generalises them.

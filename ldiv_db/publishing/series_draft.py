@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
@@ -69,6 +69,10 @@ class ReleaseStart:
     @property
     def source(self) -> Source:
         return self.resolved.source
+
+    def by_seed(self, seed: int) -> ReleaseStart:
+        """The start of the same release by another seed."""
+        return replace(self, resolved=self.resolved.by_seed(seed))
 
 
 #: What a copy of the source has besides once it is matched, and its rows keep when they are encoded.

@@ -204,8 +204,7 @@ def make_ready(
     if units:
         _refuse_append(resolved)
         refuse_people((found for wanted in requirements.values() for found in wanted), resolved.suppressed)
-    task = make_task(context, counted, requirements, resolved.source.seed, resolved.transparent)
-    task = replace(task, suppression=resolved.suppression)
+    task = _task_of(context, resolved, counted, requirements)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, list(resolved.source.same))  # of an algorithm that the policy left open
@@ -215,6 +214,17 @@ def make_ready(
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
     return PreparedRun(context, resolved, chosen, task, units=units), reason, absent
+
+
+def _task_of(
+    context: Context, resolved: Resolved, encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]]
+) -> Task:
+    """The task of an algorithm; the listener hears of its work, and of the stages that are still ahead."""
+    every, listener = [requirement for own in wanted.values() for requirement in own], context.listener
+    told, seed = (listener.on_progress, listener.on_search), resolved.source.seed
+    task = Task(context.engine, encoded, every, seed, *told, wanted, resolved.transparent, stage=listener.on_stage)
+    task = replace(task, suppression=resolved.suppression)
+    return replace(task, ahead=lambda stages: listener.on_expected(expected(stages, task.cell_count)[1:]))
 
 
 def _refuse_append(resolved: Resolved) -> None:
@@ -259,18 +269,3 @@ def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:
         for name in [axis.column.name]
         for line in warn_of_values(engine, axis.values, attributes[name], task.wanted[name])
     ]
-
-
-def make_task(
-    context: Context,
-    encoded: Encoded,
-    wanted: Mapping[str, Sequence[Requirement]],
-    seed: int,
-    transparent: bool = False,
-) -> Task:
-    """The task of an algorithm."""
-    every = [requirement for own in wanted.values() for requirement in own]
-    listener = context.listener
-    told = (listener.on_progress, listener.on_search)
-    task = Task(context.engine, encoded, every, seed, *told, wanted, transparent, stage=listener.on_stage)
-    return replace(task, ahead=lambda stages: listener.on_expected(expected(stages, task.cell_count)[1:]))

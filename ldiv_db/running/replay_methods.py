@@ -6,7 +6,7 @@ A method is the policy of a release held against the source that it is replayed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +30,13 @@ from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
-from ldiv_db.requirements import Requirement
 from ldiv_db.running.classes import work_out
-from ldiv_db.running.preparation import make_task
+from ldiv_db.running.preparation import make_ready
 from ldiv_db.running.release import judge_series_algorithm, plan_matched
 from ldiv_db.running.release_groups import plan_groups
-from ldiv_db.running.run_spec import PreparedRun, resolve_algorithm, resolve_requirements
+from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.running.world_sampler import ROW_NO, ComparedTable, MadeRelease, Method, number_people
 
-Wanted = Mapping[str, Sequence[Requirement]]
 _CLASS_ID = Identifier("class_id")
 
 
@@ -81,16 +79,11 @@ class RunMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         encoded = self.coded(seed).encode(world, [ROW_NO])
-        task = make_task(self.context, encoded, self._wanted(encoded), seed, self.resolved.transparent)
-        task = replace(task, suppression=self.resolved.suppression)
-        algorithm, _ = self.algorithm.chosen(task)
-        algorithm.checked(task)
-        _, recoding = work_out(PreparedRun(self.context, self.resolved, algorithm, task))
+        ready, _, _ = make_ready(self.context, self.resolved.by_seed(seed), self.algorithm, encoded)
+        ready.algorithm.checked(ready.task)
+        _, recoding = work_out(ready)
         shown = keep_types(self.engine, recoding, self.resolved.typed)
         return self.shown(encoded, shown, self.resolved.released.has_class_ids)
-
-    def _wanted(self, encoded: Encoded) -> Wanted:
-        return resolve_requirements(self.engine, self.resolved.required, encoded)[0]
 
 
 @dataclass
@@ -100,15 +93,9 @@ class SeriesMethod(ClassesMethod):
     start: ReleaseStart
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        start, coding = reseeded(self.start, seed), self.coded(seed)
+        start, coding = self.start.by_seed(seed), self.coded(seed)
         draft = plan_matched(start, coding, match_rows(start, world, coding), [ROW_NO])
         return self.shown(draft.encoded, draft.recoding, True)
-
-
-def reseeded(start: ReleaseStart, seed: int) -> ReleaseStart:
-    """The start of the same release by another seed."""
-    source = replace(start.resolved.source, seed=seed)
-    return replace(start, resolved=replace(start.resolved, source=source))
 
 
 _GROUP_NO = Identifier("group_no")
@@ -126,7 +113,7 @@ class GroupsMethod(Method):
     numbered: bool
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
-        start = reseeded(self.start, seed)
+        start = self.start.by_seed(seed)
         draft = plan_groups(start, self.coding, match_rows(start, world, self.coding), [ROW_NO])
         made: dict[Relation, Relation] = {}
 
