@@ -205,26 +205,10 @@ def spoil_requirement(draw: Draw, drawn: Drawn) -> None:
         spec[name] = draw.choice(limits)
     drawn.document["require"] = [spec, *([draw.choice(REQUIREMENTS)] if draw.random() < 0.3 else [])]
     if draw.random() < 0.4:
-        weights = draw.choice(
-            [
-                None,
-                "uniform",
-                {"sensitivity": 2},
-                {"sensitivity": 1e9},
-                [0, 1],
-                [0, "1e-999999999"],
-                ["1/0", 1],
-                draw.choice(VALUES),
-            ]
-        )
-        groups = draw.choice(
-            [
-                [["Flu"], ["Cancer", "Hepatitis", "Asthma"]],
-                [[], []],
-                [["Flu"], ["Flu"]],
-                [[f"c{i}"] for i in range(1_200)],
-            ]
-        )
+        named, listed = [{"sensitivity": 2}, {"sensitivity": 1e9}], [[0, 1], [0, "1e-999999999"], ["1/0", 1]]
+        weights = draw.choice([None, "uniform", *named, *listed, draw.choice(VALUES)])
+        many = [[f"c{i}"] for i in range(1_200)]
+        groups = draw.choice([[["Flu"], ["Cancer", "Hepatitis", "Asthma"]], [[], []], [["Flu"], ["Flu"]], many])
         drawn.document["sensitive"] = {"disease": {"categories": groups, "weights": weights}}
 
 
@@ -322,179 +306,102 @@ def spoil_text(draw: Draw, drawn: Drawn) -> None:
         lines.insert(0, "x: &x {a: [1, 2]}\ny: [*x, *x]")
     else:
         odd = [
-            "? [a, b]\n: 1",
-            "\t- x",
-            "<<: *none",
-            "seed: 2024-13-45",
-            "seed: " + "1" * 5_000,
-            "a: &a [*a]",
-            "%YAML 9.9",
-            "---",
-            "\x00",
-            "!!int x: 1",
-            "seed: !!int ''",
-            "1: 2",
-            "2020-01-01: 1",
-            "~: 1",
-            "keep: !!binary 'x'",
-            "{" * 300,
-            "- " * 300 + "x",
-            "seed: .nan",
-            "? ",
-            "&a",
-            "*a",
-            "!!set {a}",
-            "seed: 1:60",
-            'source: "\\ud800"',
-            "😀: 1",
+            *("? [a, b]\n: 1", "\t- x", "<<: *none", "seed: 2024-13-45", "seed: " + "1" * 5_000),
+            *("a: &a [*a]", "%YAML 9.9", "---", "\x00", "!!int x: 1", "seed: !!int ''", "1: 2"),
+            *("2020-01-01: 1", "~: 1", "keep: !!binary 'x'", "{" * 300, "- " * 300 + "x", "seed: .nan", "? "),
+            *("&a", "*a", "!!set {a}", "seed: 1:60", 'source: "\\ud800"', "😀: 1"),
         ]
         lines.insert(line, draw.choice(odd))
     drawn.text = "\n".join(lines)
 
 
+def way(text: str, *words: str) -> list[str]:
+    """The words of a command, one of those that are given for each `{}`."""
+    left = iter(words)
+    return [next(left) if word == "{}" else word for word in text.split()]
+
+
 def spoil_command(draw: Draw, drawn: Drawn) -> None:
     """Another command, with options that may be wrong."""
-    table = draw.choice(
-        [
-            "patients",
-            "main.patients",
-            "empty",
-            "nobody",
-            "temp.x",
-            "\ud800",
-            "",
-            "v",
-            "information_schema.tables",
-            "ok.csv",
-        ]
-    )
+    tables = [
+        *("patients", "main.patients", "empty", "nobody", "temp.x", "\ud800", ""),
+        *("v", "information_schema.tables", "ok.csv"),
+    ]
+    table = draw.choice(tables)
     drawn.sql.append("CREATE OR REPLACE VIEW v AS SELECT * REPLACE (name::INTEGER AS age) FROM patients")
     drawn.files["ok.csv"] = SOURCE_FILES["ok.csv"]
     odd = str(draw.choice([*NAMES, 0, -1, 10**30, "nan", "1e308"])).replace("\0", "")
     column = draw.choice(["age", "age,country", "disease", odd])
-    require = draw.choice(
-        [
-            "k:1",
-            "distinct:3",
-            "k:99",
-            "entropy:2",
-            "t_closeness:0.1",
-            f"k:{odd}",
-            "threshold:0.5,Flu=0.1",
-            "recursive:c=2,l=3",
-            odd,
-        ]
-    )
+    requirements = [
+        *("k:1", "distinct:3", "k:99", "entropy:2", "t_closeness:0.1", f"k:{odd}"),
+        *("threshold:0.5,Flu=0.1", "recursive:c=2,l=3", odd),
+    ]
+    require = draw.choice(requirements)
     checked = [table, "--qi", column, "--sensitive", draw.choice(["disease", "disease", "age", odd])]
-    into = draw.choice(
-        [
-            "x",
-            "bad.x",
-            "ldiv.x",
-            "temp.x",
-            "temp.main.x",
-            "information_schema.x",
-            "/dev/full",
-            "hospital.x",
-            "patients",
-            odd,
-        ]
-    )
+    targets = [
+        *("x", "bad.x", "ldiv.x", "temp.x", "temp.main.x", "information_schema.x", "/dev/full"),
+        *("hospital.x", "patients", odd),
+    ]
+    into = draw.choice(targets)
     categories = draw.choice(
         ["[[Flu, Cancer], [Hepatitis, Asthma]]", "[[x]", "pipe", "/dev/zero", "a: &a [*a]", "[[[a]], [b]]", odd]
     )
+    check, attack = ([kind, "{database}", *checked] for kind in ("check", "attack"))
     ways: list[list[str]] = [
-        ["plan", "{database}", "{policy}"],
-        ["plan", "{database}", "{policy}", "--sql"],
-        ["run", "{database}", "{policy}", "--kl", "--json"],
-        ["check", "{database}", *checked, "--require", require],
-        ["check", "{database}", *checked, "--require", require, "--into", into],
-        ["check", "{database}", *checked, "--require", "distinct_alpha:l=2,alpha=1", "--categories", categories],
-        ["check", "{database}", *checked, "--require", require, "--violations", "--most", odd],
-        ["attack", "{database}", *checked, "--require", require, "--m", draw.choice(["1", "0", odd])],
-        [
-            "attack",
-            "{database}",
+        way("plan {database} {policy}"),
+        way("plan {database} {policy} --sql"),
+        way("run {database} {policy} --kl --json"),
+        [*check, "--require", require],
+        [*check, "--require", require, "--into", into],
+        [*check, *way("--require distinct_alpha:l=2,alpha=1 --categories {}", categories)],
+        [*check, *way("--require {} --violations --most {}", require, odd)],
+        [*attack, *way("--require {} --m {}", require, draw.choice(["1", "0", odd]))],
+        way(
+            "attack {database} {} --policy {policy} --known {} {} {}",
             table,
-            "--policy",
-            "{policy}",
-            "--known",
             draw.choice(["patients", "pipe.csv", "v", odd]),
             draw.choice(["--also", "--definetti", "--population", "--also-policy"]),
             draw.choice(["patients", "pipe.csv", "{policy}", odd]),
-        ],
-        ["attack", "{database}", *checked, "--sensitive-table", draw.choice(["patients", odd]), "--group", odd],
-        ["measure", "{database}", table, "--policy", "{policy}", "--queries", draw.choice(["10", "999999999999", odd])],
-        [
-            "measure",
-            "{database}",
+        ),
+        [*attack, *way("--sensitive-table {} --group {}", draw.choice(["patients", odd]), odd)],
+        way("measure {database} {} --policy {policy} --queries {}", table, draw.choice(["10", "999999999999", odd])),
+        way(
+            "measure {database} {} --source patients --qi age --sensitive disease --l {}",
             table,
-            "--source",
-            "patients",
-            "--qi",
-            "age",
-            "--sensitive",
-            "disease",
-            "--l",
             draw.choice(["2", odd]),
-        ],
-        ["profile", "{database}", table, "--sensitive", draw.choice(["disease", odd])],
-        [
-            "profile",
-            "{database}",
+        ),
+        way("profile {database} {} --sensitive {}", table, draw.choice(["disease", odd])),
+        way(
+            "profile {database} {} --sensitive disease --policy {}",
             table,
-            "--sensitive",
-            "disease",
-            "--policy",
             draw.choice(["new.yml", "/dev/full", "no/x.yml", "folder.csv"]),
-        ],
-        ["taxonomy", "import", "{database}", odd, "country.csv"],
-        [
-            "taxonomy",
-            "import",
-            "{database}",
-            "x",
-            "--table",
+        ),
+        way("taxonomy import {database} {} country.csv", odd),
+        way(
+            "taxonomy import {database} x --table {} --child country --parent {}",
             table,
-            "--child",
-            "country",
-            "--parent",
             draw.choice(["ward", "country", odd]),
-        ],
-        [
-            "taxonomy",
-            "build",
-            "{database}",
-            "x",
-            "--ranges",
+        ),
+        way(
+            "taxonomy build {database} x --ranges {} --from 0 --to {}",
             draw.choice(["5", "1e300", "nan", odd]),
-            "--from",
-            "0",
-            "--to",
             draw.choice(["9", "1e308"]),
-        ],
-        ["taxonomy", "show", "{database}", odd],
-        ["taxonomy", "list", "{database}"],
-        ["release", "list", "{database}"],
-        ["release", "show", "{database}", odd],
-        [
-            "release",
-            "check",
-            "{database}",
-            "--table",
+        ),
+        way("taxonomy show {database} {}", odd),
+        way("taxonomy list {database}"),
+        way("release list {database}"),
+        way("release show {database} {}", odd),
+        way(
+            "release check {database} --table {} --key name --group {} --sensitive {}",
             table,
-            "--key",
-            "name",
-            "--group",
             column,
-            "--sensitive",
             draw.choice(["disease:2", "disease:" + odd]),
-        ],
-        ["release", "publish", "{database}", "{policy}"],
-        ["sql", "recode", "{database}", odd, "--dialect", draw.choice(["duckdb", odd])],
-        ["migrate", "{database}"],
-        ["run", draw.choice(["folder.csv", "/dev/null", "text.duckdb", "none.duckdb", "", "pipe", odd]), "{policy}"],
-        ["run", "{database}", draw.choice(["pipe", "/dev/null", "/dev/zero", "folder.csv", "hospital.duckdb", odd])],
+        ),
+        way("release publish {database} {policy}"),
+        way("sql recode {database} {} --dialect {}", odd, draw.choice(["duckdb", odd])),
+        way("migrate {database}"),
+        way("run {} {policy}", draw.choice(["folder.csv", "/dev/null", "text.duckdb", "none.duckdb", "", "pipe", odd])),
+        way("run {database} {}", draw.choice(["pipe", "/dev/null", "/dev/zero", "folder.csv", "hospital.duckdb", odd])),
     ]
     drawn.words = draw.choice(ways)
 
@@ -505,20 +412,9 @@ def spoil_option(draw: Draw, drawn: Drawn) -> None:
 
 
 SPOILS: list[Callable[[Draw, Drawn], None]] = [
-    spoil_value,
-    spoil_value,
-    spoil_settings,
-    spoil_algorithm,
-    spoil_requirement,
-    spoil_taxonomy,
-    spoil_taxonomy,
-    spoil_source,
-    spoil_source,
-    spoil_target,
-    spoil_catalog,
-    spoil_command,
-    spoil_command,
-    spoil_option,
+    *(spoil_value, spoil_value, spoil_settings, spoil_algorithm, spoil_requirement, spoil_taxonomy),
+    *(spoil_taxonomy, spoil_source, spoil_source, spoil_target, spoil_catalog, spoil_command, spoil_command),
+    *(spoil_option,),
 ]
 
 
