@@ -24,8 +24,8 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.frames import is_frame
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import AlgorithmSpec, Policy
-from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.quasi_identifiers import infer, read_hierarchies
+from ldiv_db.policy.parts import Problems, Sensitive
+from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer
 from ldiv_db.policy.reading import (
     GivenRequirement,
     names_of,
@@ -161,7 +161,9 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     What the policy leaves open of quasi-identifiers is inferred from its source; raises PolicyError if there is none.
     """
     policy = _settled(engine, policy, folder)
-    hierarchies = read_hierarchies(engine, policy.quasi_identifiers, folder)
+    problems = Problems()
+    hierarchies = collect_hierarchies(engine, policy.quasi_identifiers, folder, problems)
+    problems.refuse()
     names = [column.name for column in columns_of(engine, table)]
     cited = published_columns(policy.released, names, {})[: len(hierarchies)]
     sets = {name for name, form in policy.released.forms.items() if form == "set"}

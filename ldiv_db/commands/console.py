@@ -41,6 +41,11 @@ _PAUSE = 5.0
 _SOON = 0.5
 
 
+def group_of_commands(said: str, **how: Any) -> typer.Typer:
+    """A group of commands, and what its help says."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=said, **how)
+
+
 def show(document: Mapping[str, Any], text: Iterable[Part], as_json: bool) -> None:
     """Print a result on stdout: as one JSON object, or its `text` for people."""
     if as_json:
@@ -172,7 +177,7 @@ class ProgressDisplay:
         self._live.start()
         return Listener(
             on_step=self._step,
-            on_progress=self._progress,
+            on_progress=self._pace.count,
             on_search=self._search,
             on_stage=self._next_stage,
             on_expected=self._pace.expect,
@@ -191,9 +196,6 @@ class ProgressDisplay:
     def _search(self, text: str) -> None:
         self._found = f" ({text})"
         self._show()
-
-    def _progress(self, done: int, total: int) -> None:
-        self._pace.count(done, total)
 
     def _step(self, step: Step) -> None:
         now = time.monotonic()

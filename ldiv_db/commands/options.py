@@ -177,12 +177,7 @@ class DatabaseOptions(Limits):
     @property
     def catalog_name(self) -> str | None:
         """The name under which the catalog's file is attached."""
-        return catalog_name(self.catalog)
-
-
-def catalog_name(catalog: Path | None) -> str | None:
-    """The name under which the file is attached."""
-    return None if catalog is None else CATALOG
+        return CATALOG if self.catalog else None
 
 
 @contextmanager
@@ -193,7 +188,7 @@ def catalog_engine(database: str, catalog: Path | None, read_only: bool = False)
             yield engine
         return
     with open_for_command(database, read_only, catalog=catalog) as connection:
-        yield Engine(connection, catalog=catalog_name(catalog))
+        yield Engine(connection, catalog=CATALOG if catalog else None)
 
 
 # -- published tables --------------------------------------------------------------------------------

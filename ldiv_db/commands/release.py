@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ldiv_db.api import Released, publish_release
-from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
+from ldiv_db.commands.console import ProgressDisplay, group_of_commands, refuse_memory, show
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -34,18 +34,11 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 
-release_app = typer.Typer(
-    add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."
-)
+release_app = group_of_commands("Publish a table again as it changes, with nothing told by comparing releases.")
 
 Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
 #: What is said beside a verdict on tables that no series made.
 _IN_TURN = "note: all keys of a group were examined together, group after group; several groups at once may reveal more"
-
-
-@release_app.callback()
-def release_group() -> None:
-    """Publish a table again as it changes, with nothing told by comparing releases."""
 
 
 @release_app.command("publish")

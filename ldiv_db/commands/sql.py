@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db.auditing.statement import check_statement
-from ldiv_db.commands.console import open_for_command, show, split_names
+from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
 from ldiv_db.commands.options import (
     Catalog,
     Database,
@@ -27,20 +27,10 @@ from ldiv_db.policy.reading import read_policy
 from ldiv_db.recoding.branches import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
-sql_app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
-)
+sql_app = group_of_commands("A plan's counts, a run's recoding and the audit of a table, as SQL for any database.")
 Dialect = Literal[
     "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
-
-
-@sql_app.callback()
-def sql_group() -> None:
-    """A plan's counts, a run's recoding and the audit of a table, as SQL for any database."""
 
 
 @sql_app.command("recode")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.tree import Tree
 
-from ldiv_db.commands.console import show
+from ldiv_db.commands.console import group_of_commands, show
 from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog_engine
 from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
@@ -29,12 +29,7 @@ from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
-taxonomy_app = typer.Typer(
-    add_completion=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    help="Import, build, draft, show and check taxonomies.",
-)
+taxonomy_app = group_of_commands("Import, build, draft, show and check taxonomies.")
 
 Name = Annotated[str, typer.Argument(help="The taxonomy's name in the catalog.")]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace the taxonomy of that name.")]

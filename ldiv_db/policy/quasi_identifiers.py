@@ -267,16 +267,6 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
     return found.skipping(spec.skip) if spec.skip else found
 
 
-def read_hierarchies(
-    engine: Engine, quasi_identifiers: Mapping[str, QuasiIdentifier], folder: Path
-) -> dict[str, Hierarchy]:
-    """The hierarchies of all quasi-identifiers; raises PolicyError with all problems with them."""
-    problems = Problems()
-    found = collect_hierarchies(engine, quasi_identifiers, folder, problems)
-    problems.refuse()
-    return found
-
-
 def collect_hierarchies(
     engine: Engine, quasi_identifiers: Mapping[str, QuasiIdentifier], folder: Path, problems: Problems
 ) -> dict[str, Hierarchy]:

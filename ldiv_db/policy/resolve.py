@@ -145,6 +145,8 @@ class Resolved(Described):
     inferred: Sequence[Inferred] = ()
     #: True if quasi-identifiers that were not generalised may be published in their own types.
     keeps_types: bool = False
+    #: What the checks of the rooms above made of the parts of the policy that each is about.
+    judged: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
@@ -194,8 +196,8 @@ class Findings:
     columns: Sequence[Column] | None = None
 
 
-#: A check of the rooms above of a part of the policy; it raises PolicyError.
-Check = Callable[[Findings], None]
+#: A check of the rooms above of a part of the policy, and what it makes of it; it raises PolicyError.
+Check = Callable[[Findings], Any]
 
 
 def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
@@ -215,10 +217,11 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     described = _describe(engine, policy, source or Relation(()), columns, folder, problems, known)
     uncounted = [name for name in written.keep if name not in policy.keep]
     findings = Findings(policy, folder, source, None if misfits or source is None else columns)
+    judged = {}
     for part, check in (checks or {}).items():
         if not is_reported(part, known):
             with problems.collected():
-                check(findings)
+                judged[part] = check(findings)
     Problems([*known, *unreported(problems.found, known)]).refuse()
     assert described is not None  # noqa: S101 - there would be problems
     return Resolved(
@@ -239,6 +242,7 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
         seed_is_written="seed" in policy.model_fields_set,
         inferred=inferred,
         keeps_types=policy.output.types == "keep",
+        judged=judged,
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
-from ldiv_db.policy.resolve import Findings, Resolved, resolve
+from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import audit_classes
@@ -294,21 +295,16 @@ def _refuse_unsettled(engine: Engine, series: str) -> None:
 
 def resolve_release(context: Context, policy: Policy) -> tuple[Resolved, SeriesTarget]:
     """The policy held against its source, for releases over time, and their target; raises PolicyError."""
-    targets: list[SeriesTarget] = []
-
-    def judge_target(found: Findings) -> None:
-        if found.policy.is_series:
-            targets.append(_checked_target(context.engine, found))
-
-    resolved = resolve(
-        context.engine, policy, context.folder, {"algorithm": judge_series_algorithm, "target": judge_target}
-    )
-    return resolved, targets[0]
+    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": partial(_checked_target, context.engine)}
+    resolved = resolve(context.engine, policy, context.folder, checks)
+    return resolved, resolved.judged["target"]
 
 
-def _checked_target(engine: Engine, found: Findings) -> SeriesTarget:
-    """The target that the policy names; raises PolicyError if releases may not go there."""
+def _checked_target(engine: Engine, found: Findings) -> SeriesTarget | None:
+    """The target of a series that the policy names; raises PolicyError if releases may not go there."""
     policy = found.policy
+    if not policy.is_series:
+        return None
     target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder)
     target.check()
     if found.source is not None:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,21 +159,15 @@ def resolve_run(context: Context, policy: Policy) -> RunSpec:
     engine, folder = context.engine, context.folder
     if not problems_of(policy):
         _require_rights(engine, policy, folder)
-    destinations: list[Destination] = []
-
-    def judge_target(found: Findings) -> None:
-        if found.policy.target.prefix is None:
-            destinations.append(_checked_destination(engine, found))
-
-    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=judge_target)
-    return RunSpec(resolved, algorithm, destinations[0])
+    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=partial(_checked_destination, engine))
+    return RunSpec(resolved, algorithm, resolved.judged["target"])
 
 
 def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Check) -> tuple[Resolved, Algorithm]:
     """The policy held against its source, with further checks, and its algorithm; raises PolicyError."""
-    algorithms: list[Algorithm] = []
-    checks["algorithm"] = lambda found: algorithms.append(make_algorithm(found.policy))
-    return resolve(engine, policy, folder, checks), algorithms[0]
+    checks["algorithm"] = lambda found: make_algorithm(found.policy)
+    resolved = resolve(engine, policy, folder, checks)
+    return resolved, resolved.judged["algorithm"]
 
 
 def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:
@@ -184,9 +179,11 @@ def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:
         require_rights(destination, policy.target, columns, has_rules)
 
 
-def _checked_destination(engine: Engine, found: Findings) -> Destination:
-    """The destination that the target names; raises PolicyError if a release may not go there."""
+def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
+    """The destination that the target names, None of a series; raises PolicyError if a release may not go there."""
     policy, released = found.policy, found.policy.released
+    if policy.target.prefix is not None:
+        return None
     destination = destination_of(engine, policy.target, found.folder, released.all)
     if found.source is not None:
         types = None if found.columns is None else released.types(found.columns)
