@@ -100,7 +100,7 @@ def open_for_command(
     if address.path is not None and not address.path.is_file():
         raise DatabaseError(f"no database file {address.path}")
     with ExitStack() as stack:
-        folder = stack.enter_context(_overflow_folder(address, settings.temp_directory if settings else None))
+        folder = _overflow_folder(stack, address, settings.temp_directory if settings else None)
         settings = replace(settings or Settings(), temp_directory=str(folder))
         try:
             connection = stack.enter_context(open_address(address, read_only, settings, catalog))
@@ -126,21 +126,14 @@ def _short_lock_message(message: str) -> str:
     return message
 
 
-@contextmanager
-def _overflow_folder(address: Address, asked: str | None) -> Iterator[Path]:
+def _overflow_folder(stack: ExitStack, address: Address, asked: str | None) -> Path:
     """A folder of our own for what does not fit into memory, where the user wants it or beside the database.
 
-    Where none can be made beside the database it is in the system's folder for temporary files.
+    Where none can be made beside the database it is in the system's folder for temporary files; `stack` removes it.
     """
     system = Path(tempfile.gettempdir())
     beside = address.path.resolve().parent if address.path else system
-    with ExitStack() as stack:
-        yield _first_writable(stack, [Path(asked)] if asked else [beside, system])
-
-
-def _first_writable(stack: ExitStack, parents: Sequence[Path]) -> Path:
-    """A folder for overflow in the first of `parents` where one can be made; `stack` removes it."""
-    for parent in parents:
+    for parent in [Path(asked)] if asked else [beside, system]:
         try:
             return stack.enter_context(spill_folder(parent))
         except OSError as error:

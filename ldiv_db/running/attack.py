@@ -131,17 +131,12 @@ def _count_hits(
             hits[number] = 1  # nothing is open, or it was seen to give the release
             continue
         for _ in range(max(tries, 1)):
-            hits[number] += _world_gives_release(
-                method, moves, number, coins.getrandbits(_SEED_BITS) if tries else seed
-            )
+            with method.engine.scope():
+                tried = coins.getrandbits(_SEED_BITS) if tries else seed
+                hits[number] += method.gives_release(method.people.world(moves, number), tried)
         done += max(tries, 1)
         on_progress(done, total)
     return WorldTally(sampled, hits, tries)
-
-
-def _world_gives_release(method: Method, moves: Relation, world: int, seed: int) -> bool:
-    with method.engine.scope():
-        return method.gives_release(method.people.world(moves, world), seed)
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)

@@ -96,10 +96,10 @@ class WhatIf:
     def attempt(self, change: Change) -> tuple[Algorithm, Task]:
         """The algorithm of the policy so changed, which has not been asked yet, and its task; raises PolicyError."""
         policy = changed(self.policy, change.keys)
-        engine, problems = self.task.engine, Problems(problems_of(policy))
+        engine, problems, units = self.task.engine, Problems(problems_of(policy)), self.ready.units
         required = collect_required(engine, policy.require, self.ready.resolved.required.attributes, problems)
         problems.refuse()
-        wanted, _ = resolve_requirements(engine, required, self.ready.encoded, self.ready.encoded_units)
+        wanted, _ = resolve_requirements(engine, required, self.ready.encoded, units.encoded if units else None)
         every, share = [found for own in wanted.values() for found in own], policy.left_out_at_most
         task = replace(self.task, wanted=wanted, requirements=every, suppression=share)
         refuse_unknown(self.ready.resolved.suppressed, task.requirements)

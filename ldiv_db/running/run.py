@@ -260,7 +260,7 @@ def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Simil
     """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
-    return _loss_of(ready, recoding), similarity
+    return measure_recoding(engine, encoded, recoding, has_ids), similarity
 
 
 def _note_on_people(ready: Preparation, recoding: Recoding) -> str:
@@ -272,11 +272,6 @@ def _note_on_people(ready: Preparation, recoding: Recoding) -> str:
     told = warn_of_people(engine, ready.people, rows, Identifier("p1"), members)
     engine.drop(members)
     return told
-
-
-def _loss_of(ready: PreparedRun, recoding: Recoding) -> Loss:
-    """The loss of what is to be published."""
-    return measure_recoding(ready.task.engine, ready.encoded, recoding, ready.resolved.released.has_class_ids)
 
 
 def _result(

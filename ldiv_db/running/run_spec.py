@@ -236,11 +236,6 @@ class PreparedRun:
         return self.units.rows if self.units else self.task.encoded
 
     @property
-    def encoded_units(self) -> Encoded | None:
-        """What the task sees in place of rows, if people are counted."""
-        return self.units.encoded if self.units else None
-
-    @property
     def requirements(self) -> Mapping[str, Sequence[Requirement]]:
         """The requirements on each sensitive attribute."""
         return self.task.wanted

@@ -38,13 +38,9 @@ def coarser(qi: QuasiIdentifier, column: QuasiColumn, bounds: Bounds) -> dict[st
 
     Of plain numbers these are ranges of one width, of dates months and years.
     """
-    settings = {key: value for key, value in _settings_of(qi).items() if key not in ("numeric", "taxonomy")}
+    settings = qi.model_dump(exclude_unset=True, exclude={"numeric", "taxonomy"})
     taxonomy = _ranges(column, bounds) if qi.numeric else _without_lowest_level(qi.taxonomy, column)
     return settings | {"taxonomy": taxonomy} if taxonomy else None
-
-
-def _settings_of(qi: QuasiIdentifier) -> dict[str, Any]:
-    return qi.model_dump(exclude_unset=True)
 
 
 def _without_lowest_level(spec: TaxonomySpec | None, column: QuasiColumn) -> dict[str, Any] | None:
@@ -181,7 +177,8 @@ def _bases(policy: Policy, risks: Sequence[Any]) -> Sequence[_Change]:
 def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds, base: _Change) -> Iterator[_Change]:
     policy = changed(resolved.policy, base[1])
     algorithms = [_merged(base, _algorithm(policy, name)) for name in asked.algorithms] or [base]
-    ls = _parameters(policy, "l", asked.l or (() if asked != ExploreRequest() else _default_l(policy)))
+    by_default = DEFAULT_L if asked == ExploreRequest() and _requiring(policy, "l", 2) else ()
+    ls = _parameters(policy, "l", asked.l or by_default)
     ks = _parameters(policy, "k", asked.k)
     yield algorithms[0]
     for algorithm in algorithms:
@@ -202,10 +199,6 @@ def _algorithm(policy: Policy, name: str) -> _Change:
     if policy.algorithm.name == name and policy.names_algorithm:
         return {}, {}
     return {"algorithm": name}, {"algorithm": name}
-
-
-def _default_l(policy: Policy) -> Sequence[int]:
-    return DEFAULT_L if _requiring(policy, "l", 2) else ()
 
 
 def _requiring(policy: Policy, name: str, value: int) -> list[dict[str, Any]] | None:
