@@ -111,13 +111,9 @@ def releases_of(
 
     Of those that are `one_table` there is the last alone, which has all classes of the others as they were.
     """
-    members = ledger.table(engine, "release_member")
-    if one_table:
-        table = tables_of(prefix, algorithm, None)
-        return [Release(f"release {last}", table.values, (table.group,), members=members, series=series, number=last)]
-    listed = []
-    for number in range(1, last + 1):
-        tables = tables_of(prefix, algorithm, number)
+    members, listed = ledger.table(engine, "release_member"), []
+    for number in [last] if one_table else range(1, last + 1):
+        tables = tables_of(prefix, algorithm, None if one_table else number)
         with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
         listed.append(
             Release(

@@ -421,14 +421,6 @@ BAD = {
         "less than or equal to 1000000000",
         "attack {database} patients --policy {policy} --m 1000000000000000000000000000000",
     ),
-    "profile: no table": command("no table or view x", "profile {database} x"),
-    "profile: no column": command(
-        "sensitive: the table has no column 'x'", "profile {database} patients --sensitive x"
-    ),
-    "profile: two roles": command(
-        "'age' is a quasi-identifier already", "profile {database} patients --qi age --sensitive age"
-    ),
-    "profile: no rows": command("empty is empty", "profile {database} empty", code=1),
     "profile: the policy is there": command(
         "exists", "profile {database} patients --sensitive disease --policy {policy}"
     ),
@@ -446,15 +438,6 @@ BAD = {
         "is its own ancestor",
         "taxonomy import {database} x --table e --child c --parent p",
         sql="CREATE TABLE e AS SELECT 'a' AS c, 'b' AS p UNION ALL SELECT 'b', 'a'",
-    ),
-    "taxonomy build: no numbers": command(
-        "takes numbers with commas between", "taxonomy build {database} x --ranges a --from 0 --to 9"
-    ),
-    "taxonomy build: upside down": command(
-        "9 is above --to 0", "taxonomy build {database} x --ranges 5 --from 9 --to 0"
-    ),
-    "taxonomy build: endless": command(
-        "takes finite numbers", "taxonomy build {database} x --ranges 5 --from 0 --to inf"
     ),
     "taxonomy show: none": command("the catalog has no taxonomy 'x'", "taxonomy show {database} x"),
     "taxonomy check: none": command(

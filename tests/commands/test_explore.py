@@ -112,9 +112,6 @@ def test_hostile_names(bed: Any) -> None:
         (["--l", "7..2"], "l: takes whole numbers, not '7..2'"),
         (["--l", "1..1000000000"], "more than 300 variants"),
         (["--l", "٣"], "l: takes whole numbers"),
-        (["--algorithm", "bsig"], "did you mean 'bsgi'?"),
-        (["--vary", "rows"], "vary: takes taxonomy and columns"),
-        (["--k", "2"], "which has no k"),
         (["--out", "nowhere/map.html"], "there is no folder nowhere"),
     ],
 )

@@ -41,22 +41,15 @@ CASES = {
     ),
     "no rows": ([], {}, InfeasibleError, "empty"),
     "one sensitive value": ([(n, a, "a") for n, a, _ in ROWS], {"require": [{"distinct": 2}]}, InfeasibleError, "single value"),  # noqa: E501
-    "unlisted column": (ROWS, {"identifiers": []}, PolicyError, "name.*does not classify"),
-    "unknown column": (ROWS, {"sensitive": ["secert"]}, PolicyError, "secert.*did you mean 'secret'"),
     "unknown source": (ROWS, {"source": "tt"}, PolicyError, "no table or view tt"),
     "values missing in a taxonomy": (
         ROWS, town(file="ages.yml"), PolicyError, r"no leaf for 2 values of the source \(--show-values .*\)$"),
-    "no such file": (ROWS, town(file="nothing.csv"), PolicyError, "no file nothing.csv"),
-    "no such taxonomy": (ROWS, town(name="ages"), PolicyError, "no taxonomy 'ages'"),
     "target is the source": (ROWS, {"target": {"table": "T", "if_exists": "replace"}}, PolicyError, "source itself"),
     "target is the source by its full name": (
         ROWS, {"target": {"table": "main.t", "if_exists": "replace"}}, PolicyError, "source itself"),
     "target exists": (ROWS, {"target": "taken"}, PolicyError, "taken exists"),
     "target in the catalog": (ROWS, {"target": "ldiv.run"}, PolicyError, "catalog's own"),
     "target in the catalog, other case": (ROWS, {"target": "LDIV.run"}, PolicyError, "catalog's own"),
-    "unknown algorithm": (ROWS, {"algorithm": "bgsi"}, PolicyError, "did you mean 'bsgi'"),
-    "unknown option": (ROWS, {"algorithm": {"name": "bsgi", "selct": "greedy"}}, PolicyError, "did you mean 'select'"),
-    "wrong option": (ROWS, {"algorithm": {"name": "bsgi", "select": "all"}}, PolicyError, "algorithm.select"),
     "a name that is none": (ROWS, {"source": "t; DROP TABLE t"}, PolicyError, "source"),
 }  # fmt: skip
 
