@@ -1,9 +1,4 @@
-"""The main job: resolve, encode, plan, recode, draft and publish, in one call.
-
-A run also measures the similarity attack: a class whose values all are of one category tells it for certain, however
-many different values there are ((l,alpha) paper, Section 2). It is counted on the source, where rows that agree on all
-quasi-identifiers are a class, and on the classes that can be told apart in the release.
-"""
+"""The main job: resolve, encode, plan, recode, draft and publish, in one call."""
 
 from __future__ import annotations
 
@@ -16,25 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.algorithms.local.class_checker import count_classes
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
 from ldiv_db.publishing.result import Result, Similarity, versions
-from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
-from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.classes import divergence, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, expected
@@ -42,68 +32,10 @@ from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
+from ldiv_db.running.similarity import measure_similarity, published_members
 from ldiv_db.running.there import resolved_there
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.effort import EFFORTS
-
-
-def measure_similarity(
-    engine: Engine, encoded: Encoded, recoding: Recoding, attributes: Mapping[str, Attribute], class_id: bool
-) -> tuple[Similarity, ...]:
-    """The attack on every sensitive attribute that has categories; `class_id` says whether classes have one."""
-    asked = [
-        (axis, categories)
-        for axis in encoded.sensitive
-        if (categories := attributes[axis.column.name].categories) is not None
-    ]
-    if not asked:
-        return ()
-    before = engine.number_groups("cells", encoded.counted, *encoded.codes, number="class_no")
-    after = published_members(engine, recoding, class_id)
-    made = {"rows": encoded.members(recoding.dealt), "members": after, "dealt": recoding.dealt}
-    similarities = tuple(
-        Similarity(
-            axis.column.name,
-            _open_rows(engine, axis, categories, rows=encoded.counted, members=before, weight=encoded.weight),
-            _open_rows(engine, axis, categories, **made),
-        )
-        for axis, categories in asked
-    )
-    engine.drop(before, after)
-    return similarities
-
-
-def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
-    """(row_id, class_no) of the published rows, or cells with how many of each."""
-    params = {"classes": recoding.classes, "spans": recoding.spans}
-    labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **params)
-    number = ("class_id" if class_id else "label_rank", "class_no")
-    columns = ["row_id", *([recoding.dealt.name] if recoding.dealt else [])]
-    members = engine.join(
-        "members", recoding.assigned, labels, "class_id", left_columns=columns, right_columns=[number]
-    )
-    engine.drop(labels)
-    return members
-
-
-def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, **members: Any) -> int:
-    """The rows of the classes that hold one category; `members` are counted as `count_classes` has it."""
-    counts = count_classes(engine, [axis], **members)
-    histogram = engine.materialise(
-        "histogram",
-        "local/list_histogram",
-        counts=counts,
-        dictionary=axis.dictionary,
-        key=axis.code,
-        summed=False,
-        as_codes=False,
-    )
-    classes = Classes(engine, histogram)
-    summary = classes.by_category(categories).summary
-    rows = engine.total(summary, "rows", Where("values", 1, "<="))
-    classes.drop()
-    engine.drop(counts, histogram)
-    return rows
 
 
 @takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)
