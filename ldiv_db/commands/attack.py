@@ -16,8 +16,6 @@ from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import MOST_TRIES, TRIES
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
-    AskedTable,
-    Attributes,
     Budget,
     Control,
     CountColumn,
@@ -30,6 +28,7 @@ from ldiv_db.commands.options import (
     SensitiveTable,
     grouped,
 )
+from ldiv_db.commands.table_options import AskedTable, Attributes
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy

@@ -12,15 +12,15 @@ import typer
 from ldiv_db.api import Audits
 from ldiv_db.attacking.question import with_people
 from ldiv_db.auditing.check import Violations, check
-from ldiv_db.commands.console import show, split_columns
+from ldiv_db.commands.console import open_for_command, show, split_columns
 from ldiv_db.commands.options import (
     Database,
     Json,
-    Judged,
     Limits,
     Published,
     grouped,
 )
+from ldiv_db.commands.table_options import Judged
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
@@ -76,15 +76,16 @@ def check_command(
       ldiv check w.duckdb published.patients --policy policy.yml --twice
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
-    with limits.open(database, into is None, vars(judged)) as connection:
+    policy = judged.written
+    with open_for_command(database, into is None, limits.settings, asked=vars(judged)) as connection:
         engine = Engine(connection)
         relation = resolve_source(engine, table, Path(), "table")
         columns = split_columns(connection, table, judged.qi)
-        question = judged.request(columns, lambda name, key: resolve_source(engine, name, Path(), key), twice)
+        question = judged.request(policy, columns, lambda name, key: resolve_source(engine, name, Path(), key), twice)
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():
-            question = with_people(engine, relation, question, judged.written)
+            question = with_people(engine, relation, question, policy)
             audits = Audits(check(engine, relation, question, found.see if violations or into else None))
     listed = {"violations": found.rows} if violations or into else {}
     document = {"table": table, "holds": audits.holds, "audits": [audit.as_dict() for audit in audits], **listed}

@@ -6,9 +6,9 @@ A command takes a group as one parameter, and `grouped` has typer read its field
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -16,29 +16,18 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.auditing.check import CheckRequest, check_request
-from ldiv_db.auditing.subject import Suppressed, pair_of
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
 from ldiv_db.database.counted import open_planned
-from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine, Settings
-from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.named_warehouses import names_warehouse, open_named
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
-from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import Policy, read_policy, read_requirements, read_sensitive
 from ldiv_db.publishing.ledger_there import ledger_of
-from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.requirements.values import read_named
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024
-#: Opens the table of a name; the key is the option that names it.
-OpenTable = Callable[[str, str], Relation | FileRelation]
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -141,12 +130,6 @@ class Limits:
         ),
     ] = None
 
-    def open(
-        self, database: str, read_only: bool = False, asked: Mapping[str, Any] | None = None
-    ) -> AbstractContextManager[Any]:
-        """A connection to the database within these limits, as `open_for_command` has it."""
-        return open_for_command(database, read_only, self.settings, asked=asked)
-
     @property
     def settings(self) -> Settings:
         return Settings(self.threads, self.memory_limit, None if self.temp_dir is None else str(self.temp_dir))
@@ -161,7 +144,7 @@ class DatabaseOptions(Limits):
     def open(
         self, database: str, read_only: bool = False, asked: Mapping[str, Any] | None = None
     ) -> AbstractContextManager[Any]:
-        """The same with the catalog attached if it is a file of its own."""
+        """A connection to the database within these limits, with the catalog attached if it is a file of its own."""
         return open_for_command(database, read_only, self.settings, self.catalog, asked)
 
     @contextmanager
@@ -189,156 +172,3 @@ def catalog_engine(database: str, catalog: Path | None, read_only: bool = False)
         return
     with open_for_command(database, read_only, catalog=catalog) as connection:
         yield Engine(connection, catalog=CATALOG if catalog else None)
-
-
-# -- published tables --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class AskedTable:
-    """A published table: what must hold of it, and its columns, or the policy that says both."""
-
-    require: Annotated[
-        list[str] | None, typer.Option(help="What must hold: name:value, e.g. distinct:3; may be repeated.")
-    ] = None
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(help="A sensitive attribute; may be repeated, and left out if only k is required."),
-    ] = None
-    qi: Annotated[list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.")] = None
-    class_column: ClassColumn = None
-    policy: Annotated[
-        Path | None,
-        typer.Option(help="The policy of the release: it says what is not given, and what labels stand for."),
-    ] = None
-
-    @property
-    def written(self) -> Policy | None:
-        """The policy as it is read from its file."""
-        return None if self.policy is None else read_policy(self.policy)
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """Settings of sensitive attributes; a text may start with the name of its attribute."""
-
-    categories: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Sensitive values by category, most sensitive first: a YAML list of lists, or a file of one."
-            " With several sensitive attributes COLUMN=…."
-        ),
-    ] = None
-    weights: Annotated[
-        list[str] | None, typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].")
-    ] = None
-    taxonomy: Annotated[
-        list[str] | None, typer.Option(help="Of the sensitive values: a name in the catalog, or a file.")
-    ] = None
-    harmless: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated."
-            ' NULL is null, the text null is "null".'
-        ),
-    ] = None
-    same: Annotated[
-        list[str] | None, typer.Option(help="Texts are one value after these steps: trim, casefold, or both.")
-    ] = None
-
-    def of(self, sensitive: Sequence[str]) -> dict[str, Sensitive]:
-        """The settings of each sensitive attribute; raises PolicyError for what is said of none of them."""
-        documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
-        for option in ("categories", "weights", "taxonomy", "harmless", "same"):
-            for text in getattr(self, option) or ():
-                name, rest = _addressed(text, sensitive, option)
-                documents[name][option] = _setting(option, rest, documents[name].get(option))
-        return read_sensitive(documents)
-
-
-@dataclass(frozen=True)
-class Judged(Attributes, AskedTable):
-    """Options for judging a table: its columns, sensitive attributes, suppressed rows, the other table of a pair."""
-
-    others_known: Annotated[
-        bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
-    ] = False
-    suppressed: Annotated[
-        Suppressed | None,
-        typer.Option(
-            help="How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL. The policy's, or"
-            " judge, if not given."
-        ),
-    ] = None
-    individual: Annotated[
-        str | None,
-        typer.Option(help="The column that says whose a row is: people are counted, not rows.", show_default=False),
-    ] = None
-    sensitive_table: SensitiveTable = None
-    group: Group = None
-    count: CountColumn = None
-
-    def request(self, qi: Sequence[str], open_table: OpenTable, twice: bool = False) -> CheckRequest:
-        """What is asked of the table, whose columns `qi` are; raises PolicyError if nothing is, or half of a pair."""
-        return check_request(
-            self.written,
-            quasi_identifiers=qi,
-            sensitive=self.of(self.sensitive or []),
-            require=self._requirements(),
-            class_column=self.class_column,
-            suppressed=self.suppressed,
-            individual=self.individual,
-            pair=pair_of(self.sensitive_table, self.group, self.count, open_table),
-            twice=twice,
-        )
-
-    def _requirements(self) -> list[RequirementSpec]:
-        """The requirements that are asked for; raises PolicyError if there are none, and no policy."""
-        if not self.require and self.policy is None:
-            what = "say what must hold, e.g. distinct:3, or name a --policy"
-            raise PolicyError([Problem("require", "is missing", what)])
-        specs = read_requirements(self.require) if self.require else []
-        return [replace(spec, others_known=spec.others_known or self.others_known) for spec in specs]
-
-
-def _setting(option: str, text: str, earlier: Any) -> Any:
-    """The option's text as a policy would hold it; harmless values are collected."""
-    match option:
-        case "categories":
-            return _yaml(text, option, [()])  # all its scalars are texts
-        case "weights":
-            return _yaml(text, option)
-        case "taxonomy":
-            return {"file": text} if Path(text).is_file() else text
-        case "harmless":
-            return [*(earlier or []), read_named(text)]
-        case _:
-            return [step.strip() for step in text.split(",")]
-
-
-def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:
-    """The sensitive attribute that an option is for, and the rest of it."""
-    for name in sensitive:
-        if text.startswith(f"{name}="):
-            return name, text[len(name) + 1 :]
-    if not sensitive:
-        raise PolicyError([Problem(option, "is about a sensitive attribute", "name it")])
-    if len(sensitive) > 1:
-        raise PolicyError([Problem(option, "say for which sensitive attribute", f"e.g. {sensitive[0]}=…")])
-    return sensitive[0], text
-
-
-def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
-    """The YAML in a file of that name, or in the text itself."""
-    try:
-        return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
-    except (OSError, ValueError) as error:
-        raise PolicyError([Problem(option, f"is neither YAML nor a file of YAML: it {error}")]) from error
-
-
-def _is_path(text: str) -> bool:
-    """Return True if a file has that name."""
-    try:
-        return Path(text).exists()
-    except (OSError, ValueError):  # too long for a name, or with a character that no name has
-        return False

@@ -12,7 +12,6 @@ from ldiv_db.api import Report
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import (
-    AskedTable,
     Budget,
     Control,
     Database,
@@ -21,6 +20,7 @@ from ldiv_db.commands.options import (
     Quiet,
     grouped,
 )
+from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext, ReleaseModel, context_template

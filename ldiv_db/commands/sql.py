@@ -14,11 +14,11 @@ from ldiv_db.commands.options import (
     Catalog,
     Database,
     Json,
-    Judged,
     PolicyFile,
     catalog_engine,
     grouped,
 )
+from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -89,7 +89,7 @@ def check_command(
       ldiv sql check public.release --policy policy.yml --dialect postgres --labels
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
-    question = judged.request(split_names(judged.qi or [], set()), _table)
+    question = judged.request(judged.written, split_names(judged.qi or [], set()), _table)
     with open_for_command(":memory:") as connection:
         found = _table(table, "TABLE")
         text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
