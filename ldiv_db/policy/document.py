@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -32,7 +33,7 @@ from ldiv_db.policy.sources import (
     UNSPECIFIED,
     PolicySource,
     as_decomposition,
-    policy_yaml,
+    policy_document,
     read_source,
 )
 from ldiv_db.requirements import RequirementSpec
@@ -308,7 +309,7 @@ class Policy(Document):
 
     def to_yaml(self) -> str:
         """The policy as a YAML document, which `read_policy` reads; a frame that is its source is left out."""
-        return policy_yaml(self)
+        return yaml.safe_dump(policy_document(self), sort_keys=False, allow_unicode=True)
 
     @property
     def left_out_at_most(self) -> Decimal | None:

@@ -12,7 +12,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.engine import Engine
@@ -141,11 +140,6 @@ def policy_document(policy: Document) -> dict[str, Any]:
         elif key in written:
             document[key] = written[key]
     return {key: _plain(part) for key, part in document.items()}
-
-
-def policy_yaml(policy: Document) -> str:
-    """The document as text."""
-    return yaml.safe_dump(policy_document(policy), sort_keys=False, allow_unicode=True)
 
 
 def _plain(part: Any) -> Any:

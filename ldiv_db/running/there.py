@@ -88,7 +88,7 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     columns = there.columns(table)
     texts = {column.name.lower(): column.type == "other" for column in columns}
     wanted = counted_columns(policy)
-    _refuse_columns(policy, columns)
+    refuse(_column_problems(policy, columns))
     own = {column.name.lower(): column.name for column in columns}
     keys = [
         ColumnThere(Identifier(own[name.lower()]), Identifier(f"k{place}"), texts[name.lower()])
@@ -120,19 +120,17 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     return CountedSource(there, table, by_name, keys, counts), counted
 
 
-def _refuse_columns(policy: Policy, columns: Sequence[Column]) -> None:
-    """Raise PolicyError for columns that the table does not have, or that are not read: counting would fail later."""
+def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
+    """Columns that the table does not have, or that are not read: counting would fail later."""
     types = {column.name.lower(): column.type for column in columns}
     names = [column.name for column in columns]
-    problems = []
     for key, name in policy.roles():
         if name.lower() not in types:
-            problems.append(Problem(f"{key}.{name}", "is no column of the source", nearest(name, names)))
+            yield Problem(f"{key}.{name}", "is no column of the source", nearest(name, names))
         elif types[name.lower()] == "unread" and key != "identifiers":
             hint = "give numbers, texts or times in a view, or list it as identifier"
-            problems.append(Problem(f"{key}.{name}", "is of a type that is not read", hint))
+            yield Problem(f"{key}.{name}", "is of a type that is not read", hint)
     alike = {name.lower() for name in names if [other.lower() for other in names].count(name.lower()) > 1}
     if alike:
         what = f"has columns that differ in case alone: {', '.join(n for n in names if n.lower() in alike)}"
-        problems.append(Problem("source", what, "rename them in a view"))
-    refuse(problems)
+        yield Problem("source", what, "rename them in a view")

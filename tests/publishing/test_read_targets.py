@@ -53,13 +53,17 @@ def make_files(bed: Any, sql: str) -> None:
     bed.sql(sql.replace("{folder}", str(bed.folder)).replace("{name}", bed.folder.name))
 
 
+def require_read(bed: Any, target: str) -> None:
+    """Assert that run and plan refuse the policy, whose source reads its target."""
+    for command in ("run", "plan"):
+        assert f"target: {target} is read by the source" in bed.fails(2, command, bed.database, bed.policy)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_table_that_the_source_reads_is_not_replaced(bed: Any, view: str) -> None:
     bed.sql(VIEWS[view])
     bed.write_policy(source="v", target={"table": "Main.PATIENTS", "if_exists": "replace"})
-    for command in ("run", "plan"):
-        message = bed.fails(2, command, bed.database, bed.policy)
-        assert "target: Main.PATIENTS is read by the source" in message
+    require_read(bed, "Main.PATIENTS")
 
 
 def test_a_table_that_the_source_reads_is_not_appended_to(bed: Any) -> None:
@@ -69,9 +73,7 @@ def test_a_table_that_the_source_reads_is_not_appended_to(bed: Any) -> None:
         " FROM published.patients"
     )
     bed.write_policy(source="v", target={"table": "published.patients", "if_exists": "append"})
-    for command in ("run", "plan"):
-        message = bed.fails(2, command, bed.database, bed.policy)
-        assert "target: published.patients is read by the source" in message
+    require_read(bed, "published.patients")
 
 
 def test_a_table_beside_those_that_the_source_reads_is_replaced(bed: Any) -> None:

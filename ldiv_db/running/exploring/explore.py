@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, get_args
@@ -68,7 +68,7 @@ def explore(
     start = time.perf_counter()
     asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)), tuple(risk))
     base = load_policy(policy)
-    _refuse(base, workers, by)
+    refuse(problems_of(base) or _problems(base, workers, by))
     document = _document(policy if base.path is None else base.written)
     with open_context(connection, listener, catalog, folder, show_values, workers, base.databases) as context:
         engine, where = context.engine, context.folder
@@ -94,21 +94,18 @@ def explore(
     )
 
 
-def _refuse(policy: Policy, workers: int | None, by: str) -> None:
-    """Raise PolicyError for a policy that is wrong or has no variants, and for workers that are none."""
-    problems = problems_of(policy)
-    refuse(problems)
+def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]:
+    """The problems of a policy that has no variants, and of what is asked about them."""
     if policy.is_series:
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
-        problems.append(Problem("algorithm.name", what, "explore one release, without a key"))
+        yield Problem("algorithm.name", what, "explore one release, without a key")
     if by not in get_args(Objective):
-        problems.append(Problem("by", f"{by!r} is none", nearest(by, get_args(Objective))))
+        yield Problem("by", f"{by!r} is none", nearest(by, get_args(Objective)))
     elif by == "utility" and not policy.preserve:
         what = "is that of the queries that the policy is to preserve, and it names none"
-        problems.append(Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]"))
+        yield Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]")
     if workers is not None and workers < 1:
-        problems.append(Problem("workers", f"takes a whole number from 1, not {workers!r}"))
-    refuse(problems)
+        yield Problem("workers", f"takes a whole number from 1, not {workers!r}")
 
 
 def _bounds(engine: Engine, coding: Coding) -> Any:
