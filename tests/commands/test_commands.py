@@ -50,7 +50,7 @@ def test_every_command_is_named_and_every_name_has_one() -> None:
     made = []
     for path in FOLDER.glob("*.py"):
         text = path.read_text(encoding="utf-8")
-        made += re.findall(r"^(\w+)_app = typer.Typer\(", text, re.M)
+        made += re.findall(r"^(\w+)_app = (?:typer\.Typer|group_of_commands)\(", text, re.M)
         alone = re.sub(r"^@\w+_app\.command\(.*\)\n(@grouped\n)?def \w+", "", text, flags=re.M)
         made += re.findall(r"^def ([a-z]+)_command\(", alone, re.M)
     assert sorted(made) == sorted(COMMANDS)
