@@ -34,7 +34,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 
-release_app = group_of_commands("Publish a table again as it changes, with nothing told by comparing releases.")
+release_app = group_of_commands("Publish a table again as it changes.")
 
 Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
 #: What is said beside a verdict on tables that no series made.
