@@ -155,6 +155,11 @@ class PolicyError(LdivError):
         super().__init__("\n".join(map(str, self.problems)))
 
 
+def refused(key: str, what: str, hint: str = "") -> PolicyError:
+    """The error of a single problem."""
+    return PolicyError([Problem(key, what, hint)])
+
+
 def refuse(problems: Iterable[Problem]) -> None:
     """Raise PolicyError with all problems, if there are any."""
     if found := list(problems):

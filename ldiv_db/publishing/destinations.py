@@ -24,7 +24,7 @@ from ldiv_db.database import catalog, databases, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
@@ -225,8 +225,7 @@ class InFile(Destination):
             draft.enter(outcome, WRITTEN)
         with _settled(draft, lambda: not staging_path.exists()):
             if not draft.replaces and self.path.exists():
-                what = f"{self.name} was made by someone else meanwhile"
-                raise PolicyError([Problem("target.file", what, "name another file")])
+                raise refused("target.file", f"{self.name} was made by someone else meanwhile", "name another file")
             move(staging_path, self.path)
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
@@ -343,7 +342,7 @@ def refuse_half_taken_back(engine: Engine) -> None:
     """Raise PolicyError where the ledger would be in a database that cannot take back a table that was made."""
     if databases.kind_of(engine, engine.catalog or databases.current_database(engine)) == "mysql":
         what = "MySQL commits every table by itself, so that release and ledger would not be all or nothing"
-        raise PolicyError([Problem("database", what, "give --catalog FILE, and a target with `file:`")])
+        raise refused("database", what, "give --catalog FILE, and a target with `file:`")
 
 
 def within(database: str, table: Relation) -> Relation:

@@ -10,7 +10,7 @@ from typing import Any
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import missing_columns, named_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import nearest, refuse, refused
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
@@ -49,7 +49,7 @@ def check_series(engine: Engine, series: str) -> Inference:
     last = require_release(engine, series)
     file = last.report.get("file")
     if file is not None and not Path(file).is_file():
-        raise PolicyError([Problem("series", f"no file {file}, to which {last.series} was published")])
+        raise refused("series", f"no file {file}, to which {last.series} was published")
     with opened_entry(engine, last) as prefix:
         one_table = bool(last.report.get("one_table"))
         listed = releases_of(engine, prefix, last.report["algorithm"], last.release, last.series, one_table)
@@ -72,7 +72,7 @@ def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
     All keys of a group are looked at together, group after group: several groups at once may tell more.
     """
     if asked.values and len(asked.values) != len(asked.people):
-        raise PolicyError([Problem("--values", "gives one sensitive table for each --table")])
+        raise refused("--values", "gives one sensitive table for each --table")
     listed = []
     for number, name in enumerate(asked.people):
         people = _table(engine, name, [asked.key, *asked.group], "--table")
@@ -94,15 +94,13 @@ def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relat
 
 def _require_table(engine: Engine, relation: Any, key: str) -> None:
     if not catalog.table_exists(engine, relation):
-        raise PolicyError(
-            [Problem(key, f"no table {sql_name_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))]
-        )
+        raise refused(key, f"no table {sql_name_of(relation)}", nearest(str(relation), catalog.list_tables(engine)))
 
 
 def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, Any]:
     """Counts of what happened to rows between two releases of a series."""
     if first >= last:
-        raise PolicyError([Problem("release", "the first comes before the last", f"{last} {first}")])
+        raise refused("release", "the first comes before the last", f"{last} {first}")
     one, other = (require_release(engine, series, number) for number in (first, last))
     listed = events(engine, one.series)
     between = [row for row in listed if first < row["release"] <= last]

@@ -19,7 +19,7 @@ from ldiv_db.database.addresses import Place
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import ClientRelation, Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
@@ -91,12 +91,12 @@ class InWarehouse(Destination):
         """Raise PolicyError if no release may go there."""
         there = self.source.there
         if self.table.parts[-2:-1] == (SCHEMA,):
-            raise PolicyError([Problem("target.table", f"schema {SCHEMA!r} is the ledger's own", "name another")])
+            raise refused("target.table", f"schema {SCHEMA!r} is the ledger's own", "name another")
         if there.name(self.table) == there.name(self.source.table):
-            raise PolicyError([Problem("target", "is the source itself", "name another table")])
+            raise refused("target", "is the source itself", "name another table")
         if self.target.if_exists == "fail" and there.exists(self.table):
             hint = "set if_exists: replace or append, or name another table"
-            raise PolicyError([Problem("target", f"{self.table} exists", hint)])
+            raise refused("target", f"{self.table} exists", hint)
 
     def settle(self) -> list[str]:
         """Remove what dead runs left beside the place; the runs whose release was not put there."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
@@ -235,10 +235,10 @@ def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
     if len(found) != 1:
         known = [run["run_id"] for run in listed]
         what = f"{len(found)} runs have ids that begin with {run_id}" if found else f"no run {run_id}"
-        raise PolicyError([Problem("run", what, nearest(run_id, known))])
+        raise refused("run", what, nearest(run_id, known))
     (run,) = found
     if run["status"] not in (PUBLISHED, WITHDRAWN):
-        raise PolicyError([Problem("run", f"run {run['run_id']} is {run['status']}, and was not published")])
+        raise refused("run", f"run {run['run_id']} is {run['status']}, and was not published")
     with engine.transaction():
         migrate.migrate(engine)
         engine.update(table(engine, "run"), {"status": WITHDRAWN}, {"run_id": run["run_id"]})

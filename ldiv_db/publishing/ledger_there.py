@@ -14,7 +14,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import SCHEMA, columns_of, named_table, table_exists
 from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
@@ -38,9 +38,7 @@ class LedgerThere:
     def __init__(self, there: Warehouse, schema: str = SCHEMA):
         self._there = there
         if Path(schema).suffix.lower() in (".duckdb", ".db"):
-            raise PolicyError(
-                [Problem("catalog", f"{schema} is a file", "name the schema of the ledger's tables there")]
-            )
+            raise refused("catalog", f"{schema} is a file", "name the schema of the ledger's tables there")
         self._schema = named_table(schema, "catalog")
 
     def bring(self, engine: Engine, names: Sequence[str] = _READ) -> None:

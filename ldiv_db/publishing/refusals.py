@@ -9,18 +9,13 @@ from pathlib import Path
 from ldiv_db.database import catalog, databases, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
+from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
-
-
-def refused(key: str, what: str, hint: str = "") -> PolicyError:
-    """The error that says why."""
-    return PolicyError([Problem(key, what, hint)])
 
 
 def check_target(
@@ -188,8 +183,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
 def refuse_log(destination: DatabaseFile) -> None:
     """Raise PolicyError if a database file has a log beside it: who moves the file would leave changes behind."""
     if Path(f"{destination.path}.wal").exists():
-        what = f"{destination.name} has a write-ahead log beside it"
-        raise refused("target.file", what, "open and close it once")
+        raise refused("target.file", f"{destination.name} has a write-ahead log beside it", "open and close it once")
 
 
 def refuse_database_name(table: Relation, key: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.sources import DECOMPOSITIONS
@@ -103,13 +103,13 @@ def check_key(key: Key, before: Key | None) -> None:
         return
     if key.name.lower() != before.name.lower():
         what = f"the releases were made with the key {before.name}, with {key.name} everybody would count as new"
-        raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
+        raise refused("key", what, ANOTHER_TARGET)
     if key.kind != before.kind and {key.kind, before.kind} != {INTEGER, TEXT}:
         what = (
             f"{key.name} was {before.kind} in the releases before and is {key.kind}: keys would be written otherwise,"
             " and everybody count as new"
         )
-        raise PolicyError([Problem("key", what, f"make it {before.kind} again, in a view")])
+        raise refused("key", what, f"make it {before.kind} again, in a view")
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,7 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
     if noted is None:
         return Series(name, secrets.token_urlsafe(_SECRET_BYTES), key)
     if noted["algorithm"] != algorithm and {noted["algorithm"], algorithm} & set(DECOMPOSITIONS):
-        what = f"the releases of {name} were made by {noted['algorithm']}"
-        raise PolicyError([Problem("algorithm.name", what, ANOTHER_TARGET)])
+        raise refused("algorithm.name", f"the releases of {name} were made by {noted['algorithm']}", ANOTHER_TARGET)
     before = Key(noted["key_name"], noted["key_kind"]) if noted.get("key_name") else None
     check_key(key, before)
     entries = releases(engine, name)
@@ -157,8 +156,7 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
 def _require_coins(name: str, entries: Sequence[Entry]) -> None:
     """Raise PolicyError if groups are to be published again that may tell everybody's value."""
     if any(entry.is_ordered for entry in entries):
-        what = f"the releases of {name} would be repeated: {ORDERED}"
-        raise PolicyError([Problem("target.prefix", what, WITHDRAW)])
+        raise refused("target.prefix", f"the releases of {name} would be repeated: {ORDERED}", WITHDRAW)
 
 
 def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
@@ -184,13 +182,13 @@ def require_release(engine: Engine, series: str, number: int | None = None) -> E
     entries = [entry for entry in releases(engine, name_of(engine, series)) if entry.status != STARTED]
     if not entries:
         known = {entry.series for entry in releases(engine)}
-        raise PolicyError([Problem("series", f"no releases of {series}", nearest(series, sorted(known)))])
+        raise refused("series", f"no releases of {series}", nearest(series, sorted(known)))
     if number is None:
         return entries[-1]
     for entry in entries:
         if entry.release == number:
             return entry
-    raise PolicyError([Problem("release", f"{series} has no release {number}", f"the last is {entries[-1].release}")])
+    raise refused("release", f"{series} has no release {number}", f"the last is {entries[-1].release}")
 
 
 _MEMBERS = {"series": "VARCHAR", "release": "INTEGER", "key_hash": "VARCHAR", "group_id": "BIGINT"}

@@ -16,7 +16,7 @@ from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import count_phrase, refused
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
@@ -24,7 +24,6 @@ from ldiv_db.publishing.draft import Draft
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
-from ldiv_db.publishing.refusals import refused
 from ldiv_db.publishing.result import Released, versions
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import (
@@ -310,7 +309,6 @@ def _check_spelling(start: ReleaseStart, rows: Relation, members: Relation) -> N
     )
     if counts["respelt"]:
         what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"
-        raise PolicyError([Problem("key", what, "write them as before, in a view")])
+        raise refused("key", what, "write them as before, in a view")
     if not counts["met"]:
-        what = f"{name} has no key of earlier releases: everybody would count as new"
-        raise PolicyError([Problem("key", what, ANOTHER_TARGET)])
+        raise refused("key", f"{name} has no key of earlier releases: everybody would count as new", ANOTHER_TARGET)

@@ -15,7 +15,7 @@ from typing import Any
 from ldiv_db.database import catalog, databases
 from ldiv_db.database.catalog import named_table, new_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.files import abandoned, folder_of
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation
@@ -26,7 +26,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
-from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log, refused
+from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log
 from ldiv_db.publishing.series import name_of
 
 
@@ -219,7 +219,7 @@ def settle_crashed(engine: Engine, series: str | None = None) -> None:
         folder = folder_of(path.parent, path.name, run_id)
         left = abandoned(path.parent, path.name)
         if folder.exists() and run_id not in left:
-            raise PolicyError([Problem("series", f"release {entry.release} of {entry.series} is under way", "wait")])
+            raise refused("series", f"release {entry.release} of {entry.series} is under way", "wait")
         settle_entry(engine, entry)
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -254,5 +254,4 @@ def _is_in_place(engine: Engine, entry: Entry) -> bool:
 def _refuse_tables(engine: Engine, tables: ReleaseTables, key: str) -> None:
     for table in tables.all:
         if catalog.table_exists(engine, table):
-            what = f"{sql_name_of(table)} exists, and no release made it"
-            raise refused(key, what, "drop it, or give another name")
+            raise refused(key, f"{sql_name_of(table)} exists, and no release made it", "drop it, or give another name")
