@@ -112,27 +112,27 @@ def run(
     workers: int | None = None,
     dialect: str | None = None,
 ) -> Result | Any:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, of a frame, in a session of Spark's, or in a warehouse; returns what was done.
+    """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
 
-    That is a `Result`; a policy with a `key` publishes the next release of its series, and returns a `Released`.
+    `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a session
+    of Spark's, or a warehouse.
 
-    A warehouse is any other connection of Python's, of ADBC or as PEP 249 has it (psycopg, snowflake.connector, …),
-    whose SQL is the `dialect`, by default that of its driver. There rows stay: they are counted, the plan is made here
-    from the counts, and the release is written and audited there.
+    A warehouse is any other connection of Python's, by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
+    `dialect`, by default that of its driver. Rows stay there: the warehouse counts them, the plan is made here from the
+    counts, and the release is written and audited there.
 
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
-    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
-    (`Result.table`) unless the policy has another target.
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; of a mapping of
+    names to frames the policy names one. The release stays in memory (`Result.table`) unless the policy has a target.
 
-    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one, and of a warehouse the schema of the ledger; `kl` has the
-    KL divergence worked out as well, with `show_values` errors name values that are too frequent or not in a taxonomy.
-    A table of more than the policy's `part_rows` rows is solved in parts by so many processes, `workers`, as many as
-    threads if it is None; the release is the same for any number. Release, audit and ledger row are one transaction,
-    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a transaction
-    of the caller's they join that one: the caller commits, or rolls back after an error; a warehouse's is refused. A
-    release to a file of its own is written beside, audited there and moved into place; it joins no transaction.
+    `folder` is where the policy's relative files lie. `catalog` is the attached database that holds taxonomies and the
+    ledger, if it is not the current one; of a warehouse it is the ledger's schema. `kl` adds the KL divergence. With
+    `show_values` errors name values that are too frequent or not in a taxonomy. `workers` processes, by default as many
+    as threads, solve a table of more than the policy's `part_rows` rows; the release is the same for any number.
+
+    Release, audit and ledger row are one transaction; nothing is written if PolicyError, InfeasibleError, AuditError or
+    DatabaseError is raised. They join a transaction that is open: the caller commits, or rolls back after an error; an
+    open one of a warehouse is refused. A release to a file is written beside its place, audited there and moved into
+    place; it joins no transaction.
     """
     if is_given_warehouse(connection):
         with open_named(connection, dialect) as there:
@@ -150,12 +150,11 @@ def plan(
     rehearse: bool = False,
     dialect: str | None = None,
 ) -> Preparation | Any:
-    """Plan a run by counts alone, of a database, frame or warehouse as `run` takes it; writes nothing that stays.
+    """Plan a run by counts alone, on whatever `run` takes; writes nothing that stays.
 
-    `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
-    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. In a warehouse
-    nothing is rehearsed. Under a policy with a `key` the classes of the next release are formed, and a `Released` has
-    its figures, which nothing audits.
+    `rehearse` goes through all that a run does, with a TEMP table in place of the release and nothing in the ledger;
+    `listener` then hears every statement. It takes as long as a run, and no warehouse does it. Under a policy with a
+    `key` the classes of the next release are formed, and the `Released` that is returned is not audited.
     """
     if not is_given_warehouse(connection):
         return plan_here(connection, policy, folder, listener, catalog, show_values, rehearse)
@@ -182,19 +181,19 @@ def check(
 ) -> Audits:
     """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
-    Without a sensitive column there is one audit, of requirements on rows alone, which `k` is; its name is empty.
+    A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A requirement
+    is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. Without a sensitive column
+    there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
 
-    A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A
-    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive`
-    may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
-    rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; they are judged if nothing is said. A
-    `policy`, whose release the table is, says what is not given, and what labels stand for, which requirements on a
-    population need; relative files lie in `folder`. With `individual`, the column that says whose a row is, people are
-    counted in place of rows; a policy's pseudonym is such a column. Where the policy counts people and there is none,
-    `holds` is None: rows decide nothing. With `twice` there is a second reading, by the tests of the
-    dbt package: a verdict has its `second`, or why it is read `once`. Every Audit has `holds`, `classes`, `rows` and
-    its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for
-    requirements that are none, DatabaseError if the database refuses.
+    `sensitive` may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says how rows
+    are taken whose `qi` are all `*` or NULL, or whose sensitive value is NULL: they are judged by default. The `policy`
+    of the release says what is not given, and what labels stand for, which requirements on a population need; relative
+    files lie in `folder`. `individual`, or a policy's pseudonym, is the column that says whose a row is: people are
+    then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a second
+    reading, by the tests of the dbt package: a verdict has its `second`, or why it is read `once`.
+
+    Every Audit has `holds`, `classes`, `rows` and `verdicts`; nothing is raised if one fails. Raises PolicyError for a
+    table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
     question = check_request(
@@ -227,13 +226,12 @@ def check_sql(
     types: Mapping[str, str] | None = None,
     labels: bool = False,
 ) -> str:
-    """The audit of a table as one SELECT for the database of a dialect: a row for every violating class, else none.
+    """The audit of a table as one SELECT in a `dialect`: a row for every violating class, else none.
 
-    Its columns are (requirement, sensitive, rows, reached, margin) and with `labels` the `qi`. Where `reached` and
-    `margin` are NULL the row says what leaves a verdict open. The arguments are those of `check`; a `policy`, whose
-    release the table is, says what is not given. `types` are those of sensitive columns that are no text, as DuckDB
-    names them. Raises PolicyError for what `check` would refuse without looking at rows or leave open, and for what the
-    dialect does not express.
+    Its columns are (requirement, sensitive, rows, reached, margin), and with `labels` the `qi`. Where `reached` and
+    `margin` are NULL the row says what leaves a verdict open. Arguments are those of `check`; `types` are those of
+    sensitive columns that are not text, as DuckDB names them. Raises PolicyError for what `check` would refuse without
+    looking at rows or leave open, and for what the dialect cannot express.
     """
     given = check_request(
         None if policy is None else parse_policy(policy),
@@ -261,14 +259,14 @@ def profile(
 ) -> Profile:
     """Count how identifying the columns of a table, view or data file are.
 
-    Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None
-    if there is no quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares
-    (0..1) and entropy (bits). No value of the table is in it. Raises PolicyError for a table or columns
-    that do not exist, InfeasibleError for an empty table, DatabaseError if the database refuses.
+    Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None without a
+    quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares (0..1) and entropy (bits).
+    No value of the table is in it. Raises PolicyError for a table or columns that do not exist, InfeasibleError for an
+    empty table, DatabaseError if the database refuses.
 
-    With `population_size`, the number of people of whom the rows are a random sample, `uniqueness.population` has how
-    many of them are estimated to be unique: `chosen`, the model that is shown, its `uniques` and `share`, and the
-    `estimates` of all models. With `hipaa` columns generalise as HIPAA's Safe Harbor has it, or are identifiers.
+    `population_size` is how many people the rows are a random sample of: `uniqueness.population` then estimates how
+    many of them are unique, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With `hipaa` columns
+    generalise as HIPAA's Safe Harbor asks, or are identifiers.
     """
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
@@ -298,13 +296,12 @@ def measure(
 ) -> Measurement:
     """The information lost by a published table, view or data file, whoever made it, against its source.
 
-    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`; `source`
-    is the policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
-    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`. The
-    queries that a policy is to `preserve`, or else means and correlations of its columns, are `answers`.
-    `catalog` is the attached database that holds taxonomies, if it is not the current one; with `show_values` errors
-    name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
-    InfeasibleError for an empty source.
+    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
+    is the policy's by default; relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    a published column for CM, `class_column` one of class ids. `seed` draws `queries` random COUNT queries. `answers`
+    are to the policy's `preserve`, or else means and correlations of its columns. `catalog` is the attached database
+    that holds taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does
+    not exist, does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
     wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, preserve=tuple(asked.preserve))
@@ -348,16 +345,17 @@ def report(
     catalog: str | None = None,
     **said: str | None,
 ) -> Report:
-    """The evidence on a release, a table or the id of a run, for the one who signs: numbers, words and charts.
+    """The evidence on a release, a table or the id of a run, for the person who signs: numbers, words and charts.
 
-    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; the column
-    `individual` says whose a row is. With a policy whose source can be read the report also has what was lost, and
-    attacks by people of the source, or of `known` and `population`, with a `control` of people who are not in it. Risks
-    are held against `threshold` (0..1), by default that of the requirement `risk`, or else 0.2. Each attack makes about
-    as many pairs of people and classes as `budget` says, and a replay tries up to so many `worlds`. A `public` one is
-    without what the release itself does not tell. What no table tells is the `context`: that of the policy, then a
-    mapping or a file, then texts `said` by the names of its keys, as `recipient`. A `final` report is refused while one
-    is blank.
+    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`;
+    `individual` is the column that says whose a row is. If the policy's source can be read, the report has what was
+    lost, and attacks by people of the source, or of `known` and `population`; `control` are people who are not in the
+    release. Risks above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget`
+    bounds the pairs of people and classes of each attack, `worlds` how often a replay runs the program. A `public`
+    report leaves out what the release itself does not tell.
+
+    The `context`, which people write, is the policy's, then a mapping or a file, then texts `said` by the names of its
+    keys, as `recipient`. A `final` report is refused while a key is blank.
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
@@ -390,11 +388,10 @@ def report(
 
 
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:
-    """The SELECT of the counts of equal rows that a plan needs, for any database: where rows may not leave theirs.
+    """The SELECT that counts equal rows, which is all that a plan needs: for databases that rows may not leave.
 
-    It has the quasi-identifiers, the sensitive columns and the class column of the algorithm, if it has one, as the
-    policy names them, and in a column `weight` of the policy, `n` by default, how many rows have these values. `source`
-    is the table there, the policy's by default. Raises PolicyError for a policy that no counts serve, a source that is
-    a file, and a dialect that is none.
+    It returns the columns that a plan reads, named as in the policy, and in the policy's `weight` column, `n` by
+    default, how many rows have these values. `source` is the table there, the policy's by default. Raises PolicyError
+    for a policy that cannot be planned from counts, a source that is a file, and an unknown dialect.
     """
     return counting_sql(parse_policy(policy), dialect, source)

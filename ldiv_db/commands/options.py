@@ -68,9 +68,9 @@ def _size(text: str | None) -> str | None:
 Database = Annotated[
     str,
     typer.Argument(
-        help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
-        " read from the environment, so that no password is written there. :memory: is only for files. A warehouse is"
-        " snowflake:…, bigquery:…, databricks:…, adbc:…, or spark, the session of the environment."
+        help="A DuckDB file; what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; a warehouse:"
+        " snowflake:…, bigquery:…, databricks:…, adbc:…, spark; or :memory:, for files. ${NAME} is read from the"
+        " environment, for passwords."
     ),
 ]
 Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
@@ -78,35 +78,35 @@ PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]
 Memory = Annotated[
-    str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; most of it if not given.")
+    str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; by default most of it.")
 ]
 PopulationSize = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=MOST_PEOPLE,
-        help="Of how many people the rows are a random sample: how many of them are unique is estimated.",
+        help="How many people the rows are a random sample of; estimates how many of them are unique.",
     ),
 ]
 Catalog = Annotated[
     Path | None,
     typer.Option(
-        help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to. Of"
-        " a warehouse the schema of the ledger's tables."
+        help="A file for the catalog (taxonomies, runs); the database is then not written to. Of a warehouse the"
+        " ledger's schema."
     ),
 ]
 ShowValues = Annotated[
     bool,
     typer.Option(
-        "--show-values", help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy."
+        "--show-values", help="Show the values for which a policy is refused: too frequent, or not in a taxonomy."
     ),
 ]
 ShowSeed = Annotated[
     bool,
-    typer.Option("--show-seed", help="Name seeds, by which who has source and policy makes the same release again."),
+    typer.Option("--show-seed", help="Show the seed: with source and policy it gives the same release again."),
 ]
 ClassColumn = Annotated[
-    str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
+    str | None, typer.Option("--class", help="A column of class ids, which tells classes apart as well.")
 ]
 SensitiveColumns = Annotated[
     list[str] | None, typer.Option(help="A sensitive attribute; may be repeated, and left out if only k is required.")
@@ -125,14 +125,13 @@ class Limits:
     """Limits on the memory, threads and disk of a command's database."""
 
     threads: Annotated[
-        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; all if not given.")
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; by default all.")
     ] = None
     memory_limit: Memory = None
     temp_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Where the database puts what does not fit into memory; beside it, or where that may not be written in"
-            " the system's folder, if not given."
+            help="Where the database puts what does not fit into memory; by default beside it, else in the system's."
         ),
     ] = None
 
@@ -209,12 +208,12 @@ class Attributes:
     harmless: Annotated[
         list[str] | None,
         typer.Option(
-            help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated."
-            ' NULL is null, the text null is "null".'
+            help="COLUMN=VALUE: a sensitive value that needs no protection; its rows count. May be repeated. NULL is"
+            ' null, the text null is "null".'
         ),
     ] = None
     same: Annotated[
-        list[str] | None, typer.Option(help="Texts are one value after these steps: trim, casefold, or both.")
+        list[str] | None, typer.Option(help="Compare texts after these steps: trim, casefold, or both.")
     ] = None
 
     def of(self, sensitive: Sequence[str]) -> dict[str, Sensitive]:
@@ -232,18 +231,18 @@ class Judged(Attributes):
     """Options for judging a table: its sensitive attributes, suppressed rows, and the other table of a pair."""
 
     others_known: Annotated[
-        bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
+        bool, typer.Option("--others-known", help="Take the other sensitive attributes as known to the attacker.")
     ] = False
     suppressed: Annotated[
         Suppressed | None,
         typer.Option(
-            help="How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL. The policy's, or"
-            " judge, if not given."
+            help="What becomes of rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By"
+            " default the policy's, or judge."
         ),
     ] = None
     individual: Annotated[
         str | None,
-        typer.Option(help="The column that says whose a row is: people are counted, not rows.", show_default=False),
+        typer.Option(help="The column that says whose a row is: count people, not rows.", show_default=False),
     ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None

@@ -38,14 +38,14 @@ release_app = typer.Typer(
     add_completion=False, rich_markup_mode=None, no_args_is_help=True, help="Publish a table again as it changes."
 )
 
-Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
+Series = Annotated[str, typer.Argument(help="The series: its table, or the prefix of its tables, as in the policy.")]
 #: What is said beside a verdict on tables that no series made.
 _IN_TURN = "note: all keys of a group were examined together, group after group; several groups at once may reveal more"
 
 
 @release_app.callback()
 def release_group() -> None:
-    """Publish a table again as it changes, with nothing told by comparing releases."""
+    """Publish a table again as it changes."""
 
 
 @release_app.command("publish")
@@ -119,7 +119,7 @@ def list_command(
 def show_command(
     database: Database,
     series: Series,
-    release: Annotated[int | None, typer.Argument(help="Its number; the last if not given.")] = None,
+    release: Annotated[int | None, typer.Argument(help="The number of the release; by default the last.")] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -166,7 +166,7 @@ def check_command(
         list[str] | None, typer.Option(help="A published table with a key; repeated, the oldest first.")
     ] = None,
     values: Annotated[
-        list[str] | None, typer.Option(help="The sensitive table of each --table, if it is another one.")
+        list[str] | None, typer.Option(help="The sensitive table of each --table, if there is one.")
     ] = None,
     key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None,
     group: Annotated[
@@ -179,8 +179,7 @@ def check_command(
 ) -> None:
     """Check what comparing releases reveals about any key: of a series, or of any published tables with a key.
 
-    Groups are compared in pairs. In tables that no series made groups change; there all groups together may reveal
-    more.
+    Groups are compared in pairs; in tables that are no series, several groups at once may reveal more.
 
     \b
     Examples:
