@@ -52,7 +52,7 @@ def recode_command(
     database: Database,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    source: Annotated[str | None, typer.Option(help="The table's name there, if it is another.")] = None,
+    source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the run.")] = None,
     policy: Annotated[
         Path | None, typer.Option(help="The run's policy: needed if values have thresholds of their own.")
     ] = None,
@@ -142,7 +142,7 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
 def counts_command(
     policy: PolicyFile,
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    source: Annotated[str | None, typer.Option(help="The table's name there, if it is another.")] = None,
+    source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the policy.")] = None,
     json: Json = False,
 ) -> None:
     """Print the SELECT that counts equal rows, which is all that a plan needs: no row has to leave its database.

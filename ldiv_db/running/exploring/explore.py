@@ -56,9 +56,9 @@ def explore(
     with a level less). All of them are tried under each of the largest risks in `risk` (0.09, or "1/11") in place of
     the policy's; `least` has what loses least within each. With nothing to vary l is 2 to 7. `by` "utility" compares
     variants by how far the answers to the policy's `preserve` are off, in place of the mean LM. `workers`, by default
-    as many as processors, rehearse at once on connections of their own; there is one inside an open transaction, and where
-    a frame or a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
-    taxonomy lacks.
+    as many as processors, rehearse at once on connections of their own; there is one inside an open transaction, and
+    where a frame or a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values
+    that a taxonomy lacks.
 
     Nothing is published, nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted` is
     true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not fit
