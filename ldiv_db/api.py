@@ -113,19 +113,19 @@ def check(
 ) -> Audits:
     """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
 
-    Without a sensitive column there is one audit, of requirements on rows alone, which `k` is; its name is empty.
+    A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A requirement
+    is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. Without a sensitive column
+    there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
 
-    A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A
-    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive`
-    may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says what becomes of
-    rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; they are judged if nothing is said. A
-    `policy`, whose release the table is, says what is not given, and what labels stand for, which requirements on a
-    population need; relative files lie in `folder`. With `individual`, the column that says whose a row is, people are
-    counted in place of rows; a policy's pseudonym is such a column. Where the policy counts people and there is none,
-    `holds` is None: rows decide nothing. With `twice` there is a second reading, by the tests of the
-    dbt package: a verdict has its `second`, or why it is read `once`. Every Audit has `holds`, `classes`, `rows` and
-    its `verdicts`; nothing is raised if one fails. Raises PolicyError for a table or columns that do not exist and for
-    requirements that are none, DatabaseError if the database refuses.
+    `sensitive` may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says how rows
+    are taken whose `qi` are all `*` or NULL, or whose sensitive value is NULL: they are judged by default. The `policy`
+    of the release says what is not given, and what labels stand for, which requirements on a population need; relative
+    files lie in `folder`. `individual`, or a policy's pseudonym, is the column that says whose a row is: people are
+    then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a second
+    reading, by the tests of the dbt package: a verdict has its `second`, or why it is read `once`.
+
+    Every Audit has `holds`, `classes`, `rows` and `verdicts`; nothing is raised if one fails. Raises PolicyError for a
+    table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
     question = _question(
@@ -165,13 +165,12 @@ def check_sql(
     types: Mapping[str, str] | None = None,
     labels: bool = False,
 ) -> str:
-    """The audit of a table as one SELECT for the database of a dialect: a row for every violating class, else none.
+    """The audit of a table as one SELECT in a `dialect`: a row for every violating class, else none.
 
-    Its columns are (requirement, sensitive, rows, reached, margin) and with `labels` the `qi`. Where `reached` and
-    `margin` are NULL the row says what leaves a verdict open. The arguments are those of `check`; a `policy`, whose
-    release the table is, says what is not given. `types` are those of sensitive columns that are no text, as DuckDB
-    names them. Raises PolicyError for what `check` would refuse without looking at rows or leave open, and for what the
-    dialect does not express.
+    Its columns are (requirement, sensitive, rows, reached, margin), and with `labels` the `qi`. Where `reached` and
+    `margin` are NULL the row says what leaves a verdict open. Arguments are those of `check`; `types` are those of
+    sensitive columns that are not text, as DuckDB names them. Raises PolicyError for what `check` would refuse without
+    looking at rows or leave open, and for what the dialect cannot express.
     """
     given = _question(
         None if policy is None else parse_policy(policy),
@@ -199,14 +198,14 @@ def profile(
 ) -> Profile:
     """Count how identifying the columns of a table, view or data file are.
 
-    Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None
-    if there is no quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares
-    (0..1) and entropy (bits). No value of the table is in it. Raises PolicyError for a table or columns
-    that do not exist, InfeasibleError for an empty table, DatabaseError if the database refuses.
+    Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None without a
+    quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares (0..1) and entropy (bits).
+    No value of the table is in it. Raises PolicyError for a table or columns that do not exist, InfeasibleError for an
+    empty table, DatabaseError if the database refuses.
 
-    With `population_size`, the number of people of whom the rows are a random sample, `uniqueness.population` has how
-    many of them are estimated to be unique: `chosen`, the model that is shown, its `uniques` and `share`, and the
-    `estimates` of all models. With `hipaa` columns generalise as HIPAA's Safe Harbor has it, or are identifiers.
+    `population_size` is how many people the rows are a random sample of: `uniqueness.population` then estimates how
+    many of them are unique, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With `hipaa` columns
+    generalise as HIPAA's Safe Harbor asks, or are identifiers.
     """
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
@@ -236,13 +235,12 @@ def measure(
 ) -> Measurement:
     """The information lost by a published table, view or data file, whoever made it, against its source.
 
-    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`; `source`
-    is the policy's by default, relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
-    a published column for CM, `class_column` one of class ids; `queries` random COUNT queries are drawn by `seed`. The
-    queries that a policy is to `preserve`, or else means and correlations of its columns, are `answers`.
-    `catalog` is the attached database that holds taxonomies, if it is not the current one; with `show_values` errors
-    name values that a taxonomy lacks. Raises PolicyError for what does not exist, does not fit, or cannot be read,
-    InfeasibleError for an empty source.
+    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
+    is the policy's by default; relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    a published column for CM, `class_column` one of class ids. `seed` draws `queries` random COUNT queries. `answers`
+    are to the policy's `preserve`, or else means and correlations of its columns. `catalog` is the attached database
+    that holds taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does
+    not exist, does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
     wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, preserve=tuple(asked.preserve))
@@ -285,16 +283,17 @@ def report(
     catalog: str | None = None,
     **said: str | None,
 ) -> Report:
-    """The evidence on a release, a table or the id of a run, for the one who signs: numbers, words and charts.
+    """The evidence on a release, a table or the id of a run, for the person who signs: numbers, words and charts.
 
-    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; the column
-    `individual` says whose a row is. With a policy whose source can be read the report also has what was lost, and
-    attacks by people of the source, or of `known` and `population`, with a `control` of people who are not in it. Risks
-    are held against `threshold` (0..1), by default that of the requirement `risk`, or else 0.2. Each attack makes about
-    as many pairs of people and classes as `budget` says, and a replay tries up to so many `worlds`. A `public` one is
-    without what the release itself does not tell. What no table tells is the `context`: that of the policy, then a
-    mapping or a file, then texts `said` by the names of its keys, as `recipient`. A `final` report is refused while one
-    is blank.
+    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`;
+    `individual` is the column that says whose a row is. If the policy's source can be read, the report has what was
+    lost, and attacks by people of the source, or of `known` and `population`; `control` are people who are not in the
+    release. Risks above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget`
+    bounds the pairs of people and classes of each attack, `worlds` how often a replay runs the program. A `public`
+    report leaves out what the release itself does not tell.
+
+    The `context`, which people write, is the policy's, then a mapping or a file, then texts `said` by the names of its
+    keys, as `recipient`. A `final` report is refused while a key is blank.
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
@@ -327,11 +326,10 @@ def report(
 
 
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:
-    """The SELECT of the counts of equal rows that a plan needs, for any database: where rows may not leave theirs.
+    """The SELECT that counts equal rows, which is all that a plan needs: for databases that rows may not leave.
 
-    It has the quasi-identifiers, the sensitive columns and the class column of the algorithm, if it has one, as the
-    policy names them, and in a column `weight` of the policy, `n` by default, how many rows have these values. `source`
-    is the table there, the policy's by default. Raises PolicyError for a policy that no counts serve, a source that is
-    a file, and a dialect that is none.
+    It returns the columns that a plan reads, named as in the policy, and in the policy's `weight` column, `n` by
+    default, how many rows have these values. `source` is the table there, the policy's by default. Raises PolicyError
+    for a policy that cannot be planned from counts, a source that is a file, and an unknown dialect.
     """
     return counting_sql(parse_policy(policy), dialect, source)

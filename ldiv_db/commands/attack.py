@@ -43,9 +43,9 @@ class Knowledge:
     """Further knowledge of attackers, under the names that the Python call has for it."""
 
     m: Annotated[
-        int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can exclude.")
+        int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can rule out.")
     ] = 1
-    threshold: Annotated[str, typer.Option(help="A risk of re-identification above this counts as high.")] = "0.2"
+    threshold: Annotated[str, typer.Option(help="A risk of re-identification above this is high.")] = "0.2"
     known: Annotated[str | None, typer.Option(help="A table or file of people whose quasi-identifiers are known.")] = (
         None
     )
@@ -54,7 +54,8 @@ class Knowledge:
     ] = None
     population_size: PopulationSize = None
     counting: Annotated[
-        bool, typer.Option("--counting", help="The population is everybody: count who can be in which class.")
+        bool,
+        typer.Option("--counting", help="Count who can be in which class, given that the population is everybody."),
     ] = False
     also: Annotated[
         list[str] | None, typer.Option(help="Another release that holds the known people too; may be repeated.")
@@ -63,18 +64,18 @@ class Knowledge:
         list[Path] | None,
         typer.Option(
             "--also-policy",
-            help="The policy of the other releases, or one for each, in their order; --policy if not given.",
+            help="The policy of the other releases, or one for each in their order; by default --policy.",
         ),
     ] = None
     definetti: Annotated[
         str | None,
-        typer.Option(help="A table or file of people to be guessed, with their true values, e.g. the source."),
+        typer.Option(help="Guess the values of the people in this table or file, which has the true ones."),
     ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None
     count: CountColumn = None
     downcoding: Annotated[
-        bool, typer.Option("--downcoding", help="Read labels backwards: a class has rows at both ends of a range.")
+        bool, typer.Option("--downcoding", help="Narrow labels: a class has rows at both ends of a range.")
     ] = False
     targets: Annotated[
         str | None, typer.Option(help="A table or file of people in the release, with sensitive values.")
@@ -84,9 +85,9 @@ class Knowledge:
         str | None, typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.")
     ] = None
     tries: Annotated[
-        int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control, predicates are tried.")
+        int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control and predicates to try.")
     ] = TRIES
-    seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="The seed of random draws.")] = 0
     show_values: Annotated[
         bool, typer.Option("--show-values", help="List known people and what is revealed about them.")
     ] = False
@@ -102,17 +103,17 @@ class Knowledge:
 class ReplayOptions:
     """Options for running the program again."""
 
-    replay: Annotated[bool, typer.Option("--replay", help="Run the program again on all that the values could be.")] = (
-        False
-    )
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Run the program on all that the sensitive values could be.")
+    ] = False
     replay_seed: Annotated[
-        str | None, typer.Option(help="The seed of the release; that of the policy or ledger if not given.")
+        str | None, typer.Option(help="The seed of the release; by default that of the policy or the ledger.")
     ] = None
     replay_tries: Annotated[
         int | None,
-        typer.Option(min=1, max=LARGEST, help="Replay without the seed: so many others are drawn for each world."),
+        typer.Option(min=1, max=LARGEST, help="Replay without the seed: draw so many others for each world."),
     ] = None
-    replay_limit: Annotated[int, typer.Option(min=2, max=LARGEST, help="The most worlds that are tried, about.")] = (
+    replay_limit: Annotated[int, typer.Option(min=2, max=LARGEST, help="About how many worlds to try at most.")] = (
         Replay().limit
     )
 
@@ -145,16 +146,15 @@ def attack_command(
 ) -> None:
     """Attack a published table: what an attacker gains at best, and what is promised at most.
 
-    Homogeneity, similarity (with --categories), skewness, background knowledge of m excluded values, the posterior
-    of every row's value, prosecutor, journalist (with --population) and marketer risk, uniqueness in a population (with
-    --population-size), and what the table's form says.
-    With more knowledge: linking (--known), counting of who can be in which class (--counting, with --population),
-    what several releases together reveal (--also, with --known), what the release itself teaches about people's values
-    (--definetti), labels read backwards (--downcoding), singling out, linkability and inference (--targets, and
-    --control), and replay: which values would have made the program publish this (--replay, also of anatomised pairs).
-    Under a --policy with an individual, and its source, also several rows of one person known together.
-    The exit code is 1 if a promise is broken, or an attack was not finished that might break one: each has a --budget,
-    and says what it did not try. Only counts are printed, unless --show-values.
+    Always tried: homogeneity, skewness, background knowledge of m excluded values, posterior, prosecutor and marketer
+    risk, and what the form of the table reveals. Other attacks need an option: similarity (--categories), journalist
+    risk (--population), population uniqueness (--population-size), linking (--known), counting (--counting, with
+    --population), composition (--also, with --known), deFinetti (--definetti), downcoding (--downcoding), singling out,
+    linkability and inference (--targets, --control), replay (--replay). Several rows of a person are tried where the
+    --policy names an individual and its source is there.
+
+    The exit code is 1 if a promise is broken, or might be by an attack that stopped at its --budget. Only counts are
+    printed, unless --show-values.
 
     \b
     Examples:

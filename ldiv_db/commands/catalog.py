@@ -43,7 +43,7 @@ runs_app = typer.Typer(
 def list_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
     """List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.
 
-    Seeds are shown to whoever asks for them, and may read the table that has them.
+    --show-seed needs the right to read the table of seeds.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def withdraw_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Say that the release of a run was never handed out, so that later ones are not held against it.
+    """Record that the release of a run was never handed out: later runs are not held against it.
 
     Its table or file stays: drop it, or have the next run replace it.
 
@@ -97,11 +97,11 @@ def withdraw_command(
 
 def migrate_command(
     database: Database,
-    pending: Annotated[bool, typer.Option("--pending", help="Only list what is to be applied.")] = False,
+    pending: Annotated[bool, typer.Option("--pending", help="Only list the migrations to be applied.")] = False,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.
+    """Bring the catalog up to date: the schema `ldiv` of the database, or of a file of its own.
 
     \b
     Examples:

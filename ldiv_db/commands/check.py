@@ -34,21 +34,22 @@ def check_command(
     table: Published,
     judged: Judged,
     twice: Annotated[
-        bool, typer.Option("--twice", help="Hold the verdicts against the tests of the dbt package.")
+        bool, typer.Option("--twice", help="Judge a second time, by the tests of the dbt package.")
     ] = False,
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
-    into: Annotated[str | None, typer.Option(help="Write all of them to this new table.")] = None,
+    into: Annotated[str | None, typer.Option(help="Write all classes that fail to this new table.")] = None,
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
     show_values: Annotated[bool, typer.Option("--show-values", help="List their sensitive values as well.")] = False,
-    most: Annotated[int, typer.Option(min=1, max=1_000_000, help="List so many for each requirement.")] = 20,
+    most: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many classes to list for each requirement.")
+    ] = 20,
     limits: Limits,
     json: Json = False,
 ) -> None:
     """Audit any table: do all its classes meet the requirements?
 
-    A class is the rows with equal quasi-identifiers, NULL being a value like any other; of an anatomised
-    pair, the rows of a group. The exit code is 1 if a requirement fails, and if a policy counts people and no column
-    says whose a row is: rows then decide nothing.
+    A class is the rows with equal quasi-identifiers, NULL being a value; of an anatomised pair, the rows of a group.
+    The exit code is 1 if a requirement fails, or if a policy counts people and no column says whose a row is.
 
     Requirements: k:5, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
     threshold:0.5,HIV=0.1 (and absent=allow if no row need have the values), alpha_k:alpha=0.5,k=3,
@@ -59,10 +60,9 @@ def check_command(
     k_map:k=5,population=people, delta_presence:max=0.5,population=people (and min=0.1). For one of several sensitive
     attributes: disease=distinct:3.
 
-    With --twice every class is judged a second time by SQL that shares no formula with the first: the tests of the dbt
-    package. Where it finds other numbers of classes that violate, the exit code is 1.
-
-    DATABASE may be :memory: if TABLE is a file. A --qi that is a column's whole name is not split at commas.
+    With --twice the dbt package's tests judge every class again, by SQL that shares no formula with the first; if they
+    find another number of violating classes, the exit code is 1. A --qi that is a column's whole name is not split at
+    commas.
 
     \b
     Examples:

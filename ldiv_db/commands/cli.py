@@ -157,7 +157,7 @@ COMMANDS = {
     "plan": "Show what a run would do, by counts alone; writes nothing.",
     "explore": "Rehearse variants of a policy and show what each would lose and tell; nothing is published.",
     "check": "Audit any table: do all its classes meet the requirements?",
-    "migrate": "Bring the catalog, schema `ldiv` of the database or of a file of its own, up to date.",
+    "migrate": "Bring the catalog up to date: the schema `ldiv` of the database, or of a file of its own.",
     "taxonomy": "Import, build, draft, show and check taxonomies.",
     "release": "Publish a table again as it changes.",
     "sql": "A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",

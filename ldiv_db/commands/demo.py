@@ -23,7 +23,7 @@ def demo_command(
     ] = None,
     select: Annotated[
         Literal["refine", "bisect", "greedy"] | None,
-        typer.Option(help="Classes of l different occupations by BSGI, selected in this way."),
+        typer.Option(help="Make classes of l different occupations by BSGI, with this selection."),
     ] = None,
     transparent: Annotated[
         bool, typer.Option("--transparent", help="Withstand an attacker who knows how the release was made.")

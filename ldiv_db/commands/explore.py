@@ -42,7 +42,7 @@ def explore_command(
         typer.Option(
             "--l",
             help="The l of every requirement that has one (the p of p_sensitive): 2..7, or 2,4,8; repeated. 2..7 if"
-            " nothing is asked for.",
+            " nothing else is varied.",
         ),
     ] = None,
     k: Annotated[
@@ -55,25 +55,25 @@ def explore_command(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="columns: each quasi-identifier not published in turn. taxonomy: each with a level less, numbers in"
-            " ranges of one width. Comma-separated or repeated."
+            help="columns: leave out each quasi-identifier in turn. taxonomy: each with a level less, numbers in ranges"
+            " of one width. Comma-separated or repeated."
         ),
     ] = None,
     risk: Annotated[
         list[str] | None,
         typer.Option(
-            help="Largest risks of re-identification, as 0.09 or 1/11, each in place of the policy's: what loses least"
-            " within each is said. Comma-separated or repeated."
+            help="Largest risks of re-identification, as 0.09 or 1/11: each in place of the policy's, to find what"
+            " loses least within it. Comma-separated or repeated."
         ),
     ] = None,
     by: Annotated[
         Literal["loss", "utility"],
         typer.Option(help="Compare variants by loss, or by how far answers to the policy's `preserve` are off."),
     ] = "loss",
-    out: Annotated[Path | None, typer.Option(help="Write the map here, one HTML page; replaces a file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the map here as an HTML page; replaces a file.")] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; as many as processors if not given."),
+        typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; by default as many as processors."),
     ] = None,
     json: Json = False,
     resources: DatabaseOptions,
@@ -82,11 +82,10 @@ def explore_command(
 ) -> None:
     """Rehearse variants of a policy and show what each would lose and tell; nothing is published.
 
-    Loss is the mean LM of a cell; a column that is not published is lost wholly. With `--by utility` the error takes
-    its place: how far the answers to the queries that the policy is to `preserve` are off. Risk is the largest share of
-    a class that a sensitive value has (`posterior` in `ldiv attack`), and 1 / the rows of the smallest class
-    (`prosecutor`). A variant is on the frontier, *, if no other is better on both loss and risk. Ctrl-C keeps what is
-    done. The map is for those who decide; do not publish it.
+    Loss is the mean LM of a cell; a column that is not published is lost wholly. With `--by utility` it is how far the
+    answers to the policy's `preserve` are off. Risk is the largest share of a class that a sensitive value has
+    (`posterior` in `ldiv attack`), and 1 / rows of the smallest class (`prosecutor`). A variant is on the frontier, *,
+    if no other is better on both. Ctrl-C keeps what is done. The map is for those who decide; do not publish it.
 
     \b
     Examples:

@@ -39,8 +39,8 @@ class MeasureOptions:
     class_column: ClassColumn = None
     class_label: Annotated[str | None, typer.Option(help="A published column: the class label of CM.")] = None
     queries: Annotated[int, typer.Option(min=0, max=MOST_QUERIES, help="Random COUNT queries to answer.")] = 0
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws the queries.")] = 0
-    kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Work out the KL divergence.")] = True
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of random draws.")] = 0
+    kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Compute the KL divergence.")] = True
 
 
 @grouped
@@ -49,14 +49,12 @@ def measure_command(
     database: Database,
     published: Published,
     policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
-    source: Annotated[
-        str | None, typer.Option(help="The original table, view or file; the policy's by default.")
-    ] = None,
+    source: Annotated[str | None, typer.Option(help="The original table or file; by default the policy's.")] = None,
     qi: Annotated[
         list[str] | None,
         typer.Option(
-            help="Without a policy: a quasi-identifier, generalised by its type (numbers and times to ranges), or"
-            " NAME=TAXONOMY (a file, or a name in the catalog); repeated."
+            help="Without a policy: a quasi-identifier (numbers and times generalise to ranges), or NAME=TAXONOMY (a"
+            " file, or a name in the catalog); repeated."
         ),
     ] = None,
     sensitive: Annotated[
@@ -69,8 +67,8 @@ def measure_command(
 ) -> None:
     """Measure what any published table lost against its source; writes nothing.
 
-    Published values may be values of the source, labels of the taxonomy, [min .. max] ranges, {sets}, * and NULL, or
-    two columns NAME_min and NAME_max. DATABASE may be :memory: if the tables are files.
+    A published cell is a value of the source, a label of the taxonomy, a range [min .. max], a {set}, * or NULL, or
+    two columns NAME_min and NAME_max.
 
     \b
     Examples:

@@ -62,9 +62,9 @@ def _size(text: str | None) -> str | None:
 Database = Annotated[
     str,
     typer.Argument(
-        help="A DuckDB file, or what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; ${NAME} in it is"
-        " read from the environment, so that no password is written there. :memory: is only for files. A warehouse is"
-        " snowflake:…, bigquery:…, databricks:…, adbc:…, or spark, the session of the environment."
+        help="A DuckDB file; what DuckDB attaches: postgres:…, sqlite:…, ducklake:…, mysql:…, md:…; a warehouse:"
+        " snowflake:…, bigquery:…, databricks:…, adbc:…, spark; or :memory:, for files. ${NAME} is read from the"
+        " environment, for passwords."
     ),
 ]
 Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
@@ -72,39 +72,39 @@ PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]
 Memory = Annotated[
-    str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; most of it if not given.")
+    str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; by default most of it.")
 ]
 PopulationSize = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=MOST_PEOPLE,
-        help="Of how many people the rows are a random sample: how many of them are unique is estimated.",
+        help="How many people the rows are a random sample of; estimates how many of them are unique.",
     ),
 ]
 Catalog = Annotated[
     Path | None,
     typer.Option(
-        help="The file of the catalog (taxonomies, runs) if it is not the database, which is then not written to. Of"
-        " a warehouse the schema of the ledger's tables."
+        help="A file for the catalog (taxonomies, runs); the database is then not written to. Of a warehouse the"
+        " ledger's schema."
     ),
 ]
 ShowValues = Annotated[
     bool,
     typer.Option(
-        "--show-values", help="Show the values that a policy is refused for: too frequent ones, or not in a taxonomy."
+        "--show-values", help="Show the values for which a policy is refused: too frequent, or not in a taxonomy."
     ),
 ]
 ShowSeed = Annotated[
     bool,
-    typer.Option("--show-seed", help="Name seeds, by which who has source and policy makes the same release again."),
+    typer.Option("--show-seed", help="Show the seed: with source and policy it gives the same release again."),
 ]
 ClassColumn = Annotated[
-    str | None, typer.Option("--class", help="A column of class ids that distinguishes classes as well.")
+    str | None, typer.Option("--class", help="A column of class ids, which tells classes apart as well.")
 ]
 Control = Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")]
 Budget = Annotated[
-    int, typer.Option(min=1, max=LARGEST, help="So many pairs of people and classes each attack makes, about.")
+    int, typer.Option(min=1, max=LARGEST, help="About how many pairs of people and classes each attack examines.")
 ]
 SensitiveTable = Annotated[str | None, typer.Option(help="The sensitive table of an anatomised pair.")]
 Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.")]
@@ -119,14 +119,13 @@ class Limits:
     """Limits on the memory, threads and disk of a command's database."""
 
     threads: Annotated[
-        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; all if not given.")
+        int | None, typer.Option(min=1, max=MOST_THREADS, help="Threads the database may use; by default all.")
     ] = None
     memory_limit: Memory = None
     temp_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Where the database puts what does not fit into memory; beside it, or where that may not be written in"
-            " the system's folder, if not given."
+            help="Where the database puts what does not fit into memory; by default beside it, else in the system's."
         ),
     ] = None
 

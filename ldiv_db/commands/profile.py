@@ -40,13 +40,13 @@ def profile_command(
     table: Published,
     sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.")] = None,
     qi: Annotated[
-        list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated; guessed if not given.")
+        list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated; by default guessed.")
     ] = None,
     policy: Annotated[
         Path | None,
         typer.Option(
-            help="Write the policy here and, beside it, level files for quasi-identifiers of text: they list the"
-            " column's values, into which groups can be written. Nothing is overwritten."
+            help="Write the policy here and, beside it, level files for quasi-identifiers of text, which list the"
+            " column's values: write groups into them. Nothing is overwritten."
         ),
     ] = None,
     hipaa: Annotated[
@@ -67,9 +67,9 @@ def profile_command(
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
-    Without --qi columns are taken for identifiers if nearly every row has its own value, if they name rows of
-    another table, or by their name, and otherwise for quasi-identifiers; the reason is shown. The policy says
-    what a column is on the screen. Without --sensitive it asks for k-anonymity. Only counts are printed, no values.
+    Without --qi a column is taken for an identifier if nearly every row has its own value, if it names rows of another
+    table, or by its name; otherwise for a quasi-identifier. The reason is shown. Without --sensitive the policy asks
+    for k-anonymity. Only counts are printed, no values.
 
     \b
     Examples:

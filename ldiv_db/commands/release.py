@@ -36,7 +36,7 @@ from ldiv_db.publishing.series_target import settle_crashed
 
 release_app = group_of_commands("Publish a table again as it changes.")
 
-Series = Annotated[str, typer.Argument(help="The series: the prefix of its tables, as the policy has it.")]
+Series = Annotated[str, typer.Argument(help="The series: its table, or the prefix of its tables, as in the policy.")]
 #: What is said beside a verdict on tables that no series made.
 _IN_TURN = "note: all keys of a group were examined together, group after group; several groups at once may reveal more"
 
@@ -112,7 +112,7 @@ def list_command(
 def show_command(
     database: Database,
     series: Series,
-    release: Annotated[int | None, typer.Argument(help="Its number; the last if not given.")] = None,
+    release: Annotated[int | None, typer.Argument(help="The number of the release; by default the last.")] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
@@ -158,9 +158,9 @@ class AnyTables:
     table: Annotated[
         list[str] | None, typer.Option(help="A published table with a key; repeated, the oldest first.")
     ] = None
-    values: Annotated[
-        list[str] | None, typer.Option(help="The sensitive table of each --table, if it is another one.")
-    ] = None
+    values: Annotated[list[str] | None, typer.Option(help="The sensitive table of each --table, if there is one.")] = (
+        None
+    )
     key: Annotated[str | None, typer.Option(help="The column that says which row is which over time.")] = None
     group: Annotated[
         list[str] | None, typer.Option(help="The columns that distinguish groups: an id, or quasi-identifiers.")
@@ -192,8 +192,7 @@ def check_command(
 ) -> None:
     """Check what comparing releases reveals about any key: of a series, or of any published tables with a key.
 
-    Groups are compared in pairs. In tables that no series made groups change; there all groups together may reveal
-    more.
+    Groups are compared in pairs; in tables that are no series, several groups at once may reveal more.
 
     \b
     Examples:

@@ -41,30 +41,31 @@ class ReportOptions:
     """Options of a report besides the columns, and the texts people add to it, by the names of `ReportRequest`."""
 
     individual: Annotated[
-        str | None, typer.Option(help="The column of the release that says whose a row is: people are counted.")
+        str | None, typer.Option(help="The column of the release that says whose a row is: count people, not rows.")
     ] = None
-    source: Annotated[str | None, typer.Option(help="The original table or file; the policy's if not given.")] = None
+    source: Annotated[str | None, typer.Option(help="The original table or file; by default the policy's.")] = None
     known: Annotated[
         str | None,
-        typer.Option(help="A table or file of people whose quasi-identifiers are known; the source if not given."),
+        typer.Option(help="A table or file of people whose quasi-identifiers are known; by default the source."),
     ] = None
     population: Annotated[
-        str | None, typer.Option(help="A table or file of all people that there may be; the source if not given.")
+        str | None,
+        typer.Option(help="A table or file of everybody who could be in the release; by default the source."),
     ] = None
     control: Control = None
     threshold: Annotated[
         str | None,
-        typer.Option(help="A risk above this counts as high (0 to 1): that of the requirement `risk`, or else 0.2."),
+        typer.Option(help="A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."),
     ] = None
     queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
-    tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people attacks are tried on.")] = 2_000
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Draws queries and people.")] = 0
+    tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people to try attacks on.")] = 2_000
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of random draws.")] = 0
     budget: Budget = BUDGET
     worlds: Annotated[
-        int, typer.Option(min=0, max=LARGEST, help="So many worlds a replay tries, each a run; fewer of large tables.")
+        int, typer.Option(min=0, max=LARGEST, help="How many worlds a replay tries, each a run; fewer of large tables.")
     ] = WORLDS
     final: Annotated[
-        bool, typer.Option("--final", help="Refuse the report while a key of the context is blank, and name each.")
+        bool, typer.Option("--final", help="Refuse the report while a key of the context is blank; name each.")
     ] = False
 
 
@@ -98,9 +99,7 @@ def report_command(
     table: AskedTable,
     context: Annotated[
         Path | None,
-        typer.Option(
-            help="A YAML file of what no table tells, before the policy's `context:`; see --context-template."
-        ),
+        typer.Option(help="A YAML file of what people write, before the policy's `context:`; see --context-template."),
     ] = None,
     texts: ContextTexts,
     told: ReportOptions,
@@ -108,11 +107,11 @@ def report_command(
     out: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A file that ends in .html, .json or .pdf; repeated. report.html if not given, and without --json."
+            help="A file that ends in .html, .json or .pdf; repeated. By default report.html, with --json none."
         ),
     ] = None,
     verify: Annotated[
-        Path | None, typer.Option(help="A report's JSON: work its numbers out again, and write no report.")
+        Path | None, typer.Option(help="The JSON of a report: work its numbers out again; write no report.")
     ] = None,
     template: Annotated[
         bool,
@@ -124,15 +123,13 @@ def report_command(
 ) -> None:
     """Write the evidence on a release as a page for the one who signs; writes nothing to the database.
 
-    The page is one file without any request to a network. It has the audit, identifiability (prosecutor, journalist,
-    marketer), singling out, linkability and inference, attacks, what was lost, earlier releases, what is not protected,
-    hashes, and room to sign. It is for those who may read the source; one made with --public is for anybody who
-    may read the release. No value of the data is in it but those that the policy names. PDF needs chromium or
-    weasyprint.
+    The page is one file that makes no request to a network. It is for people who may read the source; with --public it
+    is for all who may read the release. It has no value of the data that the policy does not name. PDF needs chromium
+    or weasyprint.
 
-    With --verify every number of a report is worked out again from the table, by the report's own question, and plainly
-    counted as well where that can be done. The exit code is 1 if the release does not meet what was asked of it or
-    cannot be judged by it, an attack gains more than is promised, or a report is not of this table.
+    --verify works every number of a report out again from the table, and many of them a second way. The exit code is 1
+    if the release does not meet its requirements or cannot be judged by them, an attack gains more than is promised, or
+    a report is not of this table.
 
     \b
     Examples:

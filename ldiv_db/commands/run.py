@@ -31,8 +31,7 @@ Workers = Annotated[
     typer.Option(
         min=1,
         max=MOST_THREADS,
-        help="Processes that solve the parts of a table of more than the policy's part_rows rows; as many as threads"
-        " if not given.",
+        help="Processes that solve parts of a table of more than part_rows rows; by default as many as threads.",
     ),
 ]
 
@@ -45,14 +44,14 @@ def run_command(
     json: Json = False,
     resources: DatabaseOptions,
     quiet: Quiet = False,
-    kl: Annotated[bool, typer.Option("--kl", help="Work out the KL divergence as well, which takes longer.")] = False,
+    kl: Annotated[bool, typer.Option("--kl", help="Compute the KL divergence as well; takes longer.")] = False,
     show_values: ShowValues = False,
     workers: Workers = None,
     show_seed: ShowSeed = False,
 ) -> None:
     """Anonymize, audit and publish under a policy: all or nothing.
 
-    With a `key` it is the next release of a series.
+    Under a policy with a `key` it publishes the next release of a series.
 
     \b
     Examples:
@@ -77,15 +76,15 @@ def plan_command(
     database: Database,
     policy: PolicyFile,
     json: Json = False,
-    sql: Annotated[bool, typer.Option("--sql", help="Show the SQL of every step: the run is rehearsed.")] = False,
+    sql: Annotated[bool, typer.Option("--sql", help="Rehearse the run and show the SQL of every step.")] = False,
     resources: DatabaseOptions,
     quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
     """Show what a run would do, by counts alone; writes nothing.
 
-    With --sql all steps are carried out on temporary tables, which takes as long as a run. Of a policy with a `key`
-    the classes of the next release are formed to count them, and --sql shows how.
+    --sql carries out all steps on temporary tables, which takes as long as a run. Under a policy with a `key` the
+    classes of the next release are formed, to count them.
 
     \b
     Examples:

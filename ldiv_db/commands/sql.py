@@ -38,14 +38,14 @@ def recode_command(
     database: Database,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    source: Annotated[str | None, typer.Option(help="The table there, if it is not called as in the run.")] = None,
+    source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the run.")] = None,
     policy: Annotated[
         Path | None, typer.Option(help="The run's policy: needed if values have thresholds of their own.")
     ] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Print the recoding of a run as one SELECT on its source; of runs that recode globally.
+    """Print the recoding of a run that recodes globally, as one SELECT on its source.
 
     \b
     Examples:
@@ -69,7 +69,7 @@ def check_command(
         list[str] | None,
         typer.Option(
             "--type",
-            help="The type of a sensitive column that is not text, in DuckDB's words: salary=INTEGER. May be repeated.",
+            help="The type in DuckDB of a sensitive column that is not text: salary=INTEGER. May be repeated.",
         ),
     ] = None,
     judged: Judged,
@@ -78,10 +78,9 @@ def check_command(
 ) -> None:
     """Print the audit of a table as one SELECT: no row comes back if the table meets all requirements.
 
-    A row stands for a class that violates one: requirement, sensitive, rows, reached, margin (negative). Where
-    reached and margin are NULL something leaves the verdict open, as `requirement` says: a value of no category, for
-    example. It is `ldiv check` written down, for dbt, Airflow, Soda or a person who reads it. Values that a requirement
-    names stand in the statement. What a dialect cannot express is refused by name.
+    Each row is a class that violates one: requirement, sensitive, rows, reached, margin (negative). If reached and
+    margin are NULL, `requirement` says what leaves the verdict open, e.g. a value of no category. Values that a
+    requirement names stand in the statement. What a dialect cannot express is refused by name.
 
     \b
     Examples:
@@ -114,12 +113,12 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
 def counts_command(
     policy: PolicyFile,
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    source: Annotated[str | None, typer.Option(help="The table there, if it is not called as in the policy.")] = None,
+    source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the policy.")] = None,
     json: Json = False,
 ) -> None:
-    """Print the counts of equal rows that a plan needs, as one SELECT: no row has to leave its database.
+    """Print the SELECT that counts equal rows, which is all that a plan needs: no row has to leave its database.
 
-    The policy that plans from what it gives has that as its `source`, and `weight: n`.
+    A policy plans from the result with that as its `source`, and `weight: n`.
 
     \b
     Examples:

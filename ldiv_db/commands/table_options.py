@@ -39,7 +39,7 @@ class AskedTable:
     class_column: ClassColumn = None
     policy: Annotated[
         Path | None,
-        typer.Option(help="The policy of the release: it says what is not given, and what labels stand for."),
+        typer.Option(help="The policy of the release: what is not given, and what labels stand for."),
     ] = None
 
     @property
@@ -68,12 +68,12 @@ class Attributes:
     harmless: Annotated[
         list[str] | None,
         typer.Option(
-            help="A sensitive value that needs no protection, though its rows count: COLUMN=VALUE; may be repeated."
-            ' NULL is null, the text null is "null".'
+            help="COLUMN=VALUE: a sensitive value that needs no protection; its rows count. May be repeated. NULL is"
+            ' null, the text null is "null".'
         ),
     ] = None
     same: Annotated[
-        list[str] | None, typer.Option(help="Texts are one value after these steps: trim, casefold, or both.")
+        list[str] | None, typer.Option(help="Compare texts after these steps: trim, casefold, or both.")
     ] = None
 
     def of(self, sensitive: Sequence[str]) -> dict[str, Sensitive]:
@@ -91,18 +91,18 @@ class Judged(Attributes, AskedTable):
     """Options for judging a table: its columns, sensitive attributes, suppressed rows, the other table of a pair."""
 
     others_known: Annotated[
-        bool, typer.Option("--others-known", help="Count the other sensitive attributes as known.")
+        bool, typer.Option("--others-known", help="Take the other sensitive attributes as known to the attacker.")
     ] = False
     suppressed: Annotated[
         Suppressed | None,
         typer.Option(
-            help="How to take rows whose QIs are all * or NULL, or whose sensitive value is NULL. The policy's, or"
-            " judge, if not given."
+            help="What becomes of rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By"
+            " default the policy's, or judge."
         ),
     ] = None
     individual: Annotated[
         str | None,
-        typer.Option(help="The column that says whose a row is: people are counted, not rows.", show_default=False),
+        typer.Option(help="The column that says whose a row is: count people, not rows.", show_default=False),
     ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None

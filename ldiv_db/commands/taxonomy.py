@@ -100,10 +100,10 @@ def build_command(
 def new_command(
     database: Database,
     table: Published,
-    column: Annotated[str, typer.Argument(help="Its column that the taxonomy is for.")],
+    column: Annotated[str, typer.Argument(help="The column that the taxonomy is for.")],
     by: Annotated[
         str | None,
-        typer.Option(help="The groups: prefixes, words or quantiles; by the values' type if not given."),
+        typer.Option(help="The groups: prefixes, words or quantiles; by default as the values' type suggests."),
     ] = None,
     file: Annotated[Path | None, typer.Option(help="The file, by default COLUMN.csv. Nothing is overwritten.")] = None,
     json: Json = False,
@@ -111,8 +111,8 @@ def new_command(
 ) -> None:
     """Draft a taxonomy from the values of a column, as a level file to edit: a line a value, `value;group;*`.
 
-    Codes are grouped by what they begin with, other texts by their first or last word, numbers and times by quantiles.
-    The file holds the values of the column: it is for your eyes.
+    Codes are grouped by their first characters, other texts by their first or last word, numbers and times by
+    quantiles. The file holds the values of the column: keep it to yourself.
 
     \b
     Examples:
@@ -136,13 +136,13 @@ def show_command(
     database: Database,
     name: Name,
     table: Annotated[str | None, typer.Option(help="Count the rows of this table, view or file.")] = None,
-    column: Annotated[str | None, typer.Option(help="Its column that the taxonomy is for.")] = None,
+    column: Annotated[str | None, typer.Option(help="The column that the taxonomy is for.")] = None,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Show a taxonomy of the catalog, of a file, or of the program as a tree, with the rows that a table has of it.
+    """Show a taxonomy, of the catalog, a file or a ready one, as a tree.
 
-    With a table the nodes that have rows are shown, and how many values have no leaf.
+    With a table it shows the nodes that have rows, how many, and how many values have no leaf.
 
     \b
     Examples:
@@ -210,8 +210,8 @@ def check_command(
     database: Database,
     name: Name,
     table: Annotated[str, typer.Option(help="A table, a view, or a .parquet or .csv file.")],
-    column: Annotated[str, typer.Option(help="Its column that the taxonomy is for.")],
-    show_values: Annotated[bool, typer.Option("--show-values", help="List them.")] = False,
+    column: Annotated[str, typer.Option(help="The column that the taxonomy is for.")],
+    show_values: Annotated[bool, typer.Option("--show-values", help="List these values.")] = False,
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:

@@ -144,37 +144,36 @@ def _count_hits(
 def attack(con: Any, request: AttackRequest) -> Attacks:
     """Measure what attackers gain at best from a published table, view, data file or frame, against what is promised.
 
-    Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`.
-    The columns are `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy`
-    describes, whose requirements are then what is promised unless `require` is given. Of an anatomised pair, `table`
-    joined to its `sensitive_table` by the column `group`, perhaps with a column `count`, `qi` are the quasi-identifiers
-    to learn from, without a policy. `catalog` is the attached database that holds taxonomies and the ledger, if it is
-    not the current one; `listener` hears how far a replay has come.
+    Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`. The columns are
+    `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy` describes, whose
+    requirements are what is promised unless `require` is given. For an anatomised pair, `table` is joined to its
+    `sensitive_table` by the column `group`, perhaps with a column `count`; it takes `qi` and no policy. `catalog` is
+    the attached database that holds taxonomies and the ledger; `listener` hears how far a replay has come.
 
     ============================  ======================================================================================
-    attackers                     have or do
+    option                        the attacker, or the attack
     ============================  ======================================================================================
-    `m`                           can exclude so many values of a class
-    `threshold`                   hold a risk of re-identification above it (0..1) for high
+    `m`                           can rule out so many values of a class
+    `threshold`                   a risk of re-identification above it (0..1) is high
     `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
-    `population_size`             know of how many people the rows are a random sample: who is unique among all
-    `counting`                    know that the population is everybody, each in one class at most
-    `also`, `also_policies`       other releases that hold the known people too, each under its policy (one of these, or
-                                  one for each; a path is that of a file, whose taxonomies lie beside it), or `policy`
-    `definetti`                   learn from the release to guess the values of people in a table that has the true ones
-    `downcoding`                  read labels backwards
-    `targets`, `control`          try to single out, to link (two parts, `link_columns`), and to infer values of people
-                                  in the release and of others who are not, `tries` times, drawn by `seed`
-    `replay`                      run the policy's program on its source, and on what else the values could be; `table`
-                                  may then be one of an anatomised release, of which nothing else is tried
-    `budget`                      make about so many pairs of people and classes in each attack, and say what is untried
+    `population_size`             how many people the rows are a random sample of: who is unique among all
+    `counting`                    knows that the population is everybody, each in one class at most
+    `also`, `also_policies`       other releases that hold the known people too, with one policy or one for each; by
+                                  default `policy`. Taxonomies of a policy file lie beside it
+    `definetti`                   a table of people with true values: the attack guesses these from the release
+    `downcoding`                  reads labels backwards
+    `targets`, `control`          people in the release, and others who are not: singling out, linkability (of two
+                                  parts, `link_columns`) and inference, with `tries` draws by `seed`
+    `replay`                      runs the program on its source and on what else the values could be; `table` may then
+                                  be one of an anatomised release, on which nothing else is tried
+    `budget`                      about how many pairs of people and classes each attack examines; the rest is `untried`
     ============================  ======================================================================================
 
-    All that knows people, and what reads labels, needs a policy. Where that names an `individual` and its source is
-    there, attackers are tried as well who know several rows of a person. The Attacks have `holds`, `finished`, `rows`,
-    `classes` and `attacks`, each with what is `untried` of it; no value of the table is in them unless `show_values`.
-    Raises PolicyError for what does not exist or cannot be read, and for a release to be replayed that its policy and
-    source do not give; DatabaseError if the database refuses.
+    What knows people or reads labels needs a policy. Where that names an `individual` and its source is there, several
+    rows of a person are attacked as well. The Attacks have `holds`, `finished`, `rows`, `classes` and `attacks`, each
+    with what is `untried`; they hold no value of the table unless `show_values`. Raises PolicyError for what does not
+    exist or cannot be read, and if policy and source do not give the release to be replayed; DatabaseError if the
+    database refuses.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
     promised, replay = request.promised(policy), request.replay

@@ -250,8 +250,8 @@ def publish_release(
 
     `catalog` is the attached database that holds taxonomies and the ledger, if it is not the current one; with
     `show_values` errors name values that a taxonomy lacks. Nothing is written if PolicyError, InfeasibleError,
-    AuditError (also where comparing releases would tell too much) or DatabaseError is raised. Inside a transaction of
-    the caller's it joins that one, unless it goes to a file.
+    AuditError (also if comparing releases would reveal too much) or DatabaseError is raised. It joins a transaction
+    that is open, unless it goes to a file.
     """
     begun, asked = time.perf_counter(), load_policy(policy)
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:

@@ -50,27 +50,27 @@ def run(
     workers: int | None = None,
     dialect: str | None = None,
 ) -> Result | Any:
-    """Anonymize, audit and publish under `policy` on an open DuckDB connection, in the database of an address, as
-    `postgres:service=clinic`, of a frame, in a session of Spark's, or in a warehouse; returns what was done.
+    """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
 
-    That is a `Result`; a policy with a `key` publishes the next release of its series, and returns a `Released`.
+    `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a session
+    of Spark's, or a warehouse.
 
-    A warehouse is any other connection of Python's, of ADBC or as PEP 249 has it (psycopg, snowflake.connector, …),
-    whose SQL is the `dialect`, by default that of its driver. There rows stay: they are counted, the plan is made here
-    from the counts, and the release is written and audited there.
+    A warehouse is any other connection of Python's, by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
+    `dialect`, by default that of its driver. Rows stay there: the warehouse counts them, the plan is made here from the
+    counts, and the release is written and audited there.
 
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
-    names to frames the policy's source is looked up. Both are read in memory, where the release is as well
-    (`Result.table`) unless the policy has another target.
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; of a mapping of
+    names to frames the policy names one. The release stays in memory (`Result.table`) unless the policy has a target.
 
-    `folder` is where the policy's relative files lie, `catalog` the name of the attached database that holds
-    taxonomies and the ledger, if it is not the current one, and of a warehouse the schema of the ledger; `kl` has the
-    KL divergence worked out as well, with `show_values` errors name values that are too frequent or not in a taxonomy.
-    A table of more than the policy's `part_rows` rows is solved in parts by so many processes, `workers`, as many as
-    threads if it is None; the release is the same for any number. Release, audit and ledger row are one transaction,
-    and nothing is written if PolicyError, InfeasibleError, AuditError or DatabaseError is raised. Inside a transaction
-    of the caller's they join that one: the caller commits, or rolls back after an error; a warehouse's is refused. A
-    release to a file of its own is written beside, audited there and moved into place; it joins no transaction.
+    `folder` is where the policy's relative files lie. `catalog` is the attached database that holds taxonomies and the
+    ledger, if it is not the current one; of a warehouse it is the ledger's schema. `kl` adds the KL divergence. With
+    `show_values` errors name values that are too frequent or not in a taxonomy. `workers` processes, by default as many
+    as threads, solve a table of more than the policy's `part_rows` rows; the release is the same for any number.
+
+    Release, audit and ledger row are one transaction; nothing is written if PolicyError, InfeasibleError, AuditError or
+    DatabaseError is raised. They join a transaction that is open: the caller commits, or rolls back after an error; an
+    open one of a warehouse is refused. A release to a file is written beside its place, audited there and moved into
+    place; it joins no transaction.
     """
     start, asked = time.perf_counter(), load_policy(policy)
     if isinstance(connection, PlannedThere):
@@ -119,12 +119,11 @@ def plan(
     rehearse: bool = False,
     dialect: str | None = None,
 ) -> Preparation | Any:
-    """Plan a run by counts alone, of a database, frame or warehouse as `run` takes it; writes nothing that stays.
+    """Plan a run by counts alone, on whatever `run` takes; writes nothing that stays.
 
-    `show_values` as for `run`. To `rehearse` is to go through all that a run does, with a TEMP table in place of the
-    release and nothing in the ledger: `listener` then hears of every statement, and it takes as long. In a warehouse
-    nothing is rehearsed. Under a policy with a `key` the classes of the next release are formed, and a `Released` has
-    its figures, which nothing audits.
+    `rehearse` goes through all that a run does, with a TEMP table in place of the release and nothing in the ledger;
+    `listener` then hears every statement. It takes as long as a run, and no warehouse does it. Under a policy with a
+    `key` the classes of the next release are formed, and the `Released` that is returned is not audited.
     """
     asked = load_policy(policy)
     if isinstance(connection, PlannedThere):

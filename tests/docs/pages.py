@@ -6,7 +6,7 @@ What stands before a block, in a comment that readers do not see, says how it is
 |---|---|
 | `<!-- needs: Snowflake -->` | is not run: commands are parsed, policies and JSON are read |
 | `<!-- exits: 1 -->` | is a command that ends with this code |
-| `<!-- clinic -->`, once a page | the page starts with the table and the policy of the tutorial |
+| `<!-- clinic -->`, once a page | the page starts with the tutorial's tables and the policy of `how-to/warehouse.md` |
 
 A block with `title="policy.yml"` is written to that file. A `text` block is what the command before it prints: lines in
 this order, `…` for what is left out.
@@ -94,10 +94,11 @@ class Reader:
     printed: str = ""
 
     def start_clinic(self) -> None:
-        """The tutorial's table and policy."""
-        for block in read(DOCS / "tutorial.md"):
-            if block.title in ("make_clinic.py", "policy.yml"):
-                self.write(block)
+        """The tutorial's tables, and the policy of a table of patients."""
+        for page in ("tutorial.md", "how-to/warehouse.md"):
+            for block in read(DOCS / page):
+                if block.title in ("make_clinic.py", "policy.yml"):
+                    self.write(block)
         self.shell("python3 make_clinic.py", 0)
 
     def write(self, block: Block) -> None:

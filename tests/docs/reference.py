@@ -22,7 +22,7 @@ _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
 #: So many examples of a command are on the page; `--help` has them all.
-_EXAMPLES_SHOWN = 3
+_EXAMPLES_SHOWN = 1
 #: What every command takes, as the page says at its head.
 _JSON = "- `--json`: Print one JSON object."
 #: What so many commands take in the same words stands once.

@@ -51,19 +51,18 @@ def explore(
 ) -> Exploration:
     """The risk-utility map of a policy: variants of it rehearsed, with what each would lose and tell.
 
-    Every requirement that has an l gets those of `l` in turn (the p of `p_sensitive`), every one that has a k those of
-    `k`; each is tried with each of `algorithms`. `vary` may have "columns", each quasi-identifier not published in
-    turn, and "taxonomy", each with a level less. All this is done under each of the largest risks in `risk` (0.09, or
-    "1/11"), which takes the place of the policy's; `least` has what loses least within each. `by` "utility" compares
-    variants by how far the answers to the policy's `preserve` are off, in place of the mean LM. If nothing is to be
-    varied l is 2 to 7. `workers` rehearse at once, as many as there are processors if it is not said, on connections of
-    their own to the same database; inside a transaction of the caller's there is one, and where the answers of a frame
-    or a query are asked for. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a
-    taxonomy lacks.
+    Each requirement that has an l takes those of `l` in turn (the p of `p_sensitive`), each that has a k those of `k`,
+    under each of `algorithms`. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each
+    with a level less). All of them are tried under each of the largest risks in `risk` (0.09, or "1/11") in place of
+    the policy's; `least` has what loses least within each. With nothing to vary l is 2 to 7. `by` "utility" compares
+    variants by how far the answers to the policy's `preserve` are off, in place of the mean LM. `workers`, by default
+    as many as processors, rehearse at once on connections of their own; there is one inside an open transaction, and
+    where a frame or a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values
+    that a taxonomy lacks.
 
-    Nothing is published and nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted`
-    is true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not
-    fit its source and for what it has nothing of to vary, InfeasibleError for an empty source.
+    Nothing is published, nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted` is
+    true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not fit
+    its source or has nothing of what is to be varied, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
     asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)), tuple(risk))
