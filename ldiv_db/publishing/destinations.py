@@ -53,9 +53,9 @@ class Destination(ABC):
         """The folder in which what is published takes up room, None if that is memory."""
 
     @property
-    @abstractmethod
-    def place(self) -> Place:
-        """The place where what was published can be read afterwards."""
+    def place(self) -> Place | None:
+        """The place where what was published can be read afterwards; None if that is not from here."""
+        return None
 
     @abstractmethod
     def publish(self, draft: Draft[Outcome]) -> Outcome:

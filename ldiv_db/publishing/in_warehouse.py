@@ -15,10 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ldiv_db.database.addresses import Place
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
-from ldiv_db.database.engine import ClientRelation, Engine
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
@@ -57,16 +56,6 @@ class CountedSource:
     counts: Relation
 
 
-class PlaceThere(Place):
-    """A table of a warehouse, which is read there."""
-
-    def __init__(self, table: str):
-        self.table = table
-
-    def read(self) -> ClientRelation:
-        raise DatabaseError(f"{self.table} lies in a warehouse: read it there")
-
-
 class InWarehouse(Destination):
     """A table of the source's warehouse."""
 
@@ -82,10 +71,6 @@ class InWarehouse(Destination):
     @property
     def folder(self) -> None:
         return None
-
-    @property
-    def place(self) -> Place:
-        return PlaceThere(str(self.table))
 
     def refuse(self) -> None:
         """Raise PolicyError if no release may go there."""

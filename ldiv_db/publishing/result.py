@@ -240,7 +240,7 @@ class Result(Shown):
         Raises DatabaseError where it cannot be read from here: after a run on an address its database is closed.
         """
         if self.place is None:
-            raise DatabaseError(f"nothing says where {self.target} is")
+            raise DatabaseError(f"{self.target} is not read from here: read it in its own database")
         return self.place.read()
 
     @property

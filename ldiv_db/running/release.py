@@ -2,239 +2,42 @@
 
 A row that was published stays in its group or class for ever. All of a release appears together: its tables and its
 place in the ledger.
-
-A class, once published, stays as it is in all later releases, label for label and value for value: a row that has left
-the source leaves a place in it, and one that has changed its old values. New rows form classes of their own, together
-with those that found none before, by any algorithm that forms classes; of a value that too many rows have, those that
-have waited longest come first.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, check_counts, class_size, hardest_first
-from ldiv_db.algorithms.bsgi.bsgi import Bsgi
-from ldiv_db.algorithms.infeasible import no_class
-from ldiv_db.auditing.audit import Audit
 from ldiv_db.database import migrate
 from ldiv_db.database.attach import takes_database
-from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
-from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
-from ldiv_db.policy.sources import DECOMPOSITIONS, KEEPS_APART
+from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.draft import audit_classes
-from ldiv_db.publishing.refusals import compare_columns, refuse_read_tables, refuse_read_target
+from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
-from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
+from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import (
-    ExpectedTotals,
-    ReleaseTables,
     SeriesTarget,
     require_earlier,
-    require_tables,
     series_target_of,
     settle_crashed,
 )
-from ldiv_db.recoding.axes import among
-from ldiv_db.recoding.encode import Coding, read_source
-from ldiv_db.recoding.encoded import Encoded, Renamed
-from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
-from ldiv_db.recoding.snapshot import require_keys
-from ldiv_db.requirements import Requirement
-from ldiv_db.requirements.guarantees import most_classes, together
-from ldiv_db.running.classes import work_out
-from ldiv_db.running.preparation import check_ready, make_ready
+from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
 from ldiv_db.running.release_groups import (
     DecomposedDraft,
     check_decomposed_before,
     decomposition_options,
     plan_decomposition,
 )
-from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
-
-
-def series_algorithm(policy: Policy) -> Algorithm:
-    """The algorithm that forms the classes of a series; raises PolicyError if there is none of that name that can."""
-    name, options = policy.algorithm.name, policy.algorithm.options
-    algorithm = SeriesBsgi(options) if name == SeriesBsgi.name else algorithm_named(name, options)
-    if algorithm.traits.recodes_globally:
-        what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
-        raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")])
-    return algorithm
-
-
-class SeriesBsgi(Bsgi):
-    """BSGI of the rows of a series: those that find no class wait for a later release, however many share a value."""
-
-    def check(self, task: Task) -> Feasibility:
-        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
-        few = min(distinct, key=lambda name: distinct[name])
-        if distinct[few] < l:
-            raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
-        return check_counts(task, suppress=True)
-
-
-@dataclass(frozen=True)
-class ClassesDraft(SeriesDraft):
-    """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
-
-    encoded: Encoded
-    recoding: Recoding
-    plan: Plan
-    requirements: Mapping[str, Sequence[Requirement]]
-    loss: Loss | None
-
-    @property
-    def limits(self) -> list[tuple[str, int]]:
-        """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
-        promised = {name: together(one.promise() for one in wanted) for name, wanted in self.requirements.items()}
-        shares = {name: found.share for name, found in promised.items()}
-        return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
-
-    def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
-        engine, last = self.start.engine, self.start.series.last_group
-        if before and before.people != tables.people:
-            types = {column.name.lower(): column for column in columns_of(engine, before.people)}
-            names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
-            columns = [Renamed(name, name, looseness(column)) for name, column in names]
-            engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
-        with published_rows(engine, self.encoded, self.recoding, True, last) as params:
-            if before:
-                engine.insert(tables.people, PUBLISHED, **params)
-            else:
-                engine.create(tables.people, PUBLISHED, replace=self.start.target.replaces, **params)
-
-    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        earlier = expected.people + expected.counterfeits - self.rows_new
-        start, recoding = self.start, self.recoding
-        return audit_classes(
-            start.engine, start.resolved, tables.people, self.requirements, self.encoded, recoding, earlier
-        )
-
-    def figures(self) -> dict[str, Any]:
-        return {
-            "loss_new": self.loss.as_dict(self.plan.l) if self.loss else None,
-            "search": self.plan.search,
-        }
-
-
-def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
-    """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
-    require_tables(start.engine, tables)
-    compare_columns(start.engine, start.resolved.types, tables.people)
-
-
-def plan_classes(start: ReleaseStart) -> ClassesDraft:
-    """The release as it will be; raises before any work if it cannot be made."""
-    coding = read_source(start.engine, start.source, start.context.show_values, keyed=True)
-    assert coding.key is not None  # noqa: S101 - releases over time have one
-    require_keys(start.engine, start.source, coding.snapshot, coding.key.alias)
-    matched = match_rows(start, coding.snapshot, coding)
-    start.engine.drop(coding.snapshot)
-    return plan_matched(start, coding, matched)
-
-
-def plan_matched(
-    start: ReleaseStart, coding: Coding, matched: MatchedRows, side_columns: Sequence[Renamed] = ()
-) -> ClassesDraft:
-    """The release of a matched copy of the source as it will be; raises before any work if it cannot be made."""
-    engine, resolved = start.engine, start.resolved
-    free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
-    encoded = coding.encode(free, side_columns, MATCHED)
-    requirements, _ = resolve_requirements(engine, resolved.required, encoded)
-    new, plan, recoding = _formed(start, encoded, requirements)
-    rows_new = engine.count(plan.assigned)
-    classes = engine.count(recoding.classes)
-    loss = None
-    if rows_new:
-        published = replace(new, rows_in=rows_new, left_out=0)
-        loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
-    shown = _shown(start, new, recoding)
-    return ClassesDraft(start, matched, encoded.rows, shown, classes, rows_new, new, recoding, plan, requirements, loss)
-
-
-def _formed(
-    start: ReleaseStart, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]
-) -> tuple[Encoded, Plan, Recoding]:
-    """The encoded rows, which are in no class, and classes of them.
-
-    Where there cannot be any and some were published before, all of them wait, and there are no classes.
-    """
-    engine = start.engine
-    new, failed = among(engine, encoded, encoded.rows), InfeasibleError(f"{start.source.name} has no rows to publish")
-    for some, algorithm in _attempts(start, new, requirements) if new.rows_in else ():
-        try:
-            return some, *_solved(start, algorithm, some)
-        except InfeasibleError as error:
-            failed = error
-    if not start.series.groups:
-        raise failed
-    nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-    plan = Plan(nothing, 0)
-    return new, plan, plan_recoding(engine, new, nothing, start.resolved.released.forms)
-
-
-def _attempts(
-    start: ReleaseStart, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
-) -> list[tuple[Encoded, Algorithm]]:
-    """The rows to make classes of, by an algorithm: all, or if there is no such plan without what is too frequent."""
-    algorithm = series_algorithm(start.resolved.policy)
-    fewer = _longest_waiting(start, new, [found for wanted in requirements.values() for found in wanted])
-    if fewer is None:
-        return [(new, algorithm)]
-    only_fewer = algorithm.name in KEEPS_APART  # which leaves rows out as well, whoever has waited longest
-    return [(some, algorithm) for some in ([fewer] if only_fewer else [new, fewer])]
-
-
-def _solved(start: ReleaseStart, algorithm: Algorithm, encoded: Encoded) -> tuple[Plan, Recoding]:
-    """Classes of the rows, as a run makes them."""
-    ready, _, _ = make_ready(start.context, start.resolved, algorithm, encoded)
-    check_ready(ready)
-    return work_out(ready)
-
-
-def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:
-    """The rows without what is too much of a value for classes of different values, None if nothing is.
-
-    Of such a value those come first that have waited longest. Also None where no class of different values is good.
-    """
-    engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
-    key = hardest_first(new)[0]
-    l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged  # noqa: E741 - the field's name for it
-    most: int = min(most_classes(axis.distribution.counts, l) for axis in new.keys)
-    if None in sizes or not most or key.distribution.counts[0] <= most:
-        return None
-    params = {"rows": new.rows, "key": key, "most": Value(most), "seed": Value(start.source.seed)}
-    return among(engine, new, engine.materialise("first", "publishing/list_longest_waiting", **params))
-
-
-def _shown(start: ReleaseStart, encoded: Encoded, recoding: Recoding) -> Relation:
-    """The rows of new classes, with the numbers that these are published under."""
-    engine = start.engine
-    with published_rows(engine, encoded, recoding, True) as params:
-        return engine.join(
-            "shown",
-            recoding.assigned,
-            params["labels"],
-            "class_id",
-            left_columns=["row_id"],
-            right_columns=[("published_id", "group_no")],
-        )
 
 
 @takes_database(read_only=False)
@@ -321,7 +124,7 @@ def judge_series_algorithm(found: Findings) -> None:
         what = f"is required: {name} without one publishes one table, without releases over time"
         raise PolicyError([Problem("key", what, "name the column that says which row is which over time")])
     else:
-        series_algorithm(policy)
+        series_algorithm(name, policy.algorithm.options)
 
 
 def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:

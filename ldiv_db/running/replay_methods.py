@@ -32,7 +32,8 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
-from ldiv_db.running.release import judge_series_algorithm, plan_matched
+from ldiv_db.running.release import judge_series_algorithm
+from ldiv_db.running.release_classes import plan_matched
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.running.world_sampler import ROW_NO, ComparedTable, MadeRelease, Method, number_people

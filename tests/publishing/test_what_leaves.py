@@ -37,7 +37,7 @@ from ldiv_db.publishing.series_target import SeriesTarget, tables_of
 from ldiv_db.recoding import recode
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.recode import plan_recoding
-from ldiv_db.running.release import ClassesDraft
+from ldiv_db.running.release_classes import ClassesDraft
 
 #: Values of a sensitive attribute: of text with NULL and what a collation holds equal, and of numbers.
 WORDS, NUMBERS = ("flu", "Flu", "", "HIV", "ü", None), (-2, 0, 10, 9, None)

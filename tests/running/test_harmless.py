@@ -255,12 +255,8 @@ def test_attacks_bound_what_is_told_of_the_others(con: Any) -> None:
 
 @pytest.mark.heavy
 def test_certainty_of_harmless_values_is_no_breach(con: Any) -> None:
-    fill(
-        con,
-        "people",
-        COLUMNS,
-        [(20, "1a", "none", 1), (20, "1a", "none", 2), (30, "2a", "cook", 3), (30, "2a", "none", 4)],
-    )
+    rows = [(20, "1a", "none", 1), (20, "1a", "none", 2), (30, "2a", "cook", 3), (30, "2a", "none", 4)]
+    fill(con, "people", COLUMNS, rows)
     asked = policy([{"frequency": 2}], "topdown", ["none"], keep=["note"])
     ldiv_db.run(con, asked)
     found = ldiv_db.attack(con, "published", policy=asked, known="people", definetti="people", replay=ldiv_db.Replay())

@@ -84,8 +84,10 @@ def test_rows_and_values_that_are_left_out_are_the_same(con, tmp_path, number):
     trees = {name: {"taxonomy": {"flat": True}} for name in ("age", "town")}
     asked = policy(algorithm=algorithm, require=[require], quasi_identifiers=trees, identifiers=["rid", "dose"])
     _, theirs = embedded(con, asked, "age, town, secret")
-    ldiv_db.run(there, asked)
+    result = ldiv_db.run(there, asked)
     assert sorted(map(repr, there.execute("SELECT age, town, secret FROM released").fetchall())) == theirs
+    with pytest.raises(ldiv_db.DatabaseError, match="released is not read from here"):
+        result.table()
 
 
 @pytest.mark.engines
