@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -32,11 +32,10 @@ from ldiv_db.running.exploring.variants import MOST_VARIANTS
 _MOST_WORKERS = 256
 
 
-@grouped
-def explore_command(
-    *,
-    database: Database,
-    policy: PolicyFile,
+@dataclass(frozen=True)
+class VariantOptions:
+    """What is varied, and what variants are compared by."""
+
     l: Annotated[  # noqa: E741 - the field's name for it
         list[str] | None,
         typer.Option(
@@ -44,32 +43,52 @@ def explore_command(
             help="The l of every requirement that has one (the p of p_sensitive): 2..7, or 2,4,8; repeated. 2..7 if"
             " nothing else is varied.",
         ),
-    ] = None,
+    ] = None
     k: Annotated[
         list[str] | None, typer.Option("--k", help="The k of every requirement that has one, written as l.")
-    ] = None,
+    ] = None
     algorithm: Annotated[
         list[str] | None,
         typer.Option(help="Algorithms, comma-separated or repeated; the first takes the place of the policy's."),
-    ] = None,
+    ] = None
     vary: Annotated[
         list[str] | None,
         typer.Option(
             help="columns: leave out each quasi-identifier in turn. taxonomy: each with a level less, numbers in ranges"
             " of one width. Comma-separated or repeated."
         ),
-    ] = None,
+    ] = None
     risk: Annotated[
         list[str] | None,
         typer.Option(
             help="Largest risks of re-identification, as 0.09 or 1/11: each in place of the policy's, to find what"
             " loses least within it. Comma-separated or repeated."
         ),
-    ] = None,
+    ] = None
     by: Annotated[
         Literal["loss", "utility"],
         typer.Option(help="Compare variants by loss, or by how far answers to the policy's `preserve` are off."),
-    ] = "loss",
+    ] = "loss"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The same as Python callers write it; raises PolicyError for what is no number."""
+        return {
+            "l": _numbers("l", self.l),
+            "k": _numbers("k", self.k),
+            "algorithms": _names(self.algorithm),
+            "vary": _names(self.vary),
+            "risk": [text if "/" in text else _number(text) for text in _names(self.risk)],
+            "by": self.by,
+        }
+
+
+@grouped
+def explore_command(
+    *,
+    database: Database,
+    policy: PolicyFile,
+    varied: VariantOptions,
     out: Annotated[Path | None, typer.Option(help="Write the map here as an HTML page; replaces a file.")] = None,
     workers: Annotated[
         int | None,
@@ -104,12 +123,7 @@ def explore_command(
         found = explore(
             connection,
             wanted,
-            _numbers("l", l),
-            _numbers("k", k),
-            _names(algorithm),
-            _names(vary),
-            by=by,
-            risk=[text if "/" in text else _number(text) for text in _names(risk)],
+            **varied.asked,
             folder=policy.parent,
             workers=workers,
             listener=listener,

@@ -148,26 +148,25 @@ def test_the_hint_writes_a_name_as_a_policy_does(bed: Any) -> None:
     assert """did you mean '"my sch".tab'?""" in bed.fails(2, "run", bed.database, bed.policy)
 
 
-def refusals() -> list[Any]:
-    """(id, changes of the policy, exit code, what the message says)."""
-    qi = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
-    cases: list[tuple[str, dict[str, Any], int, list[str]]] = [
-        ("unknown column", {"sensitive": ["diseese"]}, 2, ["sensitive.diseese", "did you mean 'disease'"]),
-        ("misspelt key", {"sensitiv": ["x"]}, 2, ["sensitiv: unknown key (did you mean 'sensitive'?)"]),
-        ("several problems", {"sensitiv": 1, "require": None, "seed": -1}, 2, ["sensitiv", "require", "seed"]),
-        ("l above the values", {"require": [{"distinct": 5}]}, 1, ["The largest l of this algorithm is 4"]),
-        ("no table", {"source": "main.patient"}, 2, ["source", "did you mean"]),
-        ("no option", {"algorithm": {"name": "bsgi", "selekt": "x"}}, 2, ["algorithm.selekt", "did you mean 'select'"]),
-        ("hostile source", {"source": HOSTILE}, 2, ["source"]),
-        ("hostile target", {"target": HOSTILE}, 2, ["target.table"]),
-        ("hostile column", {"keep": ["ward", HOSTILE]}, 2, [f"keep.{HOSTILE}", "no such column"]),
-        ("hostile taxonomy", {"quasi_identifiers": {**qi, "country": {"taxonomy": HOSTILE}}}, 2, ["no taxonomy"]),
-    ]
-    return [pytest.param(*case[1:], id=case[0]) for case in cases]
+QUASI = {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}}
+#: What is changed of a policy, the exit code, and what the message says.
+REFUSALS: dict[str, tuple[dict[str, Any], int, list[str]]] = {
+    "unknown column": ({"sensitive": ["diseese"]}, 2, ["sensitive.diseese", "did you mean 'disease'"]),
+    "misspelt key": ({"sensitiv": ["x"]}, 2, ["sensitiv: unknown key (did you mean 'sensitive'?)"]),
+    "several problems": ({"sensitiv": 1, "require": None, "seed": -1}, 2, ["sensitiv", "require", "seed"]),
+    "l above the values": ({"require": [{"distinct": 5}]}, 1, ["The largest l of this algorithm is 4"]),
+    "no table": ({"source": "main.patient"}, 2, ["source", "did you mean"]),
+    "no option": ({"algorithm": {"name": "bsgi", "selekt": "x"}}, 2, ["algorithm.selekt", "did you mean 'select'"]),
+    "hostile source": ({"source": HOSTILE}, 2, ["source"]),
+    "hostile target": ({"target": HOSTILE}, 2, ["target.table"]),
+    "hostile column": ({"keep": ["ward", HOSTILE]}, 2, [f"keep.{HOSTILE}", "no such column"]),
+    "hostile taxonomy": ({"quasi_identifiers": {**QUASI, "country": {"taxonomy": HOSTILE}}}, 2, ["no taxonomy"]),
+}
 
 
-@pytest.mark.parametrize(("changes", "code", "says"), refusals())
-def test_a_refusal_is_clear_and_writes_nothing(bed: Any, changes: dict[str, Any], code: int, says: list[str]) -> None:
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_is_clear_and_writes_nothing(bed: Any, name: str) -> None:
+    changes, code, says = REFUSALS[name]
     bed.write_policy(**changes)
     message = bed.fails(code, "run", bed.database, bed.policy)
     assert message.startswith("error: ")
