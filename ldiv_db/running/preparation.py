@@ -137,7 +137,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False) -> Prepara
     people = _people(engine, spec.resolved)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = ledger.earlier_runs(engine, spec.resolved, coding.snapshot, coding.weight)
+    earlier = ledger.earlier_runs(engine, spec.resolved, context.folder, coding.snapshot, coding.weight)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
