@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, postgres
+from ldiv_db.database import catalog, databases
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
@@ -179,7 +179,6 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     if not todo:
         return todo
     ledger, kind = catalog.catalog_table(engine, LEDGER), databases.kind_of(engine, _home(engine))
-    before = _tables(engine)
     with engine.transaction(), _in_the_catalog(engine):
         _make_ledger(engine, ledger)
         for migration in todo:
@@ -188,9 +187,6 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
                 f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
                 {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
             )
-        for name in _tables(engine) if kind == "postgres" else ():
-            if name.endswith(OWNERS_ALONE) and name not in before:
-                postgres.withhold(engine, catalog.catalog_table(engine, name))
     return todo
 
 

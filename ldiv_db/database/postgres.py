@@ -140,12 +140,6 @@ def withheld(table: Relation) -> str:
     return _WITHHOLD.format(table=literal(table.sql()))
 
 
-def withhold(engine: Engine, table: Relation) -> None:
-    """Have nobody but its owner have rights on a table of an attached database, inside a transaction."""
-    database, schema, name = located(engine, table)
-    _tell(engine, database, withheld(Relation((schema, name))), table)
-
-
 def is_in_postgres(engine: Engine, relation: Any) -> bool:
     """True if a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
     return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) == "postgres"

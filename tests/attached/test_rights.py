@@ -91,20 +91,6 @@ def test_the_grants_of_the_page_are_enough(postgres: Any, role: str) -> None:
         assert found.exit_code == 0, found.output
 
 
-def test_default_privileges_grant_nobody_the_secrets_of_the_ledger(postgres: Any, role: str) -> None:
-    postgres.sql(f"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {role}, PUBLIC")
-    try:
-        assert postgres.call("migrate", postgres.address).exit_code == 0
-        read = f"SELECT has_table_privilege('{role}', oid, 'SELECT') FROM pg_class WHERE relname "
-        assert postgres.sql(f"{read} = 'series'") == [(True,)]
-        assert postgres.sql(f"{read} LIKE '%\\_secret'") == [(False,)] * 3
-        postgres.sql(f"GRANT SELECT ON ldiv.run_secret TO {role}")
-        assert postgres.call("migrate", postgres.address).exit_code == 0
-        assert (True,) in postgres.sql(f"{read} = 'run_secret'"), "what is granted later stays"
-    finally:
-        postgres.sql(f"ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM {role}, PUBLIC")
-
-
 def test_rules_of_a_recoding_are_entered_by_leave(postgres: Any, role: str) -> None:
     tree = {"taxonomy": {"file": "country.csv"}}
     postgres.write_policy(
