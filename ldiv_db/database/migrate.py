@@ -20,6 +20,8 @@ from ldiv_db.database.templates import Identifier, Relation, resource_folder
 
 #: The table that says which migrations were applied.
 LEDGER = "migration"
+#: How the tables are called in which secrets are, that take grants of their own.
+OWNERS_ALONE = "_secret"
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 

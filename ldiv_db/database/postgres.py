@@ -78,6 +78,13 @@ _SESSION = (
     "SELECT current_user::text AS name, current_database()::text AS base,"
     " pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean AS is_read_only"
 )
+#: A table of its owner alone again, whatever the owner's default privileges grant on every table that is made.
+_WITHHOLD = (
+    "DO $$ DECLARE other text; BEGIN FOR other IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC'"
+    " ELSE quote_ident(pg_get_userbyid(a.grantee)) END FROM pg_class c, aclexplode(c.relacl) a"
+    " WHERE c.oid = {table}::regclass AND a.grantee <> c.relowner"
+    " LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', {table}::regclass, other); END LOOP; END $$"
+)
 
 #: The privileges on the rows of a table.
 READ, ADD, CHANGE, REMOVE = "SELECT", "INSERT", "UPDATE", "DELETE"
@@ -126,6 +133,11 @@ def grants_lacking(engine: Engine, database: str, rights: Sequence[Right]) -> li
         else:
             found.append(right.grant(str(user)))
     return list(dict.fromkeys(found))
+
+
+def withheld(table: Relation) -> str:
+    """The statement by which nobody but its owner has rights on a table."""
+    return _WITHHOLD.format(table=literal(table.sql()))
 
 
 def is_in_postgres(engine: Engine, relation: Any) -> bool:

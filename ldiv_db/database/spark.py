@@ -163,7 +163,7 @@ class SparkWarehouse(Warehouse):
     def make_schema(self, table: Relation) -> None:
         make_schema(self.session, table)
 
-    def make_table(self, table: Relation, columns: Sequence[Column]) -> None:
+    def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """A table of the ledger, of a catalog in memory where later sessions find it again."""
         listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
         make_lasting(self.session, table, listed)

@@ -14,6 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
 from ldiv_db.database.driver_types import read_plainly, type_of_values
@@ -240,10 +241,15 @@ class Warehouse:
         if here and here[0][0]:  # Snowflake looks names up in the schema that was made last
             self.execute(f"USE SCHEMA {written_name(here[0][0], self.dialect)}")
 
-    def make_table(self, table: Relation, columns: Sequence[Column]) -> None:
-        """Make an empty table; columns have the types of our own database."""
+    def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
+        """Make an empty table; columns have the types of our own database.
+
+        One that is `withheld` is its owner's alone, where default privileges may grant it to others.
+        """
         listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
         self.execute(f"CREATE TABLE {self.name(table)} ({listed})")
+        if withheld and self.dialect == "postgres":
+            self.execute(postgres.withheld(table))
 
     def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
         """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""

@@ -29,6 +29,8 @@ from ldiv_db.publishing.ledger_there import LedgerThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
+#: Dialects in which equal kept values may be written differently, and each of them has a text.
+_LOOSE = ("postgres", "sqlite")
 _LEFT = "what a run to this target left that did not end is removed"
 
 
@@ -156,6 +158,7 @@ class InWarehouse(Destination):
             there.lend(engine, planned, plan)
         published = self._published(draft, params)
         kept = published[len(published) - len(draft.encoded.kept) :]
+        as_texts = there.dialect in _LOOSE
         there.create(
             staged,
             "publishing/warehouse/write_rows",
@@ -164,6 +167,7 @@ class InWarehouse(Destination):
             keys=self.source.keys,
             published=published,
             kept=kept,
+            loose=[column for column in published if not column.planned and (as_texts or column not in kept)],
             several=several,
         )
         there.drop(plan)

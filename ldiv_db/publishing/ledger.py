@@ -8,17 +8,20 @@ the ledger says that it is there, or nothing.
 from __future__ import annotations
 
 import json
+import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.result import Earlier, Fingerprint, Result, hash_rows, take_fingerprint
@@ -157,10 +160,30 @@ def _columns(engine: Engine, listed: Relation) -> list[str]:
 # -- earlier releases of a source ------------------------------------------------------------------------
 
 
-def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None) -> Earlier:
+def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
+    """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it.
+
+    Relative paths are in `folder`.
+    """
+
+    @cache
+    def whole(name: str) -> str:
+        if FileRelation.of(name) or "/" in name:
+            return os.path.realpath(folder / name)
+        try:
+            return repr([part.lower() for part in catalog.located(engine, Relation.parse(name))])
+        except Exception:  # what is no name, as that of a query
+            return name
+
+    return lambda name: name == source or whole(name) == whole(source)
+
+
+def earlier_runs(
+    engine: Engine, resolved: Resolved, folder: Path, rows: Relation, weight: Identifier | None = None
+) -> Earlier:
     """The earlier release of a source, if it was published; `rows` is the source as it was read, `weight` its counts.
 
-    It is the latest of those with the same fingerprint, else the latest of the source of that name.
+    It is the latest of those with the same fingerprint, else the latest of the source, whose path is from `folder`.
     """
     fingerprint = take_fingerprint(engine, resolved, rows, weight, _hash_key(engine))
     listed = {run["run_id"]: run for run in runs(engine) if run["status"] in (PUBLISHED, WRITTEN)}
@@ -170,9 +193,10 @@ def earlier_runs(engine: Engine, resolved: Resolved, rows: Relation, weight: Ide
         if fingerprint.policy and same[:3] == [fingerprint.key, fingerprint.rows, fingerprint.policy]:
             return Earlier(run_id, int(seed), fingerprint, True)
     independent = resolved.policy.over_time == "independent"
-    before = latest_run(listed.values(), resolved.source.name)
+    is_source = known_as(engine, resolved.source.name, folder)
+    before = latest_run(listed.values(), is_source)
     if before is None:
-        return Earlier(None, None, fingerprint, None, independent, latest_release(engine, resolved.source.name))
+        return Earlier(None, None, fingerprint, None, independent, latest_release(engine, is_source))
     known = hashes.get(before, (None,) * 5)[1:]
     same_rows = _has_same_rows(engine, resolved, fingerprint, known)
     target, count = _place_of(listed, before)
@@ -186,15 +210,16 @@ def _place_of(listed: Mapping[str, Mapping[str, Any]], run_id: str) -> tuple[str
     return target if last == run_id else "", listed[run_id]["rows_published"]
 
 
-def latest_release(engine: Engine, source: str) -> str:
-    """The latest release of a series of the source of that name, in words; empty if there is none."""
-    found = [entry for entry in releases(engine) if (entry.report.get("source"), entry.status) == (source, PUBLISHED)]
+def latest_release(engine: Engine, is_source: Callable[[str], bool]) -> str:
+    """The latest release of a series of a source, in words; empty if there is none."""
+    published = [entry for entry in releases(engine) if entry.status == PUBLISHED]
+    found = [entry for entry in published if is_source(entry.report.get("source", ""))]
     return f"release {found[-1].release} of {found[-1].series}" if found else ""
 
 
-def latest_run(listed: Iterable[Mapping[str, Any]], source: str) -> str | None:
-    """The latest published run of the source of that name, None if there is none."""
-    published = [run["run_id"] for run in listed if (run["source"], run["status"]) == (source, PUBLISHED)]
+def latest_run(listed: Iterable[Mapping[str, Any]], is_source: Callable[[str], bool]) -> str | None:
+    """The latest published run of a source, None if there is none."""
+    published = [run["run_id"] for run in listed if run["status"] == PUBLISHED and is_source(run["source"])]
     return published[-1] if published else None
 
 

@@ -80,7 +80,9 @@ class LedgerThere:
         for name in (*_ENTERED, *(_OTHERS if there.updates else ())):
             table = self.table(name)
             if table.name.lower() not in held:
-                there.make_table(table, columns_of(engine, ledger.table(engine, name)))
+                there.make_table(
+                    table, columns_of(engine, ledger.table(engine, name)), withheld=name.endswith(migrate.OWNERS_ALONE)
+                )
                 if name == migrate.LEDGER:
                     there.send(engine, engine.copy("migrations", ledger.table(engine, name)), table)
 

@@ -147,9 +147,33 @@ def take_fingerprint(
 
     `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
     """
-    policy, source = resolved.policy, resolved.source
+    source = resolved.source
     read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
     required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
+    rests_on_others = any(spec.counts_people for spec in resolved.policy.require)
+    return Fingerprint(
+        key,
+        hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
+        None if rests_on_others else _hash_policy(resolved, key),
+        tuple((name, name in required) for name, _ in read),
+    )
+
+
+def key_of_release(engine: Engine, resolved: Resolved) -> str:
+    """A secret key of the seed that no release of other rows, or under another policy, has as well."""
+    seed, read = (
+        str(resolved.source.seed),
+        {column.column.name.lower(): column for column in read_columns(resolved.source)},
+    )
+    columns = [column.column for _, column in sorted(read.items())]
+    return _keyed(
+        seed, (hash_rows(engine, resolved.source.relation, columns, None, seed), _hash_policy(resolved, seed))
+    )
+
+
+def _hash_policy(resolved: Resolved, key: str) -> str:
+    """The keyed hash of the policy, with all that it rests on but tables."""
+    policy, source = resolved.policy, resolved.source
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
         policy.require,
@@ -160,13 +184,7 @@ def take_fingerprint(
         resolved.target.format,
         versions(),
     ]
-    rests_on_others = any(spec.counts_people for spec in policy.require)
-    return Fingerprint(
-        key,
-        hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
-        None if rests_on_others else _keyed(key, said),
-        tuple((name, name in required) for name, _ in read),
-    )
+    return _keyed(key, said)
 
 
 def hash_rows(

@@ -62,11 +62,11 @@ class Units:
         )
 
 
-def with_pseudonyms(engine: Engine, rows: Encoded, name: str, seed: int) -> Encoded:
-    """The encoded table with a number of each person, drawn by the seed, to be published under that name."""
+def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> Encoded:
+    """The encoded table with a number of each person, drawn by a secret, to be published under that name."""
     assert rows.individual is not None  # noqa: S101 - the caller has looked
     number = Renamed(Identifier(name), Identifier("person_no"))
-    params = {"rows": rows.rows, "person": rows.individual.code, "seed": Value(seed)}
+    params = {"rows": rows.rows, "person": rows.individual.code, "secret": Value(secret)}
     people = engine.materialise("people", "recoding/input/number_people", **params)
     numbered = engine.join("rows", rows.rows, people, "row_id", right_columns=[("number", number.alias.name)])
     engine.drop(people)

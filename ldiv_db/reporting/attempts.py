@@ -155,7 +155,7 @@ def _composition(
     assert policy is not None  # noqa: S101 - who knows people has a policy
     if policy.key is not None:
         return "the inference check of the series holds each release against those before it"
-    names = earlier_tables(engine, noted, str(policy.source))
+    names = earlier_tables(engine, noted, str(policy.source), asked.folder)
     if not names:
         return "the ledger knows of no earlier release of this source that is still there"
     if attackers.known is None:

@@ -165,7 +165,7 @@ def _internal(subject: ReportSubject, tell: Tell) -> Document:
     if source is not None and policy is not None:
         found["source"] = source_document(subject.engine, subject.table, source, policy, asked, tell)
     name = None if policy is None else str(policy.source)
-    return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name)}
+    return found | {"earlier": earlier_releases(subject.engine, subject.noted.run, name, asked.folder)}
 
 
 def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, threshold: float) -> Document:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.question import with_people
@@ -71,28 +72,29 @@ def find_run(engine: Engine, name: str) -> ReportedTable:
     return ReportedTable(name, same[-1] if same else None)
 
 
-def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None) -> dict[str, Any]:
+def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None, folder: Path) -> dict[str, Any]:
     """The runs and the releases of series of the same source, up to this one; all of them for a table without a run.
 
     Who has several releases can compare them, so that each of them is named.
     """
-    source = run["source"] if run else source
-    series = [one for one in ledger.releases(engine) if one.report.get("source") == source]
-    return {"runs": [_shown(one) for one in _earlier_runs(engine, run, source)], "releases": _releases(series)}
+    is_source = ledger.known_as(engine, run["source"] if run else source or "", folder)
+    series = [one for one in ledger.releases(engine) if is_source(one.report.get("source", ""))]
+    return {"runs": [_shown(one) for one in _earlier_runs(engine, run, is_source)], "releases": _releases(series)}
 
 
-def _earlier_runs(engine: Engine, run: dict[str, Any] | None, source: str | None) -> list[dict[str, Any]]:
+def _earlier_runs(engine: Engine, run: dict[str, Any] | None, is_source: Callable[[str], bool]) -> list[dict[str, Any]]:
     """The runs of a source that were published before this one; all of them for a table without a run."""
-    listed = [one for one in ledger.runs(engine) if one["source"] == source and one["status"] == ledger.PUBLISHED]
+    listed = [one for one in ledger.runs(engine) if one["status"] == ledger.PUBLISHED and is_source(one["source"])]
     ids = [one["run_id"] for one in listed]
     return listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
 
 
-def earlier_tables(engine: Engine, noted: ReportedTable, source: str) -> list[str]:
+def earlier_tables(engine: Engine, noted: ReportedTable, source: str, folder: Path) -> list[str]:
     """The other tables that earlier runs of the source published and no later run has replaced."""
     published = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
     latest = {run["target"].lower(): run["run_id"] for run in published}
-    before = _earlier_runs(engine, noted.run, noted.run["source"] if noted.run else source)
+    is_source = ledger.known_as(engine, noted.run["source"] if noted.run else source, folder)
+    before = _earlier_runs(engine, noted.run, is_source)
     kept = [run["target"] for run in before if latest[run["target"].lower()] == run["run_id"]]
     return [name for name in kept if name.lower() != noted.table.lower()]
 

@@ -25,7 +25,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.result import Earlier
+from ldiv_db.publishing.result import Earlier, key_of_release
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
@@ -135,7 +135,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False) -> Prepara
     people = _people(engine, spec.resolved)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = ledger.earlier_runs(engine, spec.resolved, coding.snapshot, coding.weight)
+    earlier = ledger.earlier_runs(engine, spec.resolved, context.folder, coding.snapshot, coding.weight)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
@@ -197,7 +197,7 @@ def make_ready(
     """
     engine = context.engine
     if resolved.released.person is not None:
-        encoded = with_pseudonyms(engine, encoded, resolved.released.person, resolved.source.seed)
+        encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))
     units = units_of(engine, encoded, resolved.source.together) if resolved.source.counts_people else None
     counted = units.encoded if units else encoded
     requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)

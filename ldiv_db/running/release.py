@@ -132,7 +132,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
-    beside = _published_beside(engine, resolved) if series.is_new else ""
+    beside = _published_beside(context, resolved) if series.is_new else ""
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
@@ -150,15 +150,16 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     return start
 
 
-def _published_beside(engine: Engine, resolved: Resolved) -> str:
+def _published_beside(context: Context, resolved: Resolved) -> str:
     """The latest release of the source by another series, or by a run, in words; empty if there is none.
 
     Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
     """
-    source = resolved.source.name
-    run_id = ledger.latest_run(ledger.runs(engine), source)
+    engine = context.engine
+    is_source = ledger.known_as(engine, resolved.source.name, context.folder)
+    run_id = ledger.latest_run(ledger.runs(engine), is_source)
     if run_id is not None and resolved.policy.over_time is None:
         what = f"run {run_id} published this source without a key, so that its release does not go together with these"
         hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
         raise PolicyError([Problem("key", what, f"{hint}, and see that nobody has both")])
-    return ledger.latest_release(engine, source) or (f"run {run_id}" if run_id else "")
+    return ledger.latest_release(engine, is_source) or (f"run {run_id}" if run_id else "")

@@ -183,6 +183,23 @@ def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any) -> None:
     assert not any(first["run_id"] in note for note in published(bed)["notes"])
 
 
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [("patients", "main.PATIENTS"), ("main.patients", '"patients"'), ("patients.csv", "./patients.csv")],
+)
+def test_a_source_is_known_again_by_another_name_for_it(bed: Any, first: str, later: str) -> None:
+    """Of a table in any spelling, of a file by any path: changed rows are not published as those of a new source."""
+    export = f"COPY patients TO '{bed.folder}/patients.csv'"
+    bed.sql(export)
+    published(bed, source=first)
+    bed.sql(f"DELETE FROM patients WHERE name = 'P3'; {export}")
+    bed.write_policy(**{**AGAIN, "source": later})
+    assert "have changed since" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+    key = {"key": "name", "identifiers": [], "target": "published.series"}
+    bed.write_policy(**{**AGAIN, **key, "source": later})
+    assert "published this source without a key" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+
+
 def test_a_run_whose_ledger_has_another_source_says_nothing(bed: Any) -> None:
     first = published(bed)
     bed.sql("CREATE TABLE others AS SELECT name, age + 1 AS age, country, disease, ward FROM patients")

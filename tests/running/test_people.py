@@ -356,6 +356,33 @@ def test_a_pseudonym_links_the_rows_of_a_person_within_one_release() -> None:
     assert numbers[0] != numbers[1]
 
 
+@pytest.mark.parametrize("change", ["rows", "policy"])
+def test_a_pseudonym_means_nothing_in_another_release_of_the_same_seed(change: str) -> None:
+    """People who are in both have numbers in another order, so that nobody can be followed from one to the other."""
+    con, orders = duckdb.connect(), []
+    for number in (0, 1):
+        rows = [(f"P{n:02}", 20 + n // 2, "abcde"[n % 5]) for n in range(30 + number * (change == "rows"))]
+        con.execute("CREATE OR REPLACE TABLE stays (person VARCHAR, age INT, value VARCHAR)")
+        con.executemany("INSERT INTO stays VALUES (?, ?, ?)", rows)
+        policy = {
+            "source": "stays",
+            "target": {"table": "release", "if_exists": "replace"},
+            "quasi_identifiers": {"age": {"numeric": True}},
+            "sensitive": ["value"],
+            "keep": ["person"],
+            "individual": {"column": "id", "rows": "together"},
+            "output": {"person": "number"},
+            "require": [{"k": 2 + number * (change == "policy")}],
+            "algorithm": "topdown",
+            "over_time": "independent",
+            "seed": 3,
+        }
+        con.execute("ALTER TABLE stays ADD COLUMN id VARCHAR; UPDATE stays SET id = person")
+        ldiv_db.run(con, policy)
+        orders.append([p for (p,) in con.execute("SELECT person FROM release ORDER BY number").fetchall() if p < "P30"])
+    assert sorted(orders[0]) == sorted(orders[1]) and orders[0] != orders[1]
+
+
 def test_one_and_two_threads_and_any_order_publish_the_same() -> None:
     rng = random.Random(8)
     rows = visits(rng, 60)

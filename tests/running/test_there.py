@@ -126,6 +126,39 @@ def test_what_is_kept_stays_beside_its_row(there, con):
     assert min(number for _, _, number in kept) == 1
 
 
+@pytest.mark.parametrize("role", ["sensitive", "keep"])
+def test_equal_numbers_stand_as_they_are_written_whatever_the_order_of_the_source(there, role):
+    """Who sees 1.0 before 1.00 does not learn which of them the source has first."""
+    if there.dialect != "postgres":
+        pytest.skip("only PostgreSQL has numbers that are equal and written differently")
+    found, asked = [], {"identifiers": ["secret"], "require": [{"k": 3}], "quasi_identifiers": ["age"]}
+    asked |= {"sensitive": ["dose"]} if role == "sensitive" else {"sensitive": [], "keep": ["dose"]}
+    values = ["1.0", "1.00", "2", "1.0", "1.00", "2.0"]
+    for rows in (values * 4, values[::-1] * 4):
+        there.execute("DROP TABLE IF EXISTS people; CREATE TABLE people (age integer, dose numeric, secret text)")
+        there.execute(f"INSERT INTO people VALUES {', '.join(f'(20, {value}, NULL)' for value in rows)}")
+        ldiv_db.run(there.connection, policy(**asked))
+        found.append([str(dose) for (dose,) in there.query("SELECT dose FROM released ORDER BY ctid")])
+    assert found[0] == found[1] and set(found[0]) == set(values)
+
+
+def test_default_privileges_grant_nobody_the_secrets_of_the_ledger(there, con):
+    if there.dialect != "postgres":
+        pytest.skip("PostgreSQL has default privileges")
+    place(there, con, rows_of(random.Random(4), 40))
+    there.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader")
+    there.execute("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO reader, PUBLIC")
+    try:
+        ldiv_db.run(there.connection, policy())
+        read = "SELECT has_table_privilege('reader', oid, 'SELECT') FROM pg_class WHERE relname {}"
+        assert there.query(read.format("= 'released'")) == [(True,)]
+        assert there.query(read.format("LIKE '%\\_secret'")) == [(False,)] * 3
+    finally:
+        there.execute("ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM reader, PUBLIC")
+        wipe(there)
+        there.execute("DROP TABLE IF EXISTS people, released; DROP ROLE reader")
+
+
 def test_an_unchanged_source_gives_the_release_again_and_a_changed_one_stops(there, con):
     place(there, con, rows_of(random.Random(3), 60))
     asked = policy()
