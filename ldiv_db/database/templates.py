@@ -58,6 +58,16 @@ class Identifier:
 
 
 @dataclass(frozen=True)
+class NamedAfter:
+    """A column that is called after what has it: with `low = NamedAfter("{0.name}_low")` that of `q1` is `q1_low`."""
+
+    pattern: str
+
+    def __get__(self, owner: Any, kind: type) -> Identifier:
+        return Identifier(self.pattern.format(owner))
+
+
+@dataclass(frozen=True)
 class Relation:
     """A table or view by its parts, `(catalog, schema, name)` or fewer."""
 
