@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, pass_environment
 from jinja2 import TemplateError as JinjaError
 from jinja2.bccache import Bucket
+from jinja2.filters import make_attrgetter
 from markupsafe import Markup
 from sqlglot import exp
 
@@ -256,12 +257,15 @@ def _fill(param: Any) -> Markup:
     )
 
 
-def _each(items: Sequence[Any], alias: str, attribute: str = "", more: bool = False) -> Markup:
+@pass_environment
+def _each(
+    environment: Environment, items: Sequence[Any], alias: str, attribute: str = "", more: bool = False
+) -> Markup:
     """The columns `r."q1", r."q2"`: each item, or what it calls so, of the relation with the alias; `more` may follow.
 
     Then a comma ends them, if there are any.
     """
-    columns = (getattr(item, attribute) if attribute else item for item in items)
+    columns = map(make_attrgetter(environment, attribute), items) if attribute else items
     listed = Markup(", ").join(Markup(f"{alias}.") + _fill(column) for column in columns)
     return listed + Markup(",") if more and items else listed
 
