@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -27,63 +27,25 @@ class CostLevel:
     name: str
     depth: Value
 
-    @property
-    def node(self) -> Identifier:
-        return Identifier(f"{self.name}_node")
-
-    @property
-    def gain(self) -> Identifier:
-        return Identifier(f"{self.name}_gain")
-
-    @property
-    def low(self) -> Identifier:
-        return Identifier(f"{self.name}_low")
-
-    @property
-    def high(self) -> Identifier:
-        return Identifier(f"{self.name}_high")
-
-    @property
-    def low_gain(self) -> Identifier:
-        return Identifier(f"{self.name}_low_gain")
-
-    @property
-    def high_gain(self) -> Identifier:
-        return Identifier(f"{self.name}_high_gain")
-
-    @property
-    def total(self) -> Identifier:
-        return Identifier(f"{self.name}_total")
-
-    @property
-    def first(self) -> Identifier:
-        """The first leaf of a row's node."""
-        return Identifier(f"{self.name}_first")
-
-    @property
-    def last(self) -> Identifier:
-        """The last leaf of a row's node."""
-        return Identifier(f"{self.name}_last")
-
-    @property
-    def cost(self) -> Identifier:
-        """The column with the cost of a row's node, or of the node of a span's first code."""
-        return Identifier(f"{self.name}_cost")
-
-    @property
-    def last_cost(self) -> Identifier:
-        """The column with the cost of the node of a span's last code."""
-        return Identifier(f"{self.name}_last_cost")
-
-    @property
-    def rest(self) -> Identifier:
-        """The node that all other rows of a class share, -1 if they share no node of the level."""
-        return Identifier(f"{self.name}_rest")
-
-    @property
-    def rest_gain(self) -> Identifier:
-        """The gain of that node, 0 if there is none."""
-        return Identifier(f"{self.name}_rest_gain")
+    node = NamedAfter("{0.name}_node")
+    gain = NamedAfter("{0.name}_gain")
+    low = NamedAfter("{0.name}_low")
+    high = NamedAfter("{0.name}_high")
+    low_gain = NamedAfter("{0.name}_low_gain")
+    high_gain = NamedAfter("{0.name}_high_gain")
+    total = NamedAfter("{0.name}_total")
+    #: The first leaf of a row's node.
+    first = NamedAfter("{0.name}_first")
+    #: The last leaf of a row's node.
+    last = NamedAfter("{0.name}_last")
+    #: The column with the cost of a row's node, or of the node of a span's first code.
+    cost = NamedAfter("{0.name}_cost")
+    #: The column with the cost of the node of a span's last code.
+    last_cost = NamedAfter("{0.name}_last_cost")
+    #: The node that all other rows of a class share, -1 if they share no node of the level.
+    rest = NamedAfter("{0.name}_rest")
+    #: The gain of that node, 0 if there is none.
+    rest_gain = NamedAfter("{0.name}_rest_gain")
 
 
 @dataclass(frozen=True)
@@ -102,35 +64,19 @@ class Measure:
     def table(self) -> Identifier:
         return self.axis.table
 
-    @property
-    def high_table(self) -> Identifier:
-        """The alias of the path of a class's greatest code, beside `table` for its smallest."""
-        return Identifier(f"{self.axis.table.name}_high")
+    #: The alias of the path of a class's greatest code, beside `table` for its smallest.
+    high_table = NamedAfter("{0.axis.table.name}_high")
 
     @property
     def null_code(self) -> Value:
         return Value(self.axis.null_code)
 
-    @property
-    def centre(self) -> Identifier:
-        return Identifier(f"{self.axis.code.name}_centre")
-
-    @property
-    def low_slot(self) -> Identifier:
-        """The place in its class of the row with the smallest code."""
-        return Identifier(f"{self.axis.code.name}_low_slot")
-
-    @property
-    def high_slot(self) -> Identifier:
-        return Identifier(f"{self.axis.code.name}_high_slot")
-
-    @property
-    def rest_low(self) -> Identifier:
-        return Identifier(f"{self.axis.code.name}_rest_low")
-
-    @property
-    def rest_high(self) -> Identifier:
-        return Identifier(f"{self.axis.code.name}_rest_high")
+    centre = NamedAfter("{0.axis.code.name}_centre")
+    #: The place in its class of the row with the smallest code.
+    low_slot = NamedAfter("{0.axis.code.name}_low_slot")
+    high_slot = NamedAfter("{0.axis.code.name}_high_slot")
+    rest_low = NamedAfter("{0.axis.code.name}_rest_low")
+    rest_high = NamedAfter("{0.axis.code.name}_rest_high")
 
 
 def lm_measures(task: Task) -> tuple[Measure, ...]:

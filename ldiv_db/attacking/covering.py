@@ -20,7 +20,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
 from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
@@ -87,25 +87,11 @@ class KnownAxis(LabelAxis):
     def levels(self) -> tuple[Level, ...]:
         return self.hierarchy.levels
 
-    @property
-    def code(self) -> Identifier:
-        return Identifier(f"code_{self.number}")
-
-    @property
-    def table(self) -> Identifier:
-        return Identifier(f"t_{self.number}")
-
-    @property
-    def kind_no(self) -> Identifier:
-        return Identifier(f"kind_{self.number}")
-
-    @property
-    def kind_table(self) -> Identifier:
-        return Identifier(f"k_{self.number}")
-
-    @property
-    def prefix(self) -> Identifier:
-        return Identifier(f"prefix_{self.number}")
+    code = NamedAfter("code_{0.number}")
+    table = NamedAfter("t_{0.number}")
+    kind_no = NamedAfter("kind_{0.number}")
+    kind_table = NamedAfter("k_{0.number}")
+    prefix = NamedAfter("prefix_{0.number}")
 
     @property
     def parent(self) -> Identifier:

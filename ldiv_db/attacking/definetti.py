@@ -25,7 +25,7 @@ from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
 
 #: How often the likelihoods are learned; more rounds change few guesses.
@@ -52,13 +52,8 @@ class Feature:
     def place(self) -> Value:
         return Value(self.number)
 
-    @property
-    def code(self) -> Identifier:
-        return Identifier(f"code_{self.number}")
-
-    @property
-    def table(self) -> Identifier:
-        return Identifier(f"l_{self.number}")
+    code = NamedAfter("code_{0.number}")
+    table = NamedAfter("l_{0.number}")
 
     @classmethod
     def of(cls, axes: Sequence[KnownAxis]) -> list[Feature]:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, pass_environment
 from jinja2 import TemplateError as JinjaError
 from jinja2.bccache import Bucket
+from jinja2.filters import make_attrgetter
 from markupsafe import Markup
 from sqlglot import exp
 
@@ -28,6 +29,8 @@ from ldiv_db.database.errors import TemplateError
 DIALECT = "duckdb"
 #: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
+#: What every template may call without importing it: `each`, and the macro that writes the items of any other list.
+LISTS = frozenset({"each", "join"})
 #: The reader of headers: the fast one, where YAML was built with it.
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: The kinds of parameters that a template's header lists. Its other entries are prose (`returns`, `implements`), and an
@@ -53,6 +56,16 @@ class Identifier:
 
     def sql(self) -> str:
         return _quote(self.name)
+
+
+@dataclass(frozen=True)
+class NamedAfter:
+    """A column that is called after what has it: with `low = NamedAfter("{0.name}_low")` that of `q1` is `q1_low`."""
+
+    pattern: str
+
+    def __get__(self, owner: Any, kind: type) -> Identifier:
+        return Identifier(self.pattern.format(owner))
 
 
 @dataclass(frozen=True)
@@ -244,6 +257,19 @@ def _fill(param: Any) -> Markup:
     )
 
 
+@pass_environment
+def _each(
+    environment: Environment, items: Sequence[Any], alias: str, attribute: str = "", more: bool = False
+) -> Markup:
+    """The columns `r."q1", r."q2"`: each item, or what it calls so, of the relation with the alias; `more` may follow.
+
+    Then a comma ends them, if there are any.
+    """
+    columns = map(make_attrgetter(environment, attribute), items) if attribute else items
+    listed = Markup(", ").join(Markup(f"{alias}.") + _fill(column) for column in columns)
+    return listed + Markup(",") if more and items else listed
+
+
 def resource_folder(name: str) -> Path:
     """The folder of `sql`, `migrations` or `fixtures`: beside the package in a checkout, inside it in a wheel."""
     package = Path(__file__).resolve().parent.parent
@@ -307,7 +333,7 @@ class Compiled(FileSystemBytecodeCache):
 
 @functools.cache
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader([resource_folder("sql"), *folders]),
         bytecode_cache=Compiled(),
         undefined=StrictUndefined,
@@ -317,6 +343,9 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=False,
     )
+    environment.globals |= {"each": _each}
+    environment.globals |= {"join": environment.get_template("macros/join.j2").module.join}  # type: ignore[attr-defined]
+    return environment
 
 
 def render(

@@ -20,7 +20,7 @@ from ldiv_db.database.catalog import INSTANT, named_table, without_members
 from ldiv_db.database.counted import ColumnThere
 from ldiv_db.database.dialects import DIALECTS, written
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.templates import DIALECT, FileRelation, Identifier, Relation, SqlType, Value, render
+from ldiv_db.database.templates import DIALECT, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, render
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import WEIGHT_RULES, broken
 from ldiv_db.policy.sources import PolicySource
@@ -126,10 +126,8 @@ class WrittenColumn:
     #: The type that it is published in, if not its own.
     cast: SqlType | None = None
 
-    @property
-    def missing(self) -> Identifier:
-        """The column that is true where the value is NULL, which is published as NULL."""
-        return Identifier(f"{self.alias.name}_null")
+    #: The column that is true where the value is NULL, which is published as NULL.
+    missing = NamedAfter("{0.alias.name}_null")
 
 
 def written_columns(recoding: GlobalRecoding, role: str, letter: str, dialect: str) -> list[WrittenColumn]:

@@ -11,7 +11,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Looseness, Step
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
-from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.requirements import Classes, Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -141,10 +141,8 @@ class SensitiveAxis:
     #: What the codes stand for where they are those of bags, of people with several values.
     bags: Bags | None = field(default=None, kw_only=True)
 
-    @property
-    def other(self) -> Identifier:
-        """The column of another row's code, beside that of a row."""
-        return Identifier(f"{self.code.name}_other")
+    #: The column of another row's code, beside that of a row.
+    other = NamedAfter("{0.code.name}_other")
 
     @property
     def is_said(self) -> bool:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.policy.release_columns import Form, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
 
@@ -36,10 +36,8 @@ class Sets:
     spans: Relation
     assigned: Relation
 
-    @property
-    def column(self) -> Identifier:
-        """The classes' column that holds the number of their set."""
-        return Identifier(f"{self.axis.code.name}_set")
+    #: The classes' column that holds the number of their set.
+    column = NamedAfter("{0.axis.code.name}_set")
 
 
 def find_sets(
@@ -108,13 +106,8 @@ class Spans:
     form: Form | Literal["value"] = "label"
     set_no: Identifier | None = None
 
-    @property
-    def lm(self) -> Identifier:
-        return Identifier(f"{self.axis.code.name}_lm")
-
-    @property
-    def ncp(self) -> Identifier:
-        return Identifier(f"{self.axis.code.name}_ncp")
+    lm = NamedAfter("{0.axis.code.name}_lm")
+    ncp = NamedAfter("{0.axis.code.name}_ncp")
 
     @property
     def shown(self) -> list[SpanColumn]:

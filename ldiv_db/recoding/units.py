@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
 from ldiv_db.requirements import Distribution
@@ -33,13 +33,8 @@ class BagColumns:
 
     code: Identifier
 
-    @property
-    def first(self) -> Identifier:
-        return Identifier(f"{self.code.name}_first")
-
-    @property
-    def size(self) -> Identifier:
-        return Identifier(f"{self.code.name}_size")
+    first = NamedAfter("{0.code.name}_first")
+    size = NamedAfter("{0.code.name}_size")
 
 
 @dataclass(frozen=True)

@@ -279,17 +279,11 @@ class Auto(Chooser):
         return max(effort.trials, WORK["topdown"]) if is_open else effort.trials
 
 
-class FastOptions(Options):
-    """None."""
-
-
 class Fast(Chooser):
     """The quickest algorithm that can meet the policy, by rule."""
 
     name = "fast"
     traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True, bags=True)
-    options_type = FastOptions
-    options: FastOptions
 
     def chosen(self, task: Task) -> tuple[Algorithm, str]:
         """The quickest that the counts allow, or that says what is wrong, and the reason."""

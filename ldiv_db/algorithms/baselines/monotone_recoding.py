@@ -21,7 +21,7 @@ from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
 
 #: Keys from here on take integers of 16 bytes, and none may reach the second number.
@@ -41,13 +41,8 @@ class CodedAxis:
     code: Identifier
     table: Identifier
 
-    @property
-    def candidate(self) -> Identifier:
-        return Identifier(f"{self.code.name}_candidate")
-
-    @property
-    def shift(self) -> Identifier:
-        return Identifier(f"{self.code.name}_shift")
+    candidate = NamedAfter("{0.code.name}_candidate")
+    shift = NamedAfter("{0.code.name}_shift")
 
 
 @dataclass(frozen=True)

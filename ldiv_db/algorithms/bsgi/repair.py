@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, ncp_measures
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: The most rounds, and the classes of the first round's window; it doubles from round to round.
@@ -40,13 +40,8 @@ class NumberedKey:
     def code(self) -> Identifier:
         return self.axis.code
 
-    @property
-    def there(self) -> Identifier:
-        return Identifier(f"there_{self.axis.code.name}")
-
-    @property
-    def here(self) -> Identifier:
-        return Identifier(f"here_{self.axis.code.name}")
+    there = NamedAfter("there_{0.axis.code.name}")
+    here = NamedAfter("here_{0.axis.code.name}")
 
 
 @dataclass(frozen=True)

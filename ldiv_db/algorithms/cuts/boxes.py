@@ -22,7 +22,7 @@ from ldiv_db.algorithms.cuts.judged import Pack, find_bad
 from ldiv_db.algorithms.cuts.problem import CutProblem, Label, SensitiveValue, intervals_of, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 
 #: More boxes than this are not made: the search then goes from cut to cut.
 MOST_BOXES = 40_000_000
@@ -259,9 +259,7 @@ class Cap:
     over: Value
     under: Value
 
-    @property
-    def last(self) -> Identifier:
-        return Identifier(f"last_{self.column.name}")
+    last = NamedAfter("last_{0.column.name}")
 
 
 @dataclass(frozen=True)

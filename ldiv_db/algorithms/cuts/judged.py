@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: Partitions of unequal counts that are judged together, for memory's sake.
@@ -57,10 +57,8 @@ class Pack:
     mask: Value
     number: Value = Value(0)  # noqa: RUF009 - frozen
 
-    @property
-    def upto(self) -> Identifier:
-        """The column of the sums from the first number on."""
-        return Identifier(f"upto_{self.column.name}")
+    #: The column of the sums from the first number on.
+    upto = NamedAfter("upto_{0.column.name}")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from ldiv_db.algorithms.cuts.intervals import IntervalTree, KeyLayout, interval_
 from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
 from ldiv_db.algorithms.cuts.trees import BitWord, CutTree, NumberedAxis, Word
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.parameters import UNIT, units
 from ldiv_db.requirements.values import Named
@@ -51,14 +51,9 @@ class SensitiveValue:
     common: int
     both: tuple[Identifier, ...] = ()
 
-    @property
-    def rows(self) -> Identifier:
-        return Identifier(f"c{self.code}")
-
-    @property
-    def best(self) -> Identifier:
-        """The rows of the value that have the most frequent label in their finest partition."""
-        return Identifier(f"y{self.code}")
+    rows = NamedAfter("c{0.code}")
+    #: The rows of the value that have the most frequent label in their finest partition.
+    best = NamedAfter("y{0.code}")
 
     @property
     def over(self) -> Value:
@@ -85,14 +80,9 @@ class Label:
     code: int
     both: tuple[Identifier, ...] = ()
 
-    @property
-    def rows(self) -> Identifier:
-        return Identifier(f"k{self.code}")
-
-    @property
-    def left(self) -> Identifier:
-        """The rows of the label that are left if it is the one to be kept."""
-        return Identifier(f"k{self.code}_left")
+    rows = NamedAfter("k{0.code}")
+    #: The rows of the label that are left if it is the one to be kept.
+    left = NamedAfter("k{0.code}_left")
 
     @property
     def number(self) -> Value:

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, product
 from math import lcm, prod
 
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -233,21 +233,10 @@ class BitWord:
     place: int
     axes: tuple[NumberedAxis, ...]
 
-    @property
-    def bits(self) -> Identifier:
-        return Identifier(f"bits_{self.place}")
-
-    @property
-    def both(self) -> Identifier:
-        return Identifier(f"both_{self.place}")
-
-    @property
-    def either(self) -> Identifier:
-        return Identifier(f"either_{self.place}")
-
-    @property
-    def differs(self) -> Identifier:
-        return Identifier(f"differs_{self.place}")
+    bits = NamedAfter("bits_{0.place}")
+    both = NamedAfter("both_{0.place}")
+    either = NamedAfter("either_{0.place}")
+    differs = NamedAfter("differs_{0.place}")
 
 
 @dataclass(frozen=True)
@@ -258,14 +247,6 @@ class Word:
     place: int
     axes: tuple[NumberedAxis, ...]
 
-    @property
-    def cut_key(self) -> Identifier:
-        return Identifier(f"cut_key_{self.place}")
-
-    @property
-    def next_key(self) -> Identifier:
-        return Identifier(f"next_key_{self.place}")
-
-    @property
-    def leaf_key(self) -> Identifier:
-        return Identifier(f"leaf_key_{self.place}")
+    cut_key = NamedAfter("cut_key_{0.place}")
+    next_key = NamedAfter("next_key_{0.place}")
+    leaf_key = NamedAfter("leaf_key_{0.place}")

@@ -34,7 +34,7 @@ from pydantic import Field
 from ldiv_db.algorithms.base import Options, Progress
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
 
@@ -80,25 +80,11 @@ class Secret(SensitiveAxis):
     def l_value(self) -> Value:
         return Value(self.l)
 
-    def _alias(self, role: str) -> Identifier:
-        return Identifier(f"{self.code.name}_{role}")
-
-    @property
-    def here(self) -> Identifier:
-        """The counts of a row's own value in its own group; `there` of another's value in it, and so on."""
-        return self._alias("here")
-
-    @property
-    def there(self) -> Identifier:
-        return self._alias("there")
-
-    @property
-    def away(self) -> Identifier:
-        return self._alias("away")
-
-    @property
-    def back(self) -> Identifier:
-        return self._alias("back")
+    #: The counts of a row's own value in its own group; `there` of another's value in it, and so on.
+    here = NamedAfter("{0.code.name}_here")
+    there = NamedAfter("{0.code.name}_there")
+    away = NamedAfter("{0.code.name}_away")
+    back = NamedAfter("{0.code.name}_back")
 
 
 @dataclass(frozen=True)

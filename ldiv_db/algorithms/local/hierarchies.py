@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 
 #: The most levels on a line of numbers besides its values and everything.
 WIDTHS = 6
@@ -56,10 +56,8 @@ class ValueHierarchy:
         """The levels with their numbers."""
         return [(Value(number), level) for number, level in enumerate(self.levels)]
 
-    @property
-    def choice(self) -> Identifier:
-        """The column of a table of vectors that says which level is meant."""
-        return Identifier(f"{self.measure.axis.code.name}_level")
+    #: The column of a table of vectors that says which level is meant.
+    choice = NamedAfter("{0.measure.axis.code.name}_level")
 
     @property
     def radix(self) -> Value:

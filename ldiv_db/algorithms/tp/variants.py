@@ -23,7 +23,7 @@ from ldiv_db.algorithms.bsgi.bsgi import subtask_of
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, nearest
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -34,10 +34,8 @@ class Coarse(Axis):
 
     cut: Relation | None
 
-    @property
-    def upper(self) -> Identifier:
-        """The cut once more, for the other end of a span."""
-        return Identifier(f"{self.table.name}_upper")
+    #: The cut once more, for the other end of a span.
+    upper = NamedAfter("{0.table.name}_upper")
 
     @property
     def last(self) -> Value:
