@@ -47,6 +47,9 @@ _AT_ONCE, _BOUND = 50_000, 30_000
 #: The marks of a value that a driver binds by its place, and the dialects whose drivers write it as a format does.
 _FORMATTED = ("bigquery", "postgres", "redshift", "snowflake")
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
+#: Settings of PostgreSQL, off for our transaction: it judges a join by many columns by the best of them alone, so that
+#: it would sort all rows as texts, and it would compile statements that run once.
+_JOINS_BY_HASH = ("enable_mergejoin", "jit")
 #: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
@@ -101,6 +104,8 @@ class Warehouse:
             self.execute("BEGIN")
         if self.dialect == "postgres":
             self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            for setting in _JOINS_BY_HASH:
+                self.execute(f"SET LOCAL {setting} = off")
         try:
             if is_locked and written:  # before anything is read, as that is when the moment begins
                 self.execute(f"LOCK TABLE {self.name(written)} IN SHARE ROW EXCLUSIVE MODE")
