@@ -27,7 +27,7 @@ from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.running.there import plan_there
 
 #: The servers whose connections are those of a warehouse; others are skipped.
-THERE = ("postgres", "sqlite", "snowflake")
+THERE = ("postgres", "sqlite", "snowflake", "clickhouse")
 ALGORITHMS = ("auto", "topdown", "mondrian", "peel", "stratified", "bsgi", "tp", "tp_plus", "cuts", "hilbert")
 
 
