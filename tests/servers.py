@@ -250,7 +250,7 @@ class ClickHouse(Server):
         self.connection.query(f"INSERT INTO {self.quoted(table)} FORMAT JSONCompactEachRow\n" + "\n".join(lines))
 
     def storage(self) -> str:
-        return " ENGINE = Memory"
+        return " ENGINE = MergeTree ORDER BY tuple()"
 
     def quoted(self, name: str) -> str:
         return '"' + name.replace("\\", "\\\\").replace('"', '""') + '"'
