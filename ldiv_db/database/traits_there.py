@@ -24,7 +24,7 @@ class TraitsThere:
     tables: str = "SELECT table_name FROM {catalog}information_schema.tables WHERE table_schema = {here}"
     here: str = "CURRENT_SCHEMA()"
     schemata: str = "SELECT schema_name FROM information_schema.schemata"
-    #: What makes a schema; nothing where there are none. What goes back to a schema, as names are looked up in the last.
+    #: What makes a schema; nothing where there are none. What goes back to one, where names are looked up in the last.
     schema: str = "CREATE SCHEMA IF NOT EXISTS {}"
     go_back: str = ""
     #: What stands between a new table's name, or its columns, and AS.
@@ -40,7 +40,7 @@ class TraitsThere:
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
     "bigquery": TraitsThere(replaces=True, mark="%s"),
-    # Without transactions; types begin late, and its driver writes 15 digits of a floating number.
+    # It has no transactions. Its driver writes 15 digits of a floating number.
     "clickhouse": TraitsThere(
         replaces=True,
         mark="%s",
