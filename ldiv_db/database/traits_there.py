@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TraitsThere:
-    """The words of a dialect; those of most are the defaults. `{here}` is a schema's name as a value."""
+    """The words of a dialect; those of most are the defaults.
+
+    `{here}` is a schema's name as a value, `{within}` the name before a point, of a schema that is there.
+    """
 
     #: Whether a table that was made can be taken back, so that a release is one transaction.
     takes_back: bool = False
@@ -15,6 +18,8 @@ class TraitsThere:
     replaces: bool = False
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
+    #: How many values one statement may bind.
+    bound: int = 30_000
     #: What begins a transaction where a driver does not; the statement that sets how it reads.
     begin: str = "BEGIN"
     isolation: str = ""
@@ -39,7 +44,15 @@ class TraitsThere:
 
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
-    "bigquery": TraitsThere(replaces=True, mark="%s"),
+    # Its driver refuses NULL without a type.
+    "bigquery": TraitsThere(
+        replaces=True,
+        mark="%(:{type})s",
+        bound=9_000,
+        tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
+        here="NULL",
+        schemata="SELECT schema_name FROM INFORMATION_SCHEMA.SCHEMATA",
+    ),
     # It has no transactions. Its driver writes 15 digits of a floating number.
     "clickhouse": TraitsThere(
         replaces=True,

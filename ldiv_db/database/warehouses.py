@@ -41,8 +41,8 @@ _MODULES = {
     "trino": "trino",
 }
 _VENDORS = {"postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake", "bigquery": "bigquery"}
-#: Rows that are fetched, or sent, at once; and the values that one statement may bind.
-_AT_ONCE, _BOUND = 50_000, 30_000
+#: Rows that are fetched, or sent, at once.
+_AT_ONCE = 50_000
 #: The marks of a value that a driver binds by its place.
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
 #: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
@@ -202,7 +202,10 @@ class Warehouse:
         """The names of the tables and views in the schema of a table."""
         here = literal(self.held(beside.parts[-2])) if len(beside.parts) > 1 else self.traits.here
         catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
-        return [name for (name,) in self.rows(self.traits.tables.format(here=here, catalog=catalog))]
+        within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
+        if within and "{within}" in self.traits.tables and not self._has_schema(beside):
+            return []
+        return [name for (name,) in self.rows(self.traits.tables.format(here=here, catalog=catalog, within=within))]
 
     def exists(self, table: Relation) -> bool:
         """True if there is a table or view of that name."""
@@ -212,10 +215,13 @@ class Warehouse:
         """A name as the database holds it: it may fold what a policy writes in lower case."""
         return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
 
+    def _has_schema(self, table: Relation) -> bool:
+        return (self.held(table.parts[-2]),) in self.rows(self.traits.schemata)
+
     def make_schema(self, table: Relation) -> None:
         """Make the schema of a table where it is not there."""
         made = self.traits.schema
-        if len(table.parts) < 2 or not made or (self.held(table.parts[-2]),) in self.rows(self.traits.schemata):
+        if len(table.parts) < 2 or not made or self._has_schema(table):
             return
         here = self.rows(f"SELECT {self.traits.here}") if self.traits.go_back else []
         self.execute(made.format(self.name(Relation(table.parts[:-1]))))
@@ -250,16 +256,17 @@ class Warehouse:
                         for row in part:
                             copy.write_row(row)
                 else:
-                    self._insert(cursor, f"{self.name(table)} ({names})", len(part[0]), iter(part))
+                    kinds = [written_type(column.type, self.dialect) for column in columns_of(engine, rows)]
+                    self._insert(cursor, f"{self.name(table)} ({names})", kinds, iter(part))
 
-    def _insert(self, cursor: Any, place: str, width: int, values: Iterator[tuple[Any, ...]]) -> None:
+    def _insert(self, cursor: Any, place: str, kinds: Sequence[str], values: Iterator[tuple[Any, ...]]) -> None:
         """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
         driver = sys.modules[type(self.connection).__module__.split(".")[0]]
         mark = _MARKS.get(getattr(driver, "paramstyle", ""), self.traits.mark)
-        while part := list(itertools.islice(values, max(1, min(1_000, _BOUND // width)))):
+        while part := list(itertools.islice(values, max(1, min(1_000, self.traits.bound // len(kinds))))):
             flat = [value for row in part for value in row]
-            marks = iter(mark.format(number) for number in range(1, len(flat) + 1))
-            listed = ", ".join(f"({', '.join(itertools.islice(marks, width))})" for _ in part)
+            marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
+            listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
             cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
