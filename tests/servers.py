@@ -223,9 +223,9 @@ class ClickHouse(Server):
     )
 
     def __init__(self) -> None:
-        from chdb import session  # noqa: PLC0415
+        from chdb import dbapi  # noqa: PLC0415
 
-        self.session = session.Session()
+        self.connection = dbapi.connect()
 
     def version(self) -> str:
         return f"ClickHouse {self.query('SELECT version()')[0][0]} (chDB)"
@@ -233,24 +233,24 @@ class ClickHouse(Server):
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         import pyarrow  # noqa: PLC0415
 
-        found = self.session.query(sql, "Arrow").bytes()
+        found = self.connection.query(sql, "Arrow").bytes()
         table = pyarrow.ipc.open_file(found).read_all() if found else None
         return (
             [] if table is None else [tuple(row) for row in zip(*(c.to_pylist() for c in table.columns), strict=True)]
         )
 
     def execute(self, sql: str) -> None:
-        self.session.query(sql)
+        self.connection.query(sql)
 
     def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
         lines = [
             json.dumps([str(v) if isinstance(v, Decimal | datetime.date) else v for v in row], ensure_ascii=False)
             for row in rows
         ]
-        self.session.query(f"INSERT INTO {self.quoted(table)} FORMAT JSONCompactEachRow\n" + "\n".join(lines))
+        self.connection.query(f"INSERT INTO {self.quoted(table)} FORMAT JSONCompactEachRow\n" + "\n".join(lines))
 
     def storage(self) -> str:
-        return " ENGINE = Memory"
+        return " ENGINE = MergeTree ORDER BY tuple()"
 
     def quoted(self, name: str) -> str:
         return '"' + name.replace("\\", "\\\\").replace('"', '""') + '"'

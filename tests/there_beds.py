@@ -20,6 +20,8 @@ def wipe(server):
     if server.dialect == "sqlite":
         for (name,) in server.query("SELECT name FROM sqlite_master WHERE name LIKE 'ldiv_%' AND type = 'table'"):
             server.drop(name)
+    elif server.dialect == "clickhouse":
+        server.execute("DROP DATABASE IF EXISTS ldiv")
     else:
         server.execute("DROP SCHEMA IF EXISTS ldiv CASCADE")
     server.connection.commit()

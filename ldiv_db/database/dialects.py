@@ -96,6 +96,13 @@ def _folded(node: exp.Expr) -> exp.Expr:
     return node
 
 
+#: Types of ClickHouse's that hold what ours do: its plain times begin in 1970, and have no fractions.
+_CLICKHOUSE = {
+    "DATE": "Date32",
+    "TIMESTAMP": "DateTime64(6, 'UTC')",
+    "TIMESTAMP WITH TIME ZONE": "DateTime64(6, 'UTC')",
+    "HUGEINT": "Int128",
+}
 #: Whole numbers beyond 64 bits. SQLite has no wider ones; it refuses a sum that overflows.
 _HUGE = {
     "bigquery": "BIGNUMERIC",
@@ -182,6 +189,8 @@ def written_table(table: Relation, dialect: str) -> str:
 
 def written_type(kind: str, dialect: str) -> str:
     """The dialect's word for a type of our own database."""
+    if dialect == "clickhouse" and kind in _CLICKHOUSE:
+        return f"Nullable({_CLICKHOUSE[kind]})"
     return exp.DataType.build(kind, dialect=DIALECT).transform(_huge, dialect).sql(dialect=dialect)
 
 

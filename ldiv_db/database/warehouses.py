@@ -22,9 +22,13 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal, render
+from ldiv_db.database.traits_there import TRAITS, TraitsThere
 
 #: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.
 _MODULES = {
+    "chdb": "clickhouse",
+    "clickhouse_connect": "clickhouse",
+    "clickhouse_driver": "clickhouse",
     "databricks": "databricks",
     "fakesnow": "snowflake",
     "google": "bigquery",
@@ -38,18 +42,10 @@ _MODULES = {
     "trino": "trino",
 }
 _VENDORS = {"postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake", "bigquery": "bigquery"}
-#: Databases that take back a table that was made, so that a release is one transaction.
-_TAKES_BACK = ("postgres", "redshift", "sqlite")
-#: Databases that replace a table by the rows of a SELECT in one statement.
-_REPLACES = ("bigquery", "databricks", "snowflake")
-#: Rows that are fetched, or sent, at once; and the values that one statement may bind.
-_AT_ONCE, _BOUND = 50_000, 30_000
-#: The marks of a value that a driver binds by its place, and the dialects whose drivers write it as a format does.
-_FORMATTED = ("bigquery", "postgres", "redshift", "snowflake")
+#: Rows that are fetched, or sent, at once.
+_AT_ONCE = 50_000
+#: The marks of a value that a driver binds by its place.
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
-#: Settings of PostgreSQL, off for our transaction: it judges a join by many columns by the best of them alone, so that
-#: it would sort all rows as texts, and it would compile statements that run once.
-_JOINS_BY_HASH = ("enable_mergejoin", "jit")
 #: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
@@ -76,8 +72,9 @@ class Warehouse:
             what = f"speaks {self.dialect}" if self.dialect else f"comes from {type(connection).__module__}"
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
             raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
+        self.traits = TRAITS.get(self.dialect, TraitsThere())
         #: Whether a table that was made can be taken back.
-        self.takes_back = self.dialect in _TAKES_BACK
+        self.takes_back = self.traits.takes_back
         #: Whether work is done beside a target: where nobody sees it, or a table is renamed within its schema alone.
         self.stages_beside = self.takes_back
         #: Whether rows of a table can be changed.
@@ -97,18 +94,14 @@ class Warehouse:
         Where several may write to the table that is `written`, the moment begins once no other does.
         """
         self._refuse_open()
-        is_locked = self.dialect == "postgres" and written is not None and self._exists_alone(written)
-        if self.dialect == "sqlite" and not self.is_adbc:
-            self.execute("BEGIN IMMEDIATE")
-        elif self._commits_each:
-            self.execute("BEGIN")
-        if self.dialect == "postgres":
-            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            for setting in _JOINS_BY_HASH:
-                self.execute(f"SET LOCAL {setting} = off")
+        is_locked = self.traits.lock and written is not None and self._exists_alone(written)
+        if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):
+            self.execute(self.traits.begin)
+        for setting in self.traits.settings:
+            self.execute(setting)
         try:
             if is_locked and written:  # before anything is read, as that is when the moment begins
-                self.execute(f"LOCK TABLE {self.name(written)} IN SHARE ROW EXCLUSIVE MODE")
+                self.execute(self.traits.lock.format(self.name(written)))
             yield
             with self._plainly("commit"):
                 self._end("COMMIT")
@@ -208,20 +201,12 @@ class Warehouse:
 
     def tables(self, beside: Relation) -> list[str]:
         """The names of the tables and views in the schema of a table."""
-        if self.dialect == "sqlite":
-            return [name for (name,) in self.rows("SELECT name FROM sqlite_master")]
-        here = f"= {literal(self.held(beside.parts[-2]))}" if len(beside.parts) > 1 else "= CURRENT_SCHEMA()"
-        where = exp.Table(this=exp.to_identifier("tables"), db=exp.to_identifier("information_schema"))
-        if len(beside.parts) > 2:
-            where.set("catalog", exp.to_identifier(self.held(beside.parts[0]), quoted=True))
-        if self.dialect == "postgres":  # whose information schema lists what the user has rights on alone
-            here = here.replace("CURRENT_SCHEMA()", "current_schema()")
-            of_schema = f"(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname {here})"
-            listed = f"relkind IN ('r', 'p', 'v', 'm', 'f') AND relnamespace = {of_schema}"
-            return [name for (name,) in self.rows(f"SELECT relname FROM pg_catalog.pg_class WHERE {listed}")]
-        return [
-            name for (name,) in self.rows(f"SELECT table_name FROM {where.sql(self.dialect)} WHERE table_schema {here}")
-        ]
+        here = literal(self.held(beside.parts[-2])) if len(beside.parts) > 1 else self.traits.here
+        catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
+        within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
+        if within and "{within}" in self.traits.tables and not self._has_schema(beside):
+            return []
+        return [name for (name,) in self.rows(self.traits.tables.format(here=here, catalog=catalog, within=within))]
 
     def exists(self, table: Relation) -> bool:
         """True if there is a table or view of that name."""
@@ -231,20 +216,18 @@ class Warehouse:
         """A name as the database holds it: it may fold what a policy writes in lower case."""
         return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
 
+    def _has_schema(self, table: Relation) -> bool:
+        return (self.held(table.parts[-2]),) in self.rows(self.traits.schemata)
+
     def make_schema(self, table: Relation) -> None:
         """Make the schema of a table where it is not there."""
-        if len(table.parts) < 2 or self.dialect == "sqlite":
+        made = self.traits.schema
+        if len(table.parts) < 2 or not made or self._has_schema(table):
             return
-        schemata = ("schema_name", "information_schema.schemata")
-        if self.dialect == "postgres":  # whose information schema lists what the user owns alone
-            schemata = ("nspname", "pg_catalog.pg_namespace")
-        listed = self.rows("SELECT {} FROM {}".format(*schemata))
-        if (self.held(table.parts[-2]),) in listed:
-            return
-        here = self.rows("SELECT CURRENT_SCHEMA()") if self.dialect == "snowflake" else []
-        self.execute(f"CREATE SCHEMA IF NOT EXISTS {self.name(Relation(table.parts[:-1]))}")
-        if here and here[0][0]:  # Snowflake looks names up in the schema that was made last
-            self.execute(f"USE SCHEMA {written_name(here[0][0], self.dialect)}")
+        here = self.rows(f"SELECT {self.traits.here}") if self.traits.go_back else []
+        self.execute(made.format(self.name(Relation(table.parts[:-1]))))
+        if here and here[0][0]:
+            self.execute(self.traits.go_back.format(written_name(here[0][0], self.dialect)))
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """Make an empty table; columns have the types of our own database.
@@ -252,7 +235,7 @@ class Warehouse:
         One that is `withheld` is its owner's alone, where default privileges may grant it to others.
         """
         listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
-        self.execute(f"CREATE TABLE {self.name(table)} ({listed})")
+        self.execute(f"CREATE TABLE {self.name(table)} ({listed}){self.traits.storage}")
         if withheld and self.dialect == "postgres":
             self.execute(postgres.withheld(table))
 
@@ -265,8 +248,13 @@ class Warehouse:
                 return
             names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
             # Times are handed on as text: drivers, and our own database, have types of several packages for them.
-            times = [f"CAST({c} AS VARCHAR) AS {c}" for c in self._times(engine, rows)]
-            shown = f" REPLACE ({', '.join(times)})" if times else ""
+            texts = [
+                f"CAST({name} AS VARCHAR) AS {name}"
+                for column in columns_of(engine, rows)
+                if column.is_time or column.type in self.traits.texts
+                for name in [Identifier(column.name).sql()]
+            ]
+            shown = f" REPLACE ({', '.join(texts)})" if texts else ""
             found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
             while part := found.fetchmany(_AT_ONCE):
                 if hasattr(cursor, "copy"):
@@ -274,31 +262,29 @@ class Warehouse:
                         for row in part:
                             copy.write_row(row)
                 else:
-                    self._insert(cursor, f"{self.name(table)} ({names})", len(part[0]), iter(part))
+                    kinds = [written_type(column.type, self.dialect) for column in columns_of(engine, rows)]
+                    self._insert(cursor, f"{self.name(table)} ({names})", kinds, iter(part))
 
-    def _times(self, engine: Engine, rows: Relation) -> list[str]:
-        return [Identifier(column.name).sql() for column in columns_of(engine, rows) if column.is_time]
-
-    def _insert(self, cursor: Any, place: str, width: int, values: Iterator[tuple[Any, ...]]) -> None:
+    def _insert(self, cursor: Any, place: str, kinds: Sequence[str], values: Iterator[tuple[Any, ...]]) -> None:
         """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
         driver = sys.modules[type(self.connection).__module__.split(".")[0]]
-        mark = _MARKS.get(getattr(driver, "paramstyle", ""), "%s" if self.dialect in _FORMATTED else "?")
-        while part := list(itertools.islice(values, max(1, min(1_000, _BOUND // width)))):
+        mark = _MARKS.get(getattr(driver, "paramstyle", ""), self.traits.mark)
+        while part := list(itertools.islice(values, max(1, min(1_000, self.traits.bound // len(kinds))))):
             flat = [value for row in part for value in row]
-            marks = iter(mark.format(number) for number in range(1, len(flat) + 1))
-            listed = ", ".join(f"({', '.join(itertools.islice(marks, width))})" for _ in part)
+            marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
+            listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
             cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """Make a table of the rows of a template's SELECT."""
-        self.execute(f"CREATE TABLE {self.name(table)} AS\n{self.written(template, **params)}")
+        self.execute(f"CREATE TABLE {self.name(table)}{self.traits.storage} AS\n{self.written(template, **params)}")
 
     def change(self, table: Relation, values: Mapping[str, str] | None, having: Mapping[str, str]) -> None:
         """Change the rows with these texts in some columns, or delete them if there are no values."""
         set_to = ", ".join(f"{self._column(name)} = {literal(text)}" for name, text in (values or {}).items())
         where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
-        what = f"UPDATE {self.name(table)} SET {set_to}" if values else f"DELETE FROM {self.name(table)}"
-        self.execute(f"{what} WHERE {where}")
+        what = self.traits.update if values else "DELETE FROM {table} WHERE {where}"
+        self.execute(what.format(table=self.name(table), values=set_to, where=where))
 
     def scratch(self, beside: Relation, name: str) -> Relation:
         """A place for a table that is there for the time of a run, in the schema of another."""
@@ -308,8 +294,8 @@ class Warehouse:
         """Have the rows of a TEMP table of the engine's in a scratch table there, which is counted to plan with it."""
         self.make_table(table, columns_of(engine, rows))
         self.send(engine, rows, table)
-        if self.dialect in ("postgres", "sqlite"):
-            self.execute(f"ANALYZE {self.name(table)}")
+        if self.traits.analyze:
+            self.execute(self.traits.analyze.format(self.name(table)))
 
     def extent(self, table: Relation, column: str | None) -> tuple[int, int]:
         """The rows of a table, and the largest number in a column; 0 without a column, or rows."""
@@ -343,11 +329,11 @@ class Warehouse:
                 self.drop(table)
             self.execute(f"ALTER TABLE {new} RENAME TO {self.name(Relation(table.parts[-1:]))}")
             return
-        elif self.dialect in _REPLACES:
-            self.execute(f"CREATE OR REPLACE TABLE {old} AS SELECT * FROM {new}")
         else:
-            self.drop(table)
-            self.execute(f"CREATE TABLE {old} AS SELECT * FROM {new}")
+            if not self.traits.replaces:
+                self.drop(table)
+            made = "CREATE OR REPLACE" if self.traits.replaces else "CREATE"
+            self.execute(f"{made} TABLE {old}{self.traits.storage} AS SELECT * FROM {new}")
         self.forget(staged)
 
     def forget(self, staged: Relation) -> None:

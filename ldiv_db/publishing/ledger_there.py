@@ -94,7 +94,7 @@ class LedgerThere:
 
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
-        return Relation((f"{SCHEMA}_{name}",) if self._there.dialect == "sqlite" else (*self._schema.parts, name))
+        return Relation((f"{SCHEMA}_{name}",) if not self._there.traits.schema else (*self._schema.parts, name))
 
 
 def bring_ledger(engine: Engine) -> None:

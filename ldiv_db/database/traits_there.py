@@ -1,0 +1,93 @@
+"""What tells warehouses apart, a row a dialect: how each lists, makes and replaces tables, and what it takes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TraitsThere:
+    """The words of a dialect; those of most are the defaults.
+
+    `{here}` is a schema's name as a value, `{within}` the name before a point, of a schema that is there.
+    """
+
+    #: Whether a table that was made can be taken back, so that a release is one transaction.
+    takes_back: bool = False
+    #: Whether a table is replaced by the rows of a SELECT in one statement.
+    replaces: bool = False
+    #: How a driver that does not say marks a value that is bound by its place.
+    mark: str = "?"
+    #: How many values one statement may bind.
+    bound: int = 30_000
+    #: What begins a transaction where a driver does not; what is set for it alone.
+    begin: str = "BEGIN"
+    settings: tuple[str, ...] = ()
+    #: What keeps other writers off a table.
+    lock: str = ""
+    #: The SELECTs of the names of tables in a schema, of the schema that names are looked up in, and of all schemas.
+    tables: str = "SELECT table_name FROM {catalog}information_schema.tables WHERE table_schema = {here}"
+    here: str = "CURRENT_SCHEMA()"
+    schemata: str = "SELECT schema_name FROM information_schema.schemata"
+    #: What makes a schema; nothing where there are none. What goes back to one, where names are looked up in the last.
+    schema: str = "CREATE SCHEMA IF NOT EXISTS {}"
+    go_back: str = ""
+    #: What stands between a new table's name, or its columns, and AS.
+    storage: str = ""
+    #: What changes rows.
+    update: str = "UPDATE {table} SET {values} WHERE {where}"
+    #: What has a table counted, to plan with it.
+    analyze: str = ""
+    #: The types whose values a driver is handed as text, beside times.
+    texts: tuple[str, ...] = ()
+
+
+_SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
+TRAITS = {
+    # Its driver refuses NULL without a type.
+    "bigquery": TraitsThere(
+        replaces=True,
+        mark="%(:{type})s",
+        bound=9_000,
+        tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
+        here="NULL",
+        schemata="SELECT schema_name FROM INFORMATION_SCHEMA.SCHEMATA",
+    ),
+    # It has no transactions. Its driver writes 15 digits of a floating number.
+    "clickhouse": TraitsThere(
+        replaces=True,
+        mark="%s",
+        here="currentDatabase()",
+        schema="CREATE DATABASE IF NOT EXISTS {}",
+        storage=" ENGINE = MergeTree ORDER BY tuple()",
+        update="ALTER TABLE {table} UPDATE {values} WHERE {where} SETTINGS mutations_sync = 1",
+        texts=("FLOAT", "DOUBLE"),
+    ),
+    "databricks": TraitsThere(replaces=True),
+    # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
+    # them, so that it would sort all rows as texts; and it would compile statements that run once.
+    "postgres": TraitsThere(
+        takes_back=True,
+        mark="%s",
+        settings=(
+            "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+            "SET LOCAL enable_mergejoin = off",
+            "SET LOCAL jit = off",
+        ),
+        lock="LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
+        tables="SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
+        f" AND relnamespace = {_SYSTEM}",
+        here="current_schema()",
+        schemata="SELECT nspname FROM pg_catalog.pg_namespace",
+        analyze="ANALYZE {}",
+    ),
+    "redshift": TraitsThere(takes_back=True, mark="%s"),
+    "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}"),
+    "sqlite": TraitsThere(
+        takes_back=True,
+        begin="BEGIN IMMEDIATE",
+        tables="SELECT name FROM sqlite_master",
+        schema="",
+        analyze="ANALYZE {}",
+    ),
+}
