@@ -160,7 +160,7 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     attackers                     have or do
     ============================  ======================================================================================
     `m`                           can exclude so many values of a class
-    `threshold`                   hold a risk of re-identification above it (0..1) for high
+    `threshold`                   hold a risk above it (0..1) for high, by default that of `risk`, or else 0.2
     `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
     `population_size`             know of how many people the rows are a random sample: who is unique among all
     `counting`                    know that the population is everybody, each in one class at most
