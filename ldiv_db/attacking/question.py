@@ -38,7 +38,7 @@ from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
-from ldiv_db.requirements.risk import HIGH
+from ldiv_db.requirements.risk import HIGH, bounded_risk
 
 Table = Relation | FileRelation
 
@@ -262,7 +262,8 @@ class AttackRequest:
     folder: str | Path = "."
     class_column: str | None = None
     m: int = 1
-    threshold: float | str | Decimal = HIGH
+    #: By default that of the requirement `risk`, or else of any report.
+    threshold: float | str | Decimal | None = None
     known: Any = None
     population: Any = None
     population_size: int | None = None
@@ -311,7 +312,7 @@ class AttackRequest:
             people["owned"] = owned_rows(engine, policy.source, Path(self.folder), *owners)
         return Attackers(
             self.m,
-            read_threshold(self.threshold),
+            self._high(policy),
             **people,
             also=self._others(engine, policy),
             counting=self.counting,
@@ -321,6 +322,12 @@ class AttackRequest:
             show_values=self.show_values,
             budget=self.budget,
         )
+
+    def _high(self, policy: Policy | None) -> Decimal:
+        """The risk of re-identification above which one is high."""
+        if self.threshold is None:
+            return bounded_risk(self.promised(policy)) or HIGH
+        return read_threshold(self.threshold)
 
     def _others(self, engine: Engine, policy: Policy | None) -> list[OtherRelease]:
         """The other releases, each by its policy or all by one; raises PolicyError if they do not go together."""

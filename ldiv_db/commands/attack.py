@@ -45,7 +45,10 @@ class Knowledge:
     m: Annotated[
         int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can rule out.")
     ] = 1
-    threshold: Annotated[str, typer.Option(help="A risk of re-identification above this is high.")] = "0.2"
+    threshold: Annotated[
+        str | None,
+        typer.Option(help="A risk above this counts as high: that of the requirement `risk`, or else 0.2."),
+    ] = None
     known: Annotated[str | None, typer.Option(help="A table or file of people whose quasi-identifiers are known.")] = (
         None
     )

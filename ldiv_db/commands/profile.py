@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,7 +21,7 @@ from ldiv_db.commands.options import (
 )
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import (
@@ -31,6 +31,8 @@ from ldiv_db.measuring.starter_policy import (
     refuse_folder,
     write_starter_policy,
 )
+from ldiv_db.running.estimate import Estimate, about, size
+from ldiv_db.running.run import plan
 
 
 @grouped
@@ -92,10 +94,27 @@ def profile_command(
         found = profile_table(engine, relation, keys, secrets, listener.on_progress, population_size, hipaa)
         source = policy_source(table, relation, policy.parent if policy else Path())
         skeleton, reason = make_starter_policy(engine, found, relation, source)
+        estimate, told = _estimated(connection, skeleton, policy.parent if policy else Path(), resources.catalog_name)
     written = _write(skeleton, reason, policy)
     document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
-    document |= {"note": reason, "written": [str(path) for path in written]}
-    show(document, chain(found.text(), _policy_text(skeleton, reason, written, show_values)), json)
+    document |= {"note": reason, "run": estimate and estimate.as_dict(), "written": [str(path) for path in written]}
+    show(document, chain(found.text(), told, _policy_text(skeleton, reason, written, show_values)), json)
+
+
+def _estimated(
+    connection: Any, skeleton: StarterPolicy | None, folder: Path, catalog: str | None
+) -> tuple[Estimate | None, list[str]]:
+    """What a run of the policy would take, and that in words or why it is not known; level files are not yet there."""
+    if skeleton is None:
+        return None, []
+    keys = skeleton.policy["quasi_identifiers"].items()
+    flat = {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
+    try:
+        ready = plan(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog=catalog)
+    except LdivError as error:
+        return None, [f"note: what a run of this policy takes is not known: {error.message.splitlines()[0]}"]
+    found = ready.estimate
+    return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 
 def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:

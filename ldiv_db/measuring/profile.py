@@ -32,7 +32,7 @@ from ldiv_db.measuring.roles import (
     why_by_values,
 )
 from ldiv_db.measuring.safe_harbor import refuse_sensitive
-from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, measure_uniqueness, summarise
+from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
 from ldiv_db.requirements import Distribution
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
@@ -41,11 +41,15 @@ HISTOGRAM = 50
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnProfile(Summary):
-    """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised."""
+    """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised.
+
+    `forms` are how many of its values are written, none of which is there.
+    """
 
     role: str
     reason: str
     way: Generalisation | None = None
+    forms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,7 @@ class Profile(Shown):
             "type": profile.column.shown,
             "role": profile.role,
             "reason": profile.reason,
+            "forms": list(profile.forms),
             "distinct": profile.distinct,
             "nulls": profile.nulls,
             "largest_share": profile.most / self.rows,
@@ -224,7 +229,8 @@ class _Roles:
     def profile(self, summary: Summary, all_columns: Sequence[Summary]) -> ColumnProfile:
         """The column with its role, the reason, and how it is generalised."""
         role, reason, way = self._taken_for(summary, all_columns)
-        return ColumnProfile(**vars(summary), role=role, reason=reason, way=way)
+        forms = forms_of(self._engine, self._read, summary)
+        return ColumnProfile(**vars(summary), role=role, reason=reason, way=way, forms=forms)
 
     def _taken_for(self, summary: Summary, all_columns: Sequence[Summary]) -> tuple[str, str, Generalisation | None]:
         asked = self._asked.get(summary.column.name.lower())

@@ -32,6 +32,7 @@ from ldiv_db.measuring import safe_harbor
 from ldiv_db.measuring.uniqueness import Summary, Texts
 from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
+from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 
 #: A column of more different values than this share of the rows varies in nearly any rows.
@@ -184,7 +185,8 @@ _QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identif
 FOLDED: tuple[Step, ...] = ("trim", "casefold")
 #: The stretches of time, rising.
 DATES = ("day", "month", "quarter", "year")
-#: What columns of postal codes are called.
+#: What columns of codes of diagnoses, of countries and of postal codes are called.
+_DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
 _POSTAL = re.compile(r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?|plz)($|[^a-z])", re.IGNORECASE)
 
 
@@ -244,11 +246,13 @@ class GeneralisationFinder:
         if self._hipaa and (way := safe_harbor.way_of(summary, postal=False)):
             return Generalisation(*way), ""
         if column.is_time and summary.distinct <= FEW_VALUES:
-            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "times: stretches of time"), ""
+            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "times, few of them: stretches"), ""
         return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
         may_name = summary.has_few_rows and not is_postal(summary)
+        if not texts.starred and (found := self._ready(summary, texts)):
+            return found, ""
         if texts.stars:
             why = "holds `*`, which in a release stands for anything"
         elif may_name and summary.distinct > LISTED_VALUES:
@@ -257,6 +261,18 @@ class GeneralisationFinder:
         else:
             return self._of_some(summary, texts, _QUESTION if may_name else "")
         return None, why
+
+    def _ready(self, summary: Summary, texts: Texts) -> Generalisation | None:
+        """The taxonomy of the program that a column's values show; None if it has none for them."""
+        column, many = summary.column, summary.distinct > FEW_VALUES
+        if texts.diagnoses == summary.distinct and (_DIAGNOSES.search(column.name) or (many and texts.uncoded)):
+            return Generalisation({"taxonomy": "icd10cm"}, "codes of diagnoses: blocks and chapters of ICD-10-CM")
+        kind = {(2, 2): "alpha2", (3, 3): "alpha3"}.get((texts.shortest, texts.longest), "name")
+        shown = kind == "name" or many or _COUNTRIES.search(column.name)
+        tree = ready.TREES[f"country_{kind}"]()
+        if not shown or summary.distinct > len(tree.leaves) or not covers(self._engine, tree, self._table, column):
+            return None
+        return Generalisation({"taxonomy": f"country_{kind}"}, "countries: regions of the UN")
 
     def _of_some(self, summary: Summary, texts: Texts, asked: str) -> tuple[Generalisation | None, str]:
         """The way of texts that are no names of people, or of which that is `asked`."""
@@ -267,7 +283,9 @@ class GeneralisationFinder:
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
-            return Generalisation(*(way or (settings, f"codes: prefixes{asked}"))), ""
+            why = "postal codes: prefixes, which are areas" if is_postal(summary) else "codes of one length: prefixes"
+            why += "" if is_postal(summary) else ", if codes that begin alike are alike"
+            return Generalisation(*(way or (settings, f"{why}{asked}"))), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
             return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""

@@ -22,7 +22,17 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
 from ldiv_db.measuring.safe_harbor import HEADING
-from ldiv_db.measuring.suggestions import MODEST_K, MODEST_L, RANGE, Harmless, Suggestion, keeps_apart, suggest, veiled
+from ldiv_db.measuring.suggestions import (
+    ALPHA_K,
+    MODEST_K,
+    MODEST_L,
+    RANGE,
+    Harmless,
+    Suggestion,
+    keeps_apart,
+    suggest,
+    veiled,
+)
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
@@ -149,7 +159,8 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
     """Why this is required, and what else could be."""
     k = _class_size(profile, suggestions)
     high = "" if k >= MODEST_K else ", which `ldiv report` calls high"
-    yield f"`k: {k}`: nobody's row is found with a probability above 1/{k}{high}. `risk: 0.09` asks for a probability."
+    where = f"`{ALPHA_K}` has `k: {k}`" if _sizes_said(suggestions) else f"`k: {k}`"
+    yield f"{where}: nobody's row is found with a probability above 1/{k}{high}. `risk: 0.09` asks for a probability."
     if not suggestions:
         yield f"Every row is published alike with others; up to {profile.rows:,} can be met."
         yield "Name a column under `sensitive` to protect its values too: `ldiv profile --sensitive COLUMN`."
@@ -213,12 +224,19 @@ def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Su
     policy["quasi_identifiers"] = {c.column.name: c.way.settings for c in profile.of_role(QUASI_IDENTIFIER) if c.way}
     if suggestions:
         policy["sensitive"] = _starter_policy_sensitive(suggestions)
-    policy["require"] = [*_required(suggestions), {"k": _class_size(profile, suggestions)}]
+    policy["require"] = _required(suggestions)
+    if not _sizes_said(suggestions):
+        policy["require"] = [*policy["require"], {"k": _class_size(profile, suggestions)}]
     # Rows of a person kept apart can be judged wherever rows are, also in the release, which says nobody's.
     policy["algorithm"] = "bsgi" if person else "auto"
     if any(column.nulls for column in profile.sensitive):
         policy["nulls_sensitive"] = "value"
     return policy
+
+
+def _sizes_said(suggestions: Sequence[Suggestion]) -> bool:
+    """True if what is required of some value says how large a class is."""
+    return any(ALPHA_K in required for suggestion in suggestions for required in suggestion.require)
 
 
 def _class_size(profile: Profile, suggestions: Sequence[Suggestion]) -> int:

@@ -22,6 +22,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.profile import SensitiveProfile
 from ldiv_db.measuring.roles import FOLDED
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.nearness import SECONDS
 from ldiv_db.requirements.risk import HIGH
 
 #: Numbers of fewer different values are taken for codes.
@@ -60,11 +61,11 @@ def _one_digit(distance: float) -> int | float:
 
 
 def _stretch(column: Column, distance: float) -> str | None:
-    """The stretch of time in whole days, or seconds if it is shorter; None if it is shorter than these."""
+    """The stretch of time in days, or less if it is shorter, one digit of it; None if it is shorter than a second."""
     seconds = distance * _DAY if column.kind == "date" else distance / _MICROSECONDS
-    for unit, length in (("days", _DAY), ("seconds", 1)):
-        if seconds >= length and (unit == "days" or column.kind != "date"):
-            return f"{math.floor(seconds / length)} {unit}"
+    for unit, length in SECONDS.items():
+        if unit != "weeks" and seconds >= length and (unit == "days" or column.kind != "date"):
+            return f"{_one_digit(math.floor(seconds / length))} {unit}"
     return None
 
 
@@ -81,8 +82,8 @@ _WORDS = (
 _MOST = 20
 #: What asks of numbers and times how far they are apart.
 RANGE = "range"
-#: What bounds shares of values, also where classes have one row of a person.
-APART = "frequency"
+#: What bounds shares of values, also where classes have one row of a person, and what besides says how large these are.
+APART, ALPHA_K = "frequency", "alpha_k"
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,7 @@ def _required(distribution: Distribution) -> list[dict[str, Any]]:
         return [{APART: min(MODEST_L, distribution.largest_l)}]
     values = min(MODEST_L, distribution.distinct)
     alpha = _looser(Fraction(distribution.counts[0], distribution.rows))
-    return [{"distinct": values}, {"alpha_k": {"alpha": alpha, "k": values}}]
+    return [{"distinct": values}, {ALPHA_K: {"alpha": alpha, "k": min(MODEST_K, distribution.rows)}}]
 
 
 def _looser(share: Fraction) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import is_nested
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
 from ldiv_db.recoding.encoded import Renamed
@@ -25,7 +26,8 @@ class Texts:
     """The different values of a column as text: characters of the shortest and the longest, and counts.
 
     `uncoded` are more than letters and digits or have no digit, a level file cannot hold the `unlisted` ones, `starred`
-    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers;
+    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers,
+    `diagnoses` are written as codes of ICD-10-CM;
     `folded` has those as one that differ by case and blanks at their ends alone, None where that was not counted.
     """
 
@@ -37,6 +39,7 @@ class Texts:
     stars: int
     addressed: int = 0
     folded: int | None = None
+    diagnoses: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,19 @@ def summarise(engine: Engine, table: Relation | FileRelation, column: Column, ro
     distinct, nulls, most, singles = (whole.pop(key) for key in ("different", "nulls", "most", "singles"))
     decimals = whole.pop("decimals", 0)
     return Summary(column, rows, distinct, nulls, most, singles, Texts(**whole) if as_text else None, decimals)
+
+
+#: Forms of values that are shown, and the share of the rows, and the rows, that one has beside its most frequent value.
+_FORMS, _FORM_SHARE, _FORM_ROWS = 3, 20, 10
+
+
+def forms_of(engine: Engine, table: Relation | FileRelation, summary: Summary) -> tuple[str, ...]:
+    """How many of a column's values are written, such as `99999` or `Aaaa-aa`; none of measures."""
+    if summary.is_measure or is_nested(summary.column):
+        return ()
+    least = max(_FORM_ROWS, math.ceil(summary.rows / _FORM_SHARE))
+    params = {"column": Identifier(summary.column.name), "least": Value(least), "most": Value(_FORMS)}
+    return tuple(form for (form,) in engine.rows("measuring/profile/list_forms", source=table, **params))
 
 
 #: Rows in combinations of fewer than this many rows are counted as rare.

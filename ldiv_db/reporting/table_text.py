@@ -141,7 +141,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
         yield f"{errors.queries:,} random counts", off
 
 
-_COLUMNS = ("column", "type", "role", "reason", "different values", "NULLs", "most frequent value")
+_COLUMNS = ("column", "type", "role", "reason", "form", "different values", "NULLs", "most frequent value")
 #: Values of a sensitive column whose rows are shown.
 _SHOWN = 20
 #: Of the unique rows, the share that some column alone must make unique for the columns to be left out in turn.
@@ -154,6 +154,7 @@ def profile_text(found: Profile) -> Iterator[Part]:
     rows = [
         (
             *(c[key] for key in ("column", "type", "role", "reason")),
+            ", ".join(c["forms"]) or "-",
             *(f"{c['distinct']:,}", f"{c['nulls']:,}", f"{c['largest_share']:.1%}"),
         )
         for c in document["columns"]

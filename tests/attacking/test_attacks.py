@@ -561,3 +561,21 @@ def test_ranges_are_matched_without_the_pairs_that_they_do_not_cover(con):
 def overlapping_policy():
     keys = {"quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"], "require": [{"distinct": 2}]}
     return {"source": "x", "target": "y", **keys}
+
+
+@pytest.mark.parametrize(
+    ("require", "given", "threshold"),
+    [
+        (["risk:0.25", "k:2"], None, 0.25),
+        (["k:2"], None, 0.2),
+        (["risk:0.25"], 0.5, 0.5),
+        (["risk:0.25"], 0, 0),
+        ([{"risk": {"average": 0.25}}], None, 0.2),
+    ],
+)
+def test_the_threshold_is_that_of_the_policy(con, require, given, threshold):
+    con.execute("CREATE TABLE t AS SELECT i // 3 AS a, 'v' || i % 3 AS s FROM range(9) AS r(i)")
+    found = ldiv_db.attack(con, "t", ["a"], ["s"], require, threshold=given)
+    (risks,) = (attack for attack in found.attacks if attack.name == "prosecutor")
+    assert risks.figures["threshold"] == threshold
+    assert risks.figures["rows_above_threshold"] == (9 if threshold < 1 / 3 else 0)

@@ -46,7 +46,7 @@ def test_adult_is_profiled_and_its_skeleton_runs(adult: Path, call: Any) -> None
 def test_the_columns_roles_are_guessed(bed: Any) -> None:
     found = profile(bed, "patients", "--sensitive", "DISEASE", "--json").json
     assert set(found) == {
-        "table", "rows", "individual", "columns", "uniqueness", "sensitive", "policy", "note", "written"
+        "table", "rows", "individual", "columns", "uniqueness", "sensitive", "policy", "note", "run", "written"
     }  # fmt: skip
     columns = {column["column"]: column for column in found["columns"]}
     assert {name: column["role"] for name, column in columns.items()} == {
@@ -55,7 +55,7 @@ def test_the_columns_roles_are_guessed(bed: Any) -> None:
     }  # fmt: skip
     assert columns["country"] == {
         "column": "country", "type": "VARCHAR", "role": "quasi-identifier", "distinct": 4, "nulls": 0,
-        "largest_share": 0.25, "reason": "texts: a level file",
+        "largest_share": 0.25, "reason": "texts: a level file", "forms": ["Aaaaa"],
     }  # fmt: skip
     assert found["sensitive"] == [
         {
@@ -184,7 +184,7 @@ def test_nulls_and_a_frequent_value_are_provided_for(bed: Any) -> None:
     bed.sql("CREATE TABLE n AS SELECT i % 9 AS age, CASE WHEN i % 5 = 0 THEN 's' || i % 2 END AS s FROM range(90) t(i)")
     found = profile(bed, "n", "--sensitive", "s", "--json").json
     assert (found["sensitive"][0]["nulls"], found["sensitive"][0]["largest_l"]) == (72, 1)
-    assert found["policy"]["require"] == [{"distinct": 3}, {"alpha_k": {"alpha": 0.87, "k": 3}}, {"k": 5}]
+    assert found["policy"]["require"] == [{"distinct": 3}, {"alpha_k": {"alpha": 0.87, "k": 5}}]
     assert found["policy"]["nulls_sensitive"] == "value"
     assert profile(bed, "n", "--sensitive", "s", "--policy", bed.folder / "n.yml").code == 0
     ran = bed.call("run", bed.database, bed.folder / "n.yml", "--json")
@@ -213,6 +213,21 @@ def test_a_profile_writes_nothing_to_the_database(bed: Any) -> None:
     before = bed.files()
     assert profile(bed, "patients", "--sensitive", "disease").code == 0
     assert bed.files() == before
+
+
+def test_time_and_memory_are_those_that_a_plan_expects(bed: Any) -> None:
+    words = ("patients", "--sensitive", "disease", "--qi", "age,country")
+    (bed.folder / "new").mkdir()
+    called = profile(bed, *words, "--policy", bed.folder / "new" / "p.yml")
+    assert called.code == 0 and "a run of this policy takes a few seconds and about" in called.out
+    planned = bed.call("plan", bed.database, bed.folder / "new" / "p.yml", "--json").json["needs"]
+    found = profile(bed, *words, "--json").json["run"]
+    assert found["memory_bytes"] > 0
+    assert {key: found[key] for key in ("seconds", "memory_bytes")} == {
+        key: planned[key] for key in ("seconds", "memory_bytes")
+    }
+    bed.sql("CREATE TABLE keys AS SELECT i AS id, 'd' || i % 3 AS s FROM range(30) AS r(i)")
+    assert profile(bed, "keys", "--sensitive", "s", "--json").json["run"] is None
 
 
 def test_several_sensitive_columns_make_a_policy_that_runs(bed: Any) -> None:
