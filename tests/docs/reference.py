@@ -9,7 +9,6 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -161,8 +160,6 @@ def name_section(name: str) -> Iterator[str]:
         return
     yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
     if inspect.isclass(thing):
-        if names := [f"`{field.name}`" for field in fields(thing) if field.repr] if is_dataclass(thing) else []:
-            yield f"Fields: {', '.join(names)}."
         if listed := "\n".join(members(thing)):
             yield listed
 
