@@ -159,9 +159,8 @@ def name_section(name: str) -> Iterator[str]:
         yield said.split("\n\n")[0]
         return
     yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
-    if inspect.isclass(thing):
-        if listed := "\n".join(members(thing)):
-            yield listed
+    if inspect.isclass(thing) and (listed := "\n".join(members(thing))):
+        yield listed
 
 
 def arguments(function: Any) -> str:
