@@ -153,13 +153,8 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     ============================  ======================================================================================
     option                        the attacker, or the attack
     ============================  ======================================================================================
-<<<<<<< HEAD
     `m`                           can rule out so many values of a class
-    `threshold`                   a risk of re-identification above it (0..1) is high
-=======
-    `m`                           can exclude so many values of a class
-    `threshold`                   hold a risk above it (0..1) for high, by default that of `risk`, or else 0.2
->>>>>>> reader
+    `threshold`                   a risk above it (0..1) is high; by default that of `risk`, or else 0.2
     `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
     `population_size`             how many people the rows are a random sample of: who is unique among all
     `counting`                    knows that the population is everybody, each in one class at most

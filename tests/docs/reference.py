@@ -9,7 +9,6 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -160,11 +159,8 @@ def name_section(name: str) -> Iterator[str]:
         yield said.split("\n\n")[0]
         return
     yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
-    if inspect.isclass(thing):
-        if names := [f"`{field.name}`" for field in fields(thing) if field.repr] if is_dataclass(thing) else []:
-            yield f"Fields: {', '.join(names)}."
-        if listed := "\n".join(members(thing)):
-            yield listed
+    if inspect.isclass(thing) and (listed := "\n".join(members(thing))):
+        yield listed
 
 
 def arguments(function: Any) -> str:
