@@ -1,13 +1,15 @@
-"""A model of dbt's: its SQL is the source, `{{ this }}` the target, and dbt's transaction the one that is joined.
+"""A model of dbt's: its SQL is the source, and `{{ this }}` the target.
 
-The materialization `anonymized` in `sql/dbt` calls this, on dbt-duckdb's connection. It is dbt that commits, or rolls
-back after an error, so that release, audit and ledger row are there with all else of the model, or nothing is.
+The materialization `anonymized` in `sql/dbt` calls this. On dbt-duckdb's connection dbt's transaction is joined: dbt
+commits, or rolls back after an error, so that release, audit and ledger row are there with all else of the model, or
+nothing is. On other adapters it is a run in a warehouse, which ends before dbt goes on.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -21,13 +23,15 @@ from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Probl
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy
-from ldiv_db.publishing.result import Released
+from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.run import run
 
 #: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
 LEAST_ADAPTER = (1, 11)
 #: The variable of the connection in which dbt finds what was done.
 OUTCOME = "ldiv_outcome"
+#: Models at once would make a ledger that is not there twice.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,21 @@ def publish(session: Any, settings: str) -> None:
     Engine(session).keep_text(OUTCOME, json.dumps(outcome))
 
 
+def publish_there(connection: Any, dialect: str, settings: str) -> dict[str, Any]:
+    """Anonymize, audit and publish a model in a warehouse; `settings` is a `Model` as JSON. Returns the outcome.
+
+    The connection has no transaction open. Raises LdivError if nothing was published.
+    """
+    model = Model(**json.loads(settings))
+    document, folder = _read(model)
+    target = {"table": _text_of(model.target), "if_exists": "replace"}
+    policy = load_policy({**document, "source": _text_of(model.source), "target": target})
+    with _ONE_AT_A_TIME:
+        return _outcome(run(connection, policy, folder, dialect=dialect))
+
+
 def _published(session: Any, model: Model) -> dict[str, Any]:
-    """The outcome: rows published, warnings, and for a series the release's number."""
+    """The outcome in dbt's transaction."""
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
@@ -89,7 +106,11 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     policy = load_policy({**document, "source": _text_of(model.source), "target": target})
     if policy.is_series:
         _refuse_series(model, policy)
-    result = run(session, policy, folder)
+    return _outcome(run(session, policy, folder))
+
+
+def _outcome(result: Result | Released) -> dict[str, Any]:
+    """Rows published, warnings, and for a series the release's number."""
     if isinstance(result, Released):
         names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
         return {name: result.figures[figure] for name, figure in names.items()}

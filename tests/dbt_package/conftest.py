@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from dbt_projects import Done, Project
+
+#: How far the folder of PostgreSQL's programs is from being on the path, on Debian.
+SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +64,25 @@ def bytes_of(tmp_path: Path) -> Callable[[Project, str], bytes]:
         return (tmp_path / "copy.csv").read_bytes()
 
     return read
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The socket's folder of a server of our own, which listens nowhere else."""
+    pytest.importorskip("dbt.adapters.postgres", reason="dbt-postgres is not installed: pip install dbt-postgres")
+    if not SERVERS:
+        pytest.skip("PostgreSQL is not installed")
+    home = Path(subprocess.check_output(["mktemp", "-d", "-p", "/tmp"], text=True).strip())
+    is_root = subprocess.check_output(["id", "-u"], text=True).strip() == "0"
+    as_user = ["runuser", "-u", "postgres", "--"] if is_root else []
+    if is_root:
+        shutil.chown(home, "postgres")
+    programs, data = SERVERS[-1], home / "data"
+    call = [str(programs / "initdb"), "-D", str(data), "-U", "tester", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+    subprocess.run([*as_user, *call], check=True, capture_output=True, cwd=home)
+    control = [*as_user, str(programs / "pg_ctl"), "-D", str(data), "-w"]
+    options = f"-c listen_addresses= -c unix_socket_directories={home} -c fsync=off"
+    subprocess.run([*control, "-o", options, "-l", str(home / "log"), "start"], check=True, cwd=home)
+    yield home
+    subprocess.run([*control, "-m", "immediate", "stop"], check=True, capture_output=True, cwd=home)
+    shutil.rmtree(home, ignore_errors=True)

@@ -7,7 +7,7 @@
         {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
     {%- endif -%}
     {%- set source = api.Relation.create(database="temp", schema="main", identifier=model.unique_id) -%}
-    {%- set settings = ldiv.settings_of(model, source, this, policy) -%}
+    {%- set settings = ldiv.settings_of(model, ldiv.parts_of(source), ldiv.parts_of(this), policy) -%}
 
     {{ run_hooks(pre_hooks, inside_transaction=False) }}
     {#- The ledger's tables are made before, in transactions of their own, one model after another. -#}
@@ -50,9 +50,60 @@
 {% endmaterialization %}
 
 
+{# On other adapters rows stay in the warehouse: it counts them, and the release is planned where dbt runs, and written
+   and audited there, before it takes the place of {{ this }}. What dbt began before is committed first. #}
 {% materialization anonymized, default %}
-    {% do exceptions.raise_compiler_error("anonymized: only dbt-duckdb can carry it out; the tests of this package run anywhere") %}
+    {%- set existing = load_cached_relation(this) -%}
+    {%- set policy = ldiv.policy_of(model) -%}
+    {%- if policy is none -%}
+        {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
+    {%- elif adapter.publish_anonymized is not defined -%}
+        {% do exceptions.raise_compiler_error("anonymized: ldiv_db is not installed where dbt runs: pip install ldiv-db") %}
+    {%- elif existing is not none and existing.type != "table" -%}
+        {% do exceptions.raise_compiler_error("anonymized: " ~ this ~ " is a " ~ existing.type ~ ", which stays: drop it") %}
+    {%- endif -%}
+    {%- set source = adapter.dispatch("source_there", "ldiv")("ldiv_source_" ~ local_md5(model.unique_id)) -%}
+    {% set target = this.incorporate(type="table") %}
+
+    {{ run_hooks(pre_hooks, inside_transaction=False) }}
+    {{ run_hooks(pre_hooks, inside_transaction=True) }}
+    {% call statement("main") -%}
+        create or replace {{ source.kind }} {{ source.name }} as (
+            {{ compiled_code }}
+        )
+    {%- endcall %}
+    {% set settings = ldiv.settings_of(model, source.parts, source.target, policy) %}
+    {% set outcome = adapter.publish_anonymized(settings, "drop view if exists " ~ source.name) %}
+    {% for warning in outcome.warnings or [] %}
+        {% do exceptions.warn(model.name ~ ": " ~ warning) %}
+    {% endfor %}
+    {% if config.get("contract").enforced %}
+        {% do get_assert_columns_equivalent("select * from " ~ target) %}
+    {% endif %}
+    {{ run_hooks(post_hooks, inside_transaction=True) }}
+    {% do apply_grants(target, config.get("grants"), should_revoke=should_revoke(existing, full_refresh_mode=True)) %}
+    {% do persist_docs(target, model) %}
+
+    {{ adapter.commit() }}
+    {{ run_hooks(post_hooks, inside_transaction=False) }}
+    {% do store_raw_result(
+        name="main", message=ldiv.outcome_in_words(outcome), code="ANONYMIZED", rows_affected=outcome.rows, agate_table=none
+    ) %}
+    {{ return({"relations": [target]}) }}
 {% endmaterialization %}
+
+
+{# Where the view of a model's rows is for the time of a run: in a session of its own, or beside the ledger, where who
+   reads releases has no rights. `parts` are those of its name, and `target` those of the release's, as a policy has them. #}
+{% macro default__source_there(name) %}
+    {% set relation = api.Relation.create(database=this.database, schema="ldiv", identifier=name) %}
+    {% do adapter.create_schema(relation) %}
+    {% do return({"kind": "view", "name": relation, "parts": ldiv.parts_of(relation), "target": ldiv.parts_of(this)}) %}
+{% endmacro %}
+
+{% macro postgres__source_there(name) %}
+    {% do return({"kind": "temp view", "name": name, "parts": ["pg_temp", name], "target": [this.schema, this.identifier]}) %}
+{% endmacro %}
 
 
 {# The Python that dbt-duckdb runs on its connection: `call`, a function of ours, on what it is told of the model. #}
@@ -78,18 +129,23 @@ def materialize(df, con):
 {%- endmacro %}
 
 
-{# What Python is told of the model, as JSON. #}
+{# What Python is told of the model, as JSON; source and target are the parts of their names. #}
 {% macro settings_of(model, source, target, policy) %}
     {% set project = invocation_args_dict.get("project_dir") or "." %}
     {% set beside = model.original_file_path.replace("\\", "/").split("/")[:-1] | join("/") %}
     {% do return(tojson({
         "name": model.unique_id,
-        "source": [source.database, source.schema, source.identifier],
-        "target": [target.database, target.schema, target.identifier],
+        "source": source,
+        "target": target,
         "policy": policy,
         "folders": [project ~ "/" ~ beside, project],
         "full_refresh": should_full_refresh()
     })) %}
+{% endmacro %}
+
+
+{% macro parts_of(relation) %}
+    {% do return([relation.database, relation.schema, relation.identifier]) %}
 {% endmacro %}
 
 

@@ -1,0 +1,74 @@
+"""What dbt finds of us: `adapter.publish_anonymized`, which the materialization `anonymized` calls on every adapter.
+
+Jinja reaches no Python but what an adapter says is available. dbt-core imports each installed module whose name begins
+with `dbt_`, and makes its plugins before any adapter (`dbt.plugins.manager`); this one adds a method to adapters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dbt.adapters.base import BaseAdapter
+from dbt.plugins import dbtPlugin
+from dbt_common.exceptions import DbtRuntimeError
+
+#: The adapters whose connection runs a release in the warehouse.
+PLANNED = ("bigquery", "postgres", "redshift", "snowflake")
+
+
+class AnonymizedModels(dbtPlugin):
+    """Makes the method available to the Jinja of all adapters."""
+
+    def initialize(self) -> None:
+        BaseAdapter.publish_anonymized = publish_anonymized
+        for adapter in _with_subclasses(BaseAdapter):  # those that come later have what their bases have
+            adapter._available_ |= {publish_anonymized.__name__}
+
+
+plugins = [AnonymizedModels]
+
+
+def _with_subclasses(adapter: type[Any]) -> Iterator[type[Any]]:
+    yield adapter
+    for subclass in adapter.__subclasses__():
+        yield from _with_subclasses(subclass)
+
+
+def publish_anonymized(adapter: Any, settings: str, source: str) -> dict[str, Any]:
+    """Anonymize, audit and publish a model where its rows lie, by the adapter's connection; returns what was done.
+
+    `settings` are a `Model` as JSON. `source` is the statement that drops the view of the model's rows, which is run
+    whatever happens. What was begun on the connection is committed before. Raises DbtRuntimeError if nothing was
+    published, in the words of the reason.
+    """
+    # Here, as dbt imports this module whenever it starts.
+    from ldiv_db.database.errors import LdivError  # noqa: PLC0415
+    from ldiv_db.running.dbt_model import publish_there  # noqa: PLC0415
+
+    connection = adapter.connections.get_thread_connection()
+    if connection.transaction_open:
+        adapter.connections.commit()
+    handle = _as_python_has_it(adapter.type(), connection.handle)
+    handle.commit()
+    try:
+        outcome = publish_there(handle, adapter.type(), settings)
+    except LdivError as error:
+        raise DbtRuntimeError(str(error)) from None
+    finally:
+        handle.cursor().execute(source)
+        handle.commit()
+    adapter.connections.begin()  # for what dbt does after, which it commits
+    return outcome
+
+
+def _as_python_has_it(kind: str, handle: Any) -> Any:
+    """The connection that PEP 249 describes."""
+    if kind == "bigquery":
+        from google.cloud.bigquery import dbapi  # noqa: PLC0415 - an extra
+
+        return dbapi.connect(handle)
+    if kind not in PLANNED:
+        what = f"anonymized: not on dbt-{kind}, but on dbt-duckdb, {', '.join(f'dbt-{name}' for name in PLANNED)}"
+        raise DbtRuntimeError(f"{what}: outside of dbt `ldiv run` publishes, and the package's tests run anywhere")
+    return handle

@@ -1,0 +1,118 @@
+"""The materialization on dbt-postgres: rows stay in the server, which counts them; the release is audited there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from dbt_projects import PACKAGE, Project
+
+pytest.importorskip("dbt.adapters.postgres", reason="dbt-postgres is not installed: pip install dbt-postgres")
+psycopg2 = pytest.importorskip("psycopg2")
+pytestmark = pytest.mark.dbt
+
+ROWS = """
+    SELECT i AS id, 20 + i % 40 AS age, CASE WHEN i % 2 = 0 THEN 'f' ELSE 'm' END AS sex, 'disease ' || i % 5 AS disease
+    FROM generate_series(1, {rows}) AS r(i)
+"""
+POLICY = {
+    "identifiers": ["id"],
+    "quasi_identifiers": {"age": {"numeric": True}, "sex": {}},
+    "sensitive": ["disease"],
+    "require": [{"distinct": 3}],
+    "algorithm": "topdown",
+}
+
+
+class Server:
+    """A schema of the server for one test, and a project of models in it."""
+
+    def __init__(self, host: Path, folder: Path):
+        self.connection = psycopg2.connect(host=str(host), user="tester", dbname="postgres")
+        self.connection.autocommit = True
+        self.read("DROP SCHEMA IF EXISTS clinic CASCADE")
+        self.read("DROP SCHEMA IF EXISTS ldiv CASCADE")
+        folder.mkdir()
+        self.project = Project(folder)
+        login = {"type": "postgres", "host": str(host), "port": 5432, "user": "tester", "password": "none"}
+        output = {**login, "dbname": "postgres", "schema": "clinic", "threads": 2}
+        self.project.write("profiles.yml", json.dumps({"clinic": {"target": "dev", "outputs": {"dev": output}}}))
+        self.project.write("dbt_project.yml", json.dumps({"name": "clinic", "version": "1.0.0", "profile": "clinic"}))
+        self.project.write("packages.yml", json.dumps({"packages": [{"local": str(PACKAGE)}]}))
+        self.project.install()
+
+    def read(self, sql: str) -> list[tuple]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+            return cursor.fetchall() if cursor.description else []
+
+    def models(self, rows: int = 200, **policies: dict) -> None:
+        """Models of the same rows, each with a policy."""
+        for name, policy in policies.items():
+            config = {"materialized": "anonymized", "meta": {"policy": policy}}
+            tests = [{"ldiv.meets_policy": {}}]
+            listed = {"version": 2, "models": [{"name": name, "config": config, "data_tests": tests}]}
+            self.project.write(f"models/{name}.yml", json.dumps(listed))
+            self.project.write(f"models/{name}.sql", ROWS.format(rows=rows))
+
+
+@pytest.fixture
+def server(postgres: Path, tmp_path: Path) -> Server:
+    return Server(postgres, tmp_path / "project")
+
+
+def test_two_models_at_once_are_published_audited_and_tested(server: Server) -> None:
+    server.models(patients=POLICY, guests={**POLICY, "require": [{"distinct": 2}]})
+    done = server.project.run("build")
+    assert done.success, done.said[-8:]
+    assert "200 rows in" in done.message("patients")
+    least = "SELECT min(n) FROM (SELECT count(DISTINCT disease) AS n FROM clinic.{} GROUP BY age, sex) AS c"
+    assert server.read(least.format("patients"))[0][0] >= 3
+    assert server.read(least.format("guests"))[0][0] >= 2
+    assert server.read("SELECT count(*) FROM clinic.patients") == [(200,)]
+    assert server.read("SELECT count(*) FROM ldiv.run WHERE status = 'published'") == [(2,)]
+    left = "SELECT relname FROM pg_class WHERE relname LIKE 'ldiv_%' AND relkind IN ('r', 'v')"
+    assert server.read(left) == []
+
+
+def test_a_model_that_fails_leaves_the_release_before(server: Server) -> None:
+    server.models(patients=POLICY)
+    assert server.project.run("run").success
+    before = server.read("SELECT * FROM clinic.patients")
+    server.models(patients={**POLICY, "require": [{"distinct": 9}]})
+    done = server.project.run("run")
+    assert not done.success
+    assert "distinct" in done.message("patients")
+    assert server.read("SELECT * FROM clinic.patients") == before
+
+
+def test_unchanged_rows_are_the_same_release_and_changed_rows_are_refused(server: Server) -> None:
+    server.models(patients=POLICY)
+    assert server.project.run("run").success
+    before = server.read("SELECT * FROM clinic.patients")
+    done = server.project.run("run")
+    assert done.message("patients").startswith("unchanged: ")
+    assert server.read("SELECT * FROM clinic.patients") == before
+    server.models(rows=190, patients=POLICY)
+    done = server.project.run("run")
+    assert not done.success
+    assert "over_time: independent" in done.message("patients")
+    assert server.read("SELECT * FROM clinic.patients") == before
+
+
+def test_what_counts_do_not_serve_is_refused_by_name(server: Server) -> None:
+    server.models(patients={**POLICY, "key": "id"})
+    done = server.project.run("run")
+    assert not done.success
+    assert "key" in done.message("patients")
+
+
+def test_a_view_in_the_place_of_the_release_stays(server: Server) -> None:
+    server.read("CREATE SCHEMA clinic")
+    server.read("CREATE VIEW clinic.patients AS SELECT 1 AS one")
+    server.models(patients=POLICY)
+    done = server.project.run("run")
+    assert not done.success
+    assert "is a view" in done.message("patients")
+    assert server.read("SELECT one FROM clinic.patients") == [(1,)]
