@@ -199,7 +199,7 @@ READING = {
     "attacking/question.py": ["_others"],
     "reporting/request.py": ["read_again"],
     "running/attack.py": ["attack"],
-    "running/dbt_model.py": ["_published"],
+    "running/dbt_model.py": ["_policy_of"],
     "running/demo.py": ["demonstrate"],
     "running/exploring/explore.py": ["explore"],
     "running/release.py": ["publish_release"],

@@ -87,10 +87,7 @@ def publish_there(connection: Any, dialect: str, settings: str) -> dict[str, Any
 
     The connection has no transaction open. Raises LdivError if nothing was published.
     """
-    model = Model(**json.loads(settings))
-    document, folder = _read(model)
-    target = {"table": _text_of(model.target), "if_exists": "replace"}
-    policy = load_policy({**document, "source": _text_of(model.source), "target": target})
+    policy, folder = _policy_of(Model(**json.loads(settings)))
     with _ONE_AT_A_TIME:
         return _outcome(run(connection, policy, folder, dialect=dialect))
 
@@ -100,13 +97,18 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
-    document, folder = _read(model)
-    # A series goes on in its table, and takes that of nobody else.
-    target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
-    policy = load_policy({**document, "source": _text_of(model.source), "target": target})
+    policy, folder = _policy_of(model)
     if policy.is_series:
         _refuse_series(model, policy)
     return _outcome(run(session, policy, folder))
+
+
+def _policy_of(model: Model) -> tuple[Policy, Path]:
+    """The policy with the model's source and target, and where its relative files lie."""
+    document, folder = _read(model)
+    # A series goes on in its table, and takes that of nobody else.
+    target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
+    return load_policy({**document, "source": _text_of(model.source), "target": target}), folder
 
 
 def _outcome(result: Result | Released) -> dict[str, Any]:
