@@ -71,7 +71,7 @@ def profile_command(
 
     Without --qi a column is taken for an identifier if nearly every row has its own value, if it names rows of another
     table, or by its name; otherwise for a quasi-identifier. The reason is shown. Without --sensitive the policy asks
-    for k-anonymity. Only counts are printed, no values.
+    for k-anonymity. Only counts and forms (`99999`) are printed, no values.
 
     \b
     Examples:

@@ -201,13 +201,13 @@ class Engine(TableQueries):
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Drops at its end the TEMP tables that were made inside, last first, but for those it is told to keep.
+        """Drops at its end the TEMP tables that were made inside, but for those that it was told to keep.
 
         What an inner scope keeps belongs to the outer one. After an error everything is left to `close_scratch`.
         """
         scope, before = Scope(), set(self._scratch)
         yield scope
-        self.drop(*(relation for relation in reversed(self._scratch) if relation not in before | scope.kept))
+        self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
 
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
@@ -223,6 +223,7 @@ class Engine(TableQueries):
         self._caller_views.clear()
 
     def _dropping(self, relation: Relation) -> str:
+        # A setting of the caller's keeps a table while there are views on it; all of these are ours.
         return f"DROP {'VIEW' if relation in self._views else 'TABLE'} IF EXISTS {relation.sql()} CASCADE"
 
     @contextmanager

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases
+from ldiv_db.database import catalog, databases, postgres
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation, resource_folder
@@ -180,6 +180,7 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
         return todo
     ledger, kind = catalog.catalog_table(engine, LEDGER), databases.kind_of(engine, _home(engine))
     with engine.transaction(), _in_the_catalog(engine):
+        before = _tables(engine)
         _make_ledger(engine, ledger)
         for migration in todo:
             engine.execute(databases.fitting(kind, migration.sql))
@@ -187,6 +188,9 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
                 f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
                 {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
             )
+        if kind == "postgres":
+            made = (name for name in _tables(engine) if name not in before and name.endswith(OWNERS_ALONE))
+            postgres.withhold(engine, [catalog.catalog_table(engine, name) for name in made])
     return todo
 
 

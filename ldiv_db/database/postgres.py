@@ -140,6 +140,13 @@ def withheld(table: Relation) -> str:
     return _WITHHOLD.format(table=literal(table.sql()))
 
 
+def withhold(engine: Engine, tables: Sequence[Relation]) -> None:
+    """Have tables of an attached database in which nobody but their owner has rights."""
+    for table in tables:
+        database, *within = located(engine, table)
+        _tell(engine, database, withheld(Relation(tuple(within))), table)
+
+
 def is_in_postgres(engine: Engine, relation: Any) -> bool:
     """True if a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
     return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) == "postgres"

@@ -161,14 +161,10 @@ def take_fingerprint(
 
 def key_of_release(engine: Engine, resolved: Resolved) -> str:
     """A secret key of the seed that no release of other rows, or under another policy, has as well."""
-    seed, read = (
-        str(resolved.source.seed),
-        {column.column.name.lower(): column for column in read_columns(resolved.source)},
-    )
-    columns = [column.column for _, column in sorted(read.items())]
-    return _keyed(
-        seed, (hash_rows(engine, resolved.source.relation, columns, None, seed), _hash_policy(resolved, seed))
-    )
+    source, seed = resolved.source, str(resolved.source.seed)
+    read = sorted({column.column.name.lower(): column.column for column in read_columns(source)}.items())
+    rows = hash_rows(engine, source.relation, [column for _, column in read], None, seed)
+    return _keyed(seed, (rows, _hash_policy(resolved, seed)))
 
 
 def _hash_policy(resolved: Resolved, key: str) -> str:

@@ -80,6 +80,17 @@ def test_the_grants_that_are_named_are_those_that_a_run_needs(
     assert any(grant.startswith("GRANT INSERT ON ldiv.run_secret TO") for grant in asked)
 
 
+def test_default_privileges_grant_nobody_the_secrets_of_the_ledger(postgres: Any, role: str) -> None:
+    postgres.sql(f"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {role}, PUBLIC")
+    try:
+        assert postgres.call("migrate", postgres.address).exit_code == 0
+        asked = f"SELECT relname LIKE '%\\_secret', has_table_privilege('{role}', oid, 'SELECT') FROM pg_class"
+        of_ledger = f"{asked} WHERE relnamespace = 'ldiv'::regnamespace AND relkind = 'r'"
+        assert set(postgres.sql(of_ledger)) == {(True, False), (False, True)}
+    finally:
+        postgres.sql(f"ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM {role}, PUBLIC")
+
+
 def test_the_grants_of_the_page_are_enough(postgres: Any, role: str) -> None:
     page = (Path(__file__).parents[2] / "docs/how-to/postgresql.md").read_text()
     (listed,) = re.findall("```sql\n(GRANT.*?)```", page, re.DOTALL)

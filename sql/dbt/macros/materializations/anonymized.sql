@@ -2,10 +2,7 @@
    of dbt's: an error anywhere rolls it back, with the row in the ledger, and the table that was there stays. #}
 {% materialization anonymized, adapter="duckdb", supported_languages=["sql"] %}
     {%- set existing = load_cached_relation(this) -%}
-    {%- set policy = ldiv.policy_of(model) -%}
-    {%- if policy is none -%}
-        {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
-    {%- endif -%}
+    {%- set policy = ldiv.required_policy(model) -%}
     {%- set source = api.Relation.create(database="temp", schema="main", identifier=model.unique_id) -%}
     {%- set settings = ldiv.settings_of(model, ldiv.parts_of(source), ldiv.parts_of(this), policy) -%}
 
@@ -30,22 +27,8 @@
         {{ ldiv.call_python("publish", settings) }}
     {%- endcall %}
     {% set outcome = ldiv.take_outcome() %}
-    {% for warning in outcome.warnings or [] %}
-        {% do exceptions.warn(model.name ~ ": " ~ warning) %}
-    {% endfor %}
     {% do run_query("drop view " ~ source) %}
-    {% if config.get("contract").enforced %}
-        {% do get_assert_columns_equivalent("select * from " ~ target) %}
-    {% endif %}
-    {{ run_hooks(post_hooks, inside_transaction=True) }}
-    {% do apply_grants(target, config.get("grants"), should_revoke=should_revoke(existing, full_refresh_mode=True)) %}
-    {% do persist_docs(target, model) %}
-
-    {{ adapter.commit() }}
-    {{ run_hooks(post_hooks, inside_transaction=False) }}
-    {% do store_raw_result(
-        name="main", message=ldiv.outcome_in_words(outcome), code="ANONYMIZED", rows_affected=outcome.rows, agate_table=none
-    ) %}
+    {{ ldiv.finish(target, existing, outcome) }}
     {{ return({"relations": [target]}) }}
 {% endmaterialization %}
 
@@ -54,9 +37,12 @@
    and audited there, before it takes the place of {{ this }}. What dbt began before is committed first. #}
 {% materialization anonymized, default %}
     {%- set existing = load_cached_relation(this) -%}
-    {%- set policy = ldiv.policy_of(model) -%}
-    {%- if policy is none -%}
-        {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
+    {%- set policy = ldiv.required_policy(model) -%}
+    {%- if adapter.type() not in ["bigquery", "postgres", "snowflake"] -%}
+        {% do exceptions.raise_compiler_error(
+            "anonymized: not on dbt-" ~ adapter.type() ~ ", but on dbt-duckdb, dbt-postgres, dbt-snowflake and dbt-bigquery:"
+            ~ " outside of dbt `ldiv run` publishes, and the tests of this package run anywhere"
+        ) %}
     {%- elif adapter.publish_anonymized is not defined -%}
         {% do exceptions.raise_compiler_error("anonymized: ldiv_db is not installed where dbt runs: pip install ldiv-db") %}
     {%- elif existing is not none and existing.type != "table" -%}
@@ -74,6 +60,22 @@
     {%- endcall %}
     {% set settings = ldiv.settings_of(model, source.parts, source.target, policy) %}
     {% set outcome = adapter.publish_anonymized(settings, "drop view if exists " ~ source.name) %}
+    {{ ldiv.finish(target, existing, outcome) }}
+    {{ return({"relations": [target]}) }}
+{% endmaterialization %}
+
+
+{% macro required_policy(model) %}
+    {% set policy = ldiv.policy_of(model) %}
+    {% if policy is none %}
+        {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
+    {% endif %}
+    {% do return(policy) %}
+{% endmacro %}
+
+
+{# What follows a release, up to the end of dbt's transaction and after it. #}
+{% macro finish(target, existing, outcome) %}
     {% for warning in outcome.warnings or [] %}
         {% do exceptions.warn(model.name ~ ": " ~ warning) %}
     {% endfor %}
@@ -89,8 +91,7 @@
     {% do store_raw_result(
         name="main", message=ldiv.outcome_in_words(outcome), code="ANONYMIZED", rows_affected=outcome.rows, agate_table=none
     ) %}
-    {{ return({"relations": [target]}) }}
-{% endmaterialization %}
+{% endmacro %}
 
 
 {# Where the view of a model's rows is for the time of a run: in a session of its own, or beside the ledger, where who
