@@ -93,7 +93,7 @@ def test_a_run_with_a_key_is_the_next_release_and_its_plan_says_what_that_has(co
         fill(con, "people", COLUMNS, rows)
         planned = ldiv_db.plan(con, policy)
         assert "nothing was written" in planned.notes[0] and not planned.audits and str(planned)
-        assert len(con.execute("FROM ldiv.release").fetchall() if night else []) == night
+        assert len(con.execute("SELECT release FROM ldiv.release").fetchall() if night else []) == night
         done = ldiv_db.run(con, policy)
         same = planned.figures.keys() - {"seconds"}
         assert {name: planned.figures[name] for name in same} == {name: done.figures[name] for name in same}
