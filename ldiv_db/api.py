@@ -224,7 +224,7 @@ def measure(
     qi: str | Sequence[str] | Mapping[str, Any] | None = None,
     sensitive: str | Sequence[str] = (),
     folder: str | Path = ".",
-    l: int | None = None,  # noqa: E741 - the field's name for it
+    l: int | None = None,
     class_column: str | None = None,
     class_label: str | None = None,
     queries: int = 0,

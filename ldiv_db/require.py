@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
-from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.errors import refuse
 from ldiv_db.requirements import REQUIREMENTS, Requirement, RequirementSpec
 
 
@@ -32,8 +32,7 @@ def _builder(kind: type[Requirement]) -> Callable[..., RequirementSpec]:
         given = {name: value for name, value in shape.bind(*args, **kwargs).arguments.items() if value is not None}
         names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
         spec = RequirementSpec(kind.name, kind.built(given), names, others_known)
-        if problems := spec.problems("require"):
-            raise PolicyError(problems)
+        refuse(spec.problems("require"))
         return spec
 
     build.__name__ = build.__qualname__ = builder_name(kind.name)

@@ -712,7 +712,7 @@ def discernibility(sizes: Sequence[int], suppressed: int) -> int:
     return sum(size * size for size in sizes) + suppressed * (sum(sizes) + suppressed)
 
 
-def average_class_size(sizes: Sequence[int], l: int) -> Fraction:  # noqa: E741
+def average_class_size(sizes: Sequence[int], l: int) -> Fraction:
     """CAVG: the average class size in units of l."""
     return Fraction(sum(sizes), len(sizes) * l)
 
@@ -720,7 +720,7 @@ def average_class_size(sizes: Sequence[int], l: int) -> Fraction:  # noqa: E741
 # -- BSGI ------------------------------------------------------------------------------------------
 
 
-def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741
+def most_classes(counts: Sequence[int], l: int) -> int:
     """The most disjoint groups of l rows with different values, by trying every way to draw them."""
 
     @functools.cache
@@ -735,7 +735,7 @@ def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741
     return most(tuple(sorted(counts)))
 
 
-def draws(counts: Sequence[int], l: int) -> list[list[int]]:  # noqa: E741
+def draws(counts: Sequence[int], l: int) -> list[list[int]]:
     """The buckets (from 0) that each group draws from: the l largest, ties to the first, until fewer than l are left."""  # noqa: E501
     left = list(counts)
     plan = []
@@ -775,7 +775,7 @@ def select(
     rows: Mapping[int, tuple[int, tuple[int, ...]]],
     axes: Sequence[Any],
     order: Sequence[int],
-    l: int,  # noqa: E741
+    l: int,
     seed: int,
     stride: int,
     others: Mapping[int, tuple[Any, ...]] | None = None,
@@ -850,7 +850,7 @@ def incorporate(
     return joined
 
 
-def most_differing_classes(keys: Sequence[tuple[Any, ...]], l: int) -> int:  # noqa: E741
+def most_differing_classes(keys: Sequence[tuple[Any, ...]], l: int) -> int:
     """The most disjoint groups of l rows that differ pairwise on every key, by trying all: for a dozen rows."""
 
     @functools.cache

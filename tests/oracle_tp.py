@@ -12,11 +12,11 @@ from collections.abc import Sequence
 Groups = list[list[int]]
 
 
-def eligible(counts: Sequence[int], l: int) -> bool:  # noqa: E741 - the field's name for it
+def eligible(counts: Sequence[int], l: int) -> bool:
     return sum(counts) >= l * max(counts, default=0)
 
 
-def core(counts: Sequence[int], l: int) -> list[int]:  # noqa: E741
+def core(counts: Sequence[int], l: int) -> list[int]:
     """Phase one: a row of some pillar goes until the group is eligible."""
     left = list(counts)
     while not eligible(left, l):
@@ -34,15 +34,15 @@ def _pillars(counts: Sequence[int]) -> set[int]:
     return {value for value, count in enumerate(counts) if count and count == max(counts)}
 
 
-def _thin(counts: Sequence[int], l: int) -> bool:  # noqa: E741
+def _thin(counts: Sequence[int], l: int) -> bool:
     return sum(counts) == l * max(counts)
 
 
-def is_dead(counts: Sequence[int], removed: Sequence[int], l: int) -> bool:  # noqa: E741
+def is_dead(counts: Sequence[int], removed: Sequence[int], l: int) -> bool:
     return not any(counts) or (_thin(counts, l) and bool(_pillars(counts) & _pillars(removed)))
 
 
-def three_phases(groups: Groups, l: int, draw: random.Random) -> tuple[Groups, list[list[int]]]:  # noqa: E741
+def three_phases(groups: Groups, l: int, draw: random.Random) -> tuple[Groups, list[list[int]]]:
     """What is kept, and the residue after each phase that ran; what the paper leaves open is drawn."""
     kept = [core(group, l) for group in groups]
     removed = residue(groups, kept)
@@ -84,7 +84,7 @@ def three_phases(groups: Groups, l: int, draw: random.Random) -> tuple[Groups, l
     return kept, history
 
 
-def fewest_removed(groups: Groups, l: int) -> int:  # noqa: E741
+def fewest_removed(groups: Groups, l: int) -> int:
     """The fewest rows whose removal leaves all groups, and the removed rows, eligible."""
     reached: set[tuple[int, ...]] = {(0,) * len(groups[0])}
     for group in groups:
@@ -97,7 +97,7 @@ def fewest_removed(groups: Groups, l: int) -> int:  # noqa: E741
     return min(sum(removed) for removed in reached if eligible(removed, l))
 
 
-def hard_groups(pillars: int, l: int, high: int, copies: int) -> Groups:  # noqa: E741
+def hard_groups(pillars: int, l: int, high: int, copies: int) -> Groups:
     """A histogram that needs phase three: R has `pillars` pillars of `high` rows, each thin group has one of them.
 
     Groups have a row of one pillar and of l - 1 other values, `copies` groups a pillar; there are 2 to l - 1 pillars.

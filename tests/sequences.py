@@ -79,7 +79,7 @@ class Sequence:
 
 def random_sequence(seed: int, most: int = 40) -> Sequence:
     draw = random.Random(seed)
-    l = draw.choice([2, 2, 3, 4])  # noqa: E741
+    l = draw.choice([2, 2, 3, 4])
     ls = [l, *(draw.randint(1, l) for _ in range(draw.randint(1, 4)))]
     domains = [[f"{chr(97 + i)}{j}" for j in range(draw.randint(2 * l, 3 * l))] for i in range(len(ls))]
     # Some values are much more frequent than others.

@@ -130,7 +130,7 @@ def _column(draw: random.Random, kind: str, n: int, name: str, case: Case) -> li
 KINDS = ("integer", "negative", "constant", "wide", "decimal", "double", "ranges", "tree", "tree", "dates")
 
 
-def _sensitive(draw: random.Random, n: int, values: list[Any], l: int) -> list[Any]:  # noqa: E741
+def _sensitive(draw: random.Random, n: int, values: list[Any], l: int) -> list[Any]:
     """A column with no value in more than n/l rows."""
     if draw.random() < 0.2:  # all rows different
         return [f"v{i}" for i in range(n)] if isinstance(values[0], str) else list(range(n))
@@ -144,13 +144,13 @@ def _sensitive(draw: random.Random, n: int, values: list[Any], l: int) -> list[A
 def random_case(draw: random.Random, select: str, largest: int = 36) -> Case:
     """A feasible case: a table of 4 to `largest` rows with a unique key `rid`, and its policy."""
     n = draw.randint(4, largest)
-    l = draw.choice([2, 2, 3, 4]) if n >= 8 else 2  # noqa: E741
+    l = draw.choice([2, 2, 3, 4]) if n >= 8 else 2
     case = Case({}, [], {"source": "source", "target": "out.released", "quasi_identifiers": {}})
     columns = [_column(draw, draw.choice(KINDS), n, f"q{i}", case) for i in range(draw.randint(1, 4))]
     pool: list[Any] = draw.choice([["flu", "HIV", "it's", "", "ü", "x;--"], [3, -1, 0, 7, 11], ["a", "b", "c", "d"]])
     pool = pool[: draw.randint(3, len(pool))]
     while n // l * len(pool) < n or len(pool) < l:  # so many values cannot all stay below n/l rows
-        l -= 1  # noqa: E741
+        l -= 1
     secret = _sensitive(draw, n, pool, l)
     case.columns |= {
         "secret": "VARCHAR" if isinstance(secret[0], str) else "INTEGER",
@@ -217,7 +217,7 @@ def verify(case: Case, result: Any, release: list[dict[str, Any]]) -> None:
     for row in release:
         assert row["secret"] == original[row["rid"]][place["secret"]]
         assert row["note"] == original[row["rid"]][place["note"]]
-    l = max(2, *(_smallest_class(spec) for spec in case.policy["require"]))  # noqa: E741
+    l = max(2, *(_smallest_class(spec) for spec in case.policy["require"]))
     counts = list(Counter(row[place["secret"]] for row in case.rows).values())
     most = len(oracle.draws(sorted(counts, reverse=True), l))
     assert result.loss.classes == most == len({row["class_id"] for row in release})

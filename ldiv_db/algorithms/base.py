@@ -19,7 +19,15 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ldiv_db.algorithms.infeasible import cannot_promise, too_few_values, too_frequent, too_many_left_out
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, SuppressionError, nearest, what_is_wrong
+from ldiv_db.database.errors import (
+    InfeasibleError,
+    PolicyError,
+    Problem,
+    SuppressionError,
+    nearest,
+    refuse,
+    what_is_wrong,
+)
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
@@ -141,7 +149,7 @@ class Plan:
     """
 
     assigned: Relation
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     notes: tuple[str, ...] = ()
     search: dict[str, Any] = field(default_factory=dict)
     classes: Relation | None = None
@@ -238,8 +246,7 @@ class Algorithm(ABC):
 
     def refuse_unfit(self, task: Task) -> None:
         """Raise PolicyError for what of the policy the algorithm cannot take."""
-        if problems := self.unfit(task):
-            raise PolicyError(problems)
+        refuse(self.unfit(task))
 
     @property
     def excludes_sets(self) -> str:
@@ -265,14 +272,14 @@ class Algorithm(ABC):
 class Feasibility:
     """The numbers known before work starts; `tries` are the algorithms that will be tried, if several are."""
 
-    l: int  # noqa: E741
+    l: int
     classes: int
     rows_suppressed: int
     notes: tuple[str, ...] = ()
     tries: tuple[str, ...] = ()
 
 
-def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[int]:  # noqa: E741
+def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[int]:
     """The rows of each value to select for so many classes, by default `most_classes`; `counts` fall.
 
     No quota exceeds the number of classes, and they sum to l times it. What is beyond is taken off the
@@ -313,7 +320,7 @@ def hardest_first(encoded: Encoded) -> list[SensitiveAxis]:
 
 def check_counts(task: Task, suppress: bool) -> Feasibility:
     """Feasibility by counts; raises InfeasibleError if a key has too few values, or one too frequent to incorporate."""
-    encoded, l = task.encoded, class_size(task)  # noqa: E741
+    encoded, l = task.encoded, class_size(task)
     for key in encoded.keys:
         if l > key.distribution.distinct:
             raise InfeasibleError(too_few_values(encoded, key, l))

@@ -29,11 +29,7 @@ MOST_VALUES = 20
 
 
 def blame_values(
-    engine: Engine,
-    axis: SensitiveAxis,
-    requirements: Sequence[Requirement],
-    l: int | None,  # noqa: E741 - the field's name for it
-    show_values: bool,
+    engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement], l: int | None, show_values: bool
 ) -> list[str]:
     """A line for every bound that sensitive values exceed in the whole table, a requirement's or 1/l: the hint, or
     the values with their rows and the most that they may have.
@@ -83,7 +79,7 @@ def _threshold_list(axis: SensitiveAxis, ceiling: Ceiling, frequent: Sequence[tu
     return ", ".join([*listed, *(["…"] if len(frequent) > MOST_VALUES else [])])
 
 
-def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:  # noqa: E741
+def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:
     """The message that one class or group needs more different values than there are."""
     return (
         f"{what} of {l} different values of {name} are impossible: it has {distinct} in {rows:,} rows."
@@ -91,7 +87,7 @@ def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:  # 
     )
 
 
-def none_found(encoded: Encoded, l: int) -> str:  # noqa: E741
+def none_found(encoded: Encoded, l: int) -> str:
     """The message that no rows differ in every key."""
     names = ", ".join(key.column.name for key in encoded.keys)
     return f"no {l} rows were found that differ in each of {names}: lower l"
@@ -115,7 +111,7 @@ def _one_more(encoded: Encoded) -> str:
     return ": l is one more than asked for, as rows with NULL are not judged" if encoded.leaves_unjudged else ""
 
 
-def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
+def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
     """The message that a key has fewer than l values, with the l that can be met."""
     distribution = key.distribution
     if key is encoded.individual:
@@ -128,7 +124,7 @@ def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa
     return f"{what} in {distribution.rows:,} rows{_one_more(encoded)}. {_largest(encoded)}"
 
 
-def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:  # noqa: E741
+def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
     """The message that a key has a value in more than 1/l of the rows, with the l that can be met."""
     what = _value_words(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
     rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
@@ -202,7 +198,7 @@ def explained(
         ]
         if not reasons and isinstance(error, PolicyError):
             raise
-        l = error.l if isinstance(error, InfeasibleError) else None  # noqa: E741
+        l = error.l if isinstance(error, InfeasibleError) else None
         values = [
             line
             for axis in encoded.sensitive

@@ -186,7 +186,7 @@ class Built:
     figures: dict[str, Any]
 
 
-def build(task: Task, l: int, rounds: int | None = None) -> Built:  # noqa: E741 - the field's name for it
+def build(task: Task, l: int, rounds: int | None = None) -> Built:
     """Classes of l different values or more, by coins that `task.seed` is the key of; call after `check_counts`."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     if rounds is None:

@@ -42,7 +42,7 @@ from ldiv_db.attacking.trials import (
     people_of,
     tried_on,
 )
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: Distances are summed in parts of a column's known values.
@@ -87,8 +87,7 @@ def parts_of(people: TrialPeople) -> Parts | None:
         problems.append(Problem("link_columns", "takes two lists of columns", "a,b|c,d"))
     if len(set(names)) < len(names):
         problems.append(Problem("link_columns", "has a column twice"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     first, second = ([known[name.lower()] for name in part] for part in asked)
     return _numbered(first), _numbered(second)
 

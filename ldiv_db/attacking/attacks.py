@@ -35,7 +35,7 @@ from ldiv_db.attacking.disclosure import (
 from ldiv_db.attacking.downcoding import CANDIDATE, downcoding
 from ldiv_db.attacking.gains import Attack, all_hold, gain_of
 from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of, refuse_shared
-from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse
+from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse_question
 from ldiv_db.attacking.several_rows import OwnedRows, PlacedPeople, placed_people, several_rows
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.audit import Counted, counted
@@ -147,7 +147,7 @@ def attack_table(
     category, labels that cannot be read, and classes that share people of a population of which something is promised
     that is known only where they do not.
     """
-    refuse(engine, columns, require, attackers)
+    refuse_question(engine, columns, require, attackers)
     home = columns.pair.table if columns.pair else table
     attributes = read_attributes(engine, columns.sensitive, columns_of(engine, home), columns.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}

@@ -18,7 +18,7 @@ from ldiv_db.auditing.audit import Counted
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
@@ -120,8 +120,7 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
         names = Identifier(column.name), Identifier(f"v{number}")
         label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
         known.append(KnownAxis(*label, kind=kind or TEXT, known=names[0], value=names[1]))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return known
 
 
@@ -193,8 +192,7 @@ def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence
             covered.append(_with_nodes(engine, read, engine.count(classes) * engine.count(cells)))
         except PolicyError as error:
             problems += error.problems
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return covered
 
 

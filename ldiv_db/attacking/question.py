@@ -20,7 +20,7 @@ from ldiv_db.auditing.subject import Pair, pair_of
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import is_frame
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import AlgorithmSpec, Policy
@@ -150,8 +150,7 @@ def columns_asked(
         problems += missing_columns(engine, pair.table, secrets, "sensitive table")
         problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
     problems += [Problem("sensitive", "is missing: a pair is joined to get at it")] if pair and not sensitive else []
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return Columns(quasi_identifiers, ids, sensitive, folder=folder, pair=pair)
 
 
@@ -196,7 +195,7 @@ def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
     return infer(engine, policy, source, columns_of(engine, source))[0]
 
 
-def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
+def refuse_question(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], attackers: Attackers) -> None:
     """Raise PolicyError with everything that is wrong with the question."""
     problems = [*attackers.problems(), *request_problems(require, columns.sensitive)]
     paired = columns.pair is not None
@@ -215,8 +214,7 @@ def refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec],
         if not columns.labels:
             problems.append(Problem("qi", "is missing: there is nothing to learn from"))
     problems += list(_others(engine, columns, attackers))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[Problem]:
@@ -352,8 +350,7 @@ class AttackRequest:
         if self.targets is None:
             what = "needs targets, people who are in the release"
             without = {"control": self.control, "link_columns": link}
-            if problems := [Problem(key, what) for key, given in without.items() if given is not None]:
-                raise PolicyError(problems)
+            refuse([Problem(key, what) for key, given in without.items() if given is not None])
             return None
         parts = None if link is None else (tuple(names_of(link[0])), tuple(names_of(link[1])))
         targets = open_given(engine, self.targets, "targets")
@@ -373,5 +370,4 @@ class AttackRequest:
             problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
         if policy is not None and not policy.sensitive:
             problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
-        if problems:
-            raise PolicyError(problems)
+        refuse(problems)

@@ -26,7 +26,7 @@ from ldiv_db.attacking.matching import matched
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.parts import LARGEST_SEED
 
@@ -145,8 +145,7 @@ def people_of(released: AttackedRelease, trial: PeopleTrial, sensitive: Sequence
     problems = list(_missing(engine, trial.targets, "targets", sensitive))
     if trial.control is not None:
         problems += _missing(engine, trial.control, "control", [*(axis.name for axis in axes), *sensitive])
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     _refuse_other_types(engine, trial, axes)
     control = None if trial.control is None else _count(engine, trial.control)
     read = tuple(replace(axis, known=axis.value, number=number) for number, axis in enumerate(axes, 1))

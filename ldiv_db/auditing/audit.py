@@ -19,7 +19,7 @@ from ldiv_db.auditing.subject import (
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
-from ldiv_db.database.errors import AuditError, PolicyError, Problem
+from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown
@@ -196,8 +196,7 @@ def refuse_people(requirements: Iterable[Requirement], suppressed: Suppressed, i
             problems.append(Problem("require", what))
         elif requirement.on_people is None:
             problems.append(Problem("require", f"{requirement.label} {NOT_OF_PEOPLE[None]}"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
@@ -229,8 +228,7 @@ def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) 
             for requirement in requirements
             if requirement.counts_unjudged_rows
         ]
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:

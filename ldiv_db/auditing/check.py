@@ -14,7 +14,7 @@ from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
@@ -221,8 +221,7 @@ def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckReques
         counts = [("count", pair.count)] if pair.count else []
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
     problems += problems_of(request)
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence[Requirement]]) -> None:

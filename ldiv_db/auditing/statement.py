@@ -19,7 +19,7 @@ from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, num
 from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.steps import WIDTH, Composer
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.sensitive import read_attributes, resolve_all
@@ -58,8 +58,7 @@ def refuse_dialect(
             problems.append(Problem(key, "0.0 and -0.0 are two values in clickhouse", "give decimals in a view"))
         for requirement in requirements[name]:
             problems += _distance_problems(dialect, attribute, requirement)
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> bool:
@@ -118,9 +117,7 @@ def check_statement(
     Raises PolicyError for what is wrong with the request, for people whom no column tells, and for what the dialect
     does not express.
     """
-    problems = problems_of(request) + ([Problem("individual", NOT_JUDGED)] if request.is_open else [])
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems_of(request) + ([Problem("individual", NOT_JUDGED)] if request.is_open else []))
     columns = _columns(engine, request.sensitive, types or {})
     attributes = read_attributes(engine, request.sensitive, columns, request.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
@@ -255,8 +252,7 @@ def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str])
         known = type_named(engine, kind)
         found[name.lower()] = known or ""
         problems += [] if known else [Problem("type", f"{kind!r} of {name} is not a type of DuckDB")]
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return [Column(name, found[lower]) for lower, name in names.items()]
 
 

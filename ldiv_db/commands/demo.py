@@ -18,7 +18,7 @@ dbt_app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_he
 
 def demo_command(
     json: Json = False,
-    l: Annotated[  # noqa: E741 - the field's name for it
+    l: Annotated[
         int | None, typer.Option("--l", min=2, help="At most one in l rows of a class has the same occupation.")
     ] = None,
     select: Annotated[

@@ -36,7 +36,7 @@ _MOST_WORKERS = 256
 class VariantOptions:
     """What is varied, and what variants are compared by."""
 
-    l: Annotated[  # noqa: E741 - the field's name for it
+    l: Annotated[
         list[str] | None,
         typer.Option(
             "--l",

@@ -33,7 +33,7 @@ _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
 class MeasureOptions:
     """Further measures, by the names that the Python call has for them."""
 
-    l: Annotated[  # noqa: E741 - the field's name for it
+    l: Annotated[
         int | None, typer.Option("--l", min=1, max=LARGEST, help="The l of CAVG; the policy's by default.")
     ] = None
     class_column: ClassColumn = None

@@ -9,7 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import DIALECT, literal
 
 #: The types of databases that are a file, by names of parameters; the path of others may hold a password.
@@ -95,8 +95,7 @@ def refuse_settings(engine: Engine) -> None:
     if disabled:
         what = "is on for this connection; our statements ask of any value whether it is an instant"
         problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def _bytes(text: str) -> int | None:

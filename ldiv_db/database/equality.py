@@ -25,7 +25,7 @@ from typing import Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
 from ldiv_db.database.templates import AS_WRITTEN, FileRelation, Identifier, Relation, literal
 
 _REFUSED = {
@@ -84,8 +84,7 @@ def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Seque
             one, more = "value that is equal to another", "values that are equal to others"
             what = f"has {count_phrase(count, one, more)} and written differently"
             problems.append(Problem(key, what, "write them alike in a view"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 @contextmanager

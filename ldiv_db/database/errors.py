@@ -95,7 +95,7 @@ class InfeasibleError(LdivError):
 
     exit_code = 1
 
-    def __init__(self, message: str, l: int | None = None):  # noqa: E741 - the field's name for it
+    def __init__(self, message: str, l: int | None = None):
         super().__init__(message)
         self.l = l
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, is_nested
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.roles import MANY_VALUES, falling_lengths, is_code
 from ldiv_db.measuring.uniqueness import summarise
@@ -40,8 +40,7 @@ def draft_levels(
     way = by or ("quantiles" if texts is None else "prefixes" if is_code(summary, texts) else "words")
     if (way == "quantiles") != (texts is None):
         problems.append(Problem("by", f"{column.name} is {column.shown}, and quantiles are of numbers and times"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     name = Identifier(column.name)
     if texts is not None and way == "prefixes":
         levels = prefix_levels(falling_lengths(max(2, texts.longest)))

@@ -47,7 +47,7 @@ class MeasureRequest:
     `class_column` holds class ids that tell classes apart as well.
     """
 
-    l: int | None = None  # noqa: E741 - the field's name for it
+    l: int | None = None
     class_column: str | None = None
     class_label: str | None = None
     queries: int = 0
@@ -82,7 +82,7 @@ class Measurement(Shown):
 
     published: str
     source: str
-    l: int | None  # noqa: E741
+    l: int | None
     loss: Loss
     rows_in: int
     rows_added: int
@@ -182,7 +182,7 @@ class _Measuring:
                 divergence = measure_divergence(engine, tries, kept, shown)
             if wanted.queries:
                 queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
-        l = wanted.l or self._promised(sensitive)  # noqa: E741
+        l = wanted.l or self._promised(sensitive)
         measured = self._measurement(str(source.relation), loss, rows_in, numbered, found, divergence, queries, l)
         if wanted.spreads:
             measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
@@ -271,7 +271,7 @@ class _Measuring:
         found: Sequence[ResolvedColumn],
         divergence: Divergence | None,
         queries: QueryErrors | None,
-        l: int | None,  # noqa: E741
+        l: int | None,
     ) -> Measurement:
         cm = None
         if self._wanted.class_label:

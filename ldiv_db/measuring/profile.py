@@ -12,7 +12,7 @@ from typing import Any
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, nearest
+from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.population_uniqueness import refuse_population
@@ -206,8 +206,7 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
                 problems.append(Problem(key, f"the table has no column {name!r}", nearest(name, names)))
             elif roles.setdefault(name.lower(), role) != role:
                 problems.append(Problem(key, f"{name!r} is a quasi-identifier already"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return roles
 
 

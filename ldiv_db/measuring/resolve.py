@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
@@ -72,8 +72,7 @@ class Resolver:
             unknown = count_unread(self._engine, resolved.values, resolved.weights)
             if unknown["count"]:
                 problems.append(_unknown(axis, unknown))
-        if problems:
-            raise PolicyError(problems)
+        refuse(problems)
         return found
 
     def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> ResolvedColumn:

@@ -17,7 +17,7 @@ import yaml
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
@@ -252,7 +252,7 @@ def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggesti
     who = profile.individual
     if who is None or not suggestions:
         return suggestions
-    l = min(MODEST_L, who.distinct, profile.rows // who.most, *(one.judged.largest_l for one in suggestions))  # noqa: E741
+    l = min(MODEST_L, who.distinct, profile.rows // who.most, *(one.judged.largest_l for one in suggestions))
     return [one.apart(l, profile.rows // who.most) for one in suggestions] if l >= 2 else suggestions
 
 
@@ -337,8 +337,7 @@ def write_starter_policy(skeleton: StarterPolicy, policy: Path) -> list[Path]:
     if len(texts) <= len(skeleton.files):
         raise PolicyError([Problem("policy", f"{policy} is the name of a taxonomy's file", "name another")])
     there = [path for path in texts if os.path.lexists(path)]
-    if there:
-        raise PolicyError(Problem("policy", f"{path} exists", "name another folder or file") for path in there)
+    refuse(Problem("policy", f"{path} exists", "name another folder or file") for path in there)
     for path, text in texts.items():
         with path.open("x", encoding="utf-8", newline="") as file:
             file.write(text)

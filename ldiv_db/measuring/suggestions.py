@@ -123,7 +123,7 @@ class Suggestion:
     largest_l: int
     is_apart: bool = False
 
-    def apart(self, l: int, largest_l: int) -> Suggestion:  # noqa: E741 - the field's name for it
+    def apart(self, l: int, largest_l: int) -> Suggestion:
         """The same with rows of one person kept apart, whose rows allow an l up to so many."""
         largest = min(self.largest_l, largest_l)
         return replace(self, require=[{APART: l}], harmless=None, largest_l=largest, is_apart=True)

@@ -203,7 +203,7 @@ class Sensitive(PolicyPart):
     categories: list[Any] | None = None
     weights: Any = None
     harmless: Annotated[list[Any] | None, BeforeValidator(_listed)] = None
-    l: int | None = Field(default=None, ge=1, le=LARGEST)  # noqa: E741 - the field's name for it
+    l: int | None = Field(default=None, ge=1, le=LARGEST)
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
     same: Steps = Field(default_factory=list)
 

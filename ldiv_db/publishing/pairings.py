@@ -29,7 +29,7 @@ class LimitedAttribute:
 
     number: Value
     column: Identifier
-    l: int  # noqa: E741 - the field's name for it
+    l: int
 
     @property
     def text(self) -> Identifier:

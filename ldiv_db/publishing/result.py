@@ -225,7 +225,7 @@ class Result(Shown):
     algorithm: str
     source: str
     target: str
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     loss: Loss
     audits: Sequence[Audit]
     search: dict[str, Any]

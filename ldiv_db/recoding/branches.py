@@ -19,7 +19,7 @@ from typing import Any
 from ldiv_db.database.catalog import INSTANT, named_table, without_members
 from ldiv_db.database.counted import ColumnThere
 from ldiv_db.database.dialects import DIALECTS, written
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.templates import DIALECT, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, render
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import WEIGHT_RULES, broken
@@ -40,8 +40,7 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
     unknown = [] if dialect in DIALECTS else [dialect]
     problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, DIALECTS)) for name in unknown]
     problems += _problems(policy, source)
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return written(render(TEMPLATE, counting_params(policy, source)), dialect)
 
 

@@ -60,7 +60,7 @@ class Loss:
             " for less, leave a column out, or try another algorithm (ldiv explore compares them)",
         )
 
-    def cavg(self, l: float | None) -> float | None:  # noqa: E741 - the field's name for it
+    def cavg(self, l: float | None) -> float | None:
         """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
         return self.average_class_size / l if l else None
 
@@ -71,7 +71,7 @@ class Loss:
             return self.lm_mean
         return sum(weights[name] * lost for name, lost in self.lm_by_column.items()) / total
 
-    def as_dict(self, l: float | None) -> dict[str, Any]:  # noqa: E741
+    def as_dict(self, l: float | None) -> dict[str, Any]:
         return {
             "lm": self.lm,
             "lm_mean": self.lm_mean,

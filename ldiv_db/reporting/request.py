@@ -17,7 +17,7 @@ import yaml
 
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import read_threshold
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
@@ -84,9 +84,7 @@ class ReportRequest:
 
     def refuse(self) -> None:
         """Raise PolicyError with everything that is wrong with the question."""
-        problems = list(self._problems())
-        if problems:
-            raise PolicyError(problems)
+        refuse(list(self._problems()))
 
     def _problems(self) -> Iterator[Problem]:
         yield from self._problems_of_columns()

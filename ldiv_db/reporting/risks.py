@@ -26,7 +26,7 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.errors import refuse
 from ldiv_db.database.templates import Value
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
@@ -358,7 +358,6 @@ def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked:
     """The losses of the release, as `ldiv measure` has them, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
     wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False, spreads=True, preserve=policy.preserve)
-    if problems := wanted.problems():
-        raise PolicyError(problems)
+    refuse(wanted.problems())
     found = measure_table(engine, table, described, wanted).as_dict()
     return {key: value for key, value in found.items() if key not in ("published", "source")}

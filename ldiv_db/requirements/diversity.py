@@ -73,7 +73,7 @@ class DistinctL(CountRequirement):
     more_is_better = kept_by_select = supports_harmless = True
     bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole}  # noqa: RUF012
-    l: int  # noqa: E741 - the field's name for it
+    l: int
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return _suppress_others(self, engine, classes, measures) or super().rows_to_suppress(engine, classes, measures)
@@ -180,7 +180,7 @@ class EntropyL(CountRequirement):
     reaches = "exp of entropy"
     tallies_only = False
     fields = {"l": at_least_one}  # noqa: RUF012
-    l: Decimal  # noqa: E741
+    l: Decimal
 
     def params(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
@@ -234,7 +234,7 @@ class RecursiveCL(Requirement):
     fields = {"c": positive, "l": whole}  # noqa: RUF012
     relations = ("sizes",)
     c: Decimal
-    l: int  # noqa: E741
+    l: int
 
     def params(self, steps: Steps) -> dict[str, Any]:
         return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}

@@ -254,7 +254,7 @@ class FrequencyL(CountRequirement):
     reaches = "rows / top value's"
     shares_only = kept_by_select = supports_harmless = True
     fields = {"l": at_least_one}  # noqa: RUF012
-    l: Decimal  # noqa: E741
+    l: Decimal
 
     def params(self, steps: Steps) -> dict[str, Any]:
         return {**in_lowest_units("l", self.l)}

@@ -59,7 +59,7 @@ class Distribution:
         return self.entropy / math.log(2) + 0.0
 
 
-def most_classes(counts: Sequence[int], l: int) -> int:  # noqa: E741 - the field's name for it
+def most_classes(counts: Sequence[int], l: int) -> int:
     """The most classes of l rows with different values: `max{k : sum_i min(n_i, k) >= k l}` (Theorem 1)."""
     tally = list(Counter(counts).items())  # individuals are many, their counts few
     low, high = 0, sum(counts) // l
@@ -85,7 +85,7 @@ class Ceiling:
         return replace(self, own=(*self.own, *((value, rows) for value in harmless)))
 
 
-def eligible_ceiling(l: Fraction | int, distribution: Distribution) -> Ceiling:  # noqa: E741 - the field's name for it
+def eligible_ceiling(l: Fraction | int, distribution: Distribution) -> Ceiling:
     """No value in more than 1/l of the rows."""
     return Ceiling(math.floor(distribution.rows / Fraction(l)))
 

@@ -41,7 +41,7 @@ class DistinctAlpha(Requirement):
     more_is_better = True
     bounds_below = {"values": "l"}  # noqa: RUF012
     fields = {"l": whole, "alpha": not_negative}  # noqa: RUF012
-    l: int  # noqa: E741
+    l: int
     alpha: Decimal
     categories: Categories
 
@@ -187,7 +187,7 @@ class EntropyAlpha(_OverCategories):
     name = "entropy_alpha"
     reaches = "exp of categories' entropy"
     fields = {"l": at_least_one, "alpha": not_negative}  # noqa: RUF012
-    l: Decimal  # type: ignore[assignment]  # noqa: E741
+    l: Decimal  # type: ignore[assignment]
 
     @property
     def category_requirement(self) -> EntropyL:

@@ -44,7 +44,7 @@ class Demo:
 
 
 def demonstrate(
-    l: int | None = None,  # noqa: E741 - the field's name for it
+    l: int | None = None,
     select: str | None = None,
     directory: Path | None = None,
     listener: Listener | None = None,
@@ -67,11 +67,7 @@ def demonstrate(
     return shown
 
 
-def adult_policy(
-    l: int | None = None,  # noqa: E741
-    select: str | None = None,
-    transparent: bool = False,
-) -> dict[str, Any]:
+def adult_policy(l: int | None = None, select: str | None = None, transparent: bool = False) -> dict[str, Any]:
     """The policy of the fixtures as a mapping, with another l of `frequency` if one is given.
 
     With `select` or `transparent` it is that of BSGI's paper: classes of l different values, by default 4, selected in

@@ -56,7 +56,7 @@ class SeriesBsgi(Bsgi):
     """BSGI of the rows of a series: those that find no class wait for a later release, however many share a value."""
 
     def check(self, task: Task) -> Feasibility:
-        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}  # noqa: E741
+        l, distinct = class_size(task), {k.column.name: k.distribution.distinct for k in task.encoded.keys}
         few = min(distinct, key=lambda name: distinct[name])
         if distinct[few] < l:
             raise InfeasibleError(no_class("classes", l, few, distinct[few], task.encoded.row_count))
@@ -189,7 +189,7 @@ def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[R
     """
     engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
     key = hardest_first(new)[0]
-    l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged  # noqa: E741 - the field's name for it
+    l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged
     most: int = min(most_classes(axis.distribution.counts, l) for axis in new.keys)
     if None in sizes or not most or key.distribution.counts[0] <= most:
         return None

@@ -53,7 +53,7 @@ def check_decomposed_before(start: ReleaseStart, tables: ReleaseTables) -> None:
 
 def _required(resolved: Resolved, name: str) -> list[RequirementSpec]:
     """No value in more than 1/l of a group; and l values, where NULL is none."""
-    l = resolved.limits[name]  # noqa: E741
+    l = resolved.limits[name]
     names = ["frequency"] if resolved.source.nulls_sensitive == "value" else ["frequency", "distinct"]
     return [RequirementSpec(requirement, l) for requirement in names]
 

@@ -22,18 +22,13 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, RowsHere, positions_of
 
 
-def most_of(l: int, part_rows: int) -> int:  # noqa: E741 - the field's name for it
+def most_of(l: int, part_rows: int) -> int:
     """The most classes of a part: at least so many that either side of a split can have the rows beyond."""
     return max((part_rows - l + 1) // l, 2 * l)
 
 
 def divide_by_classes(
-    task: Task,
-    rows: Movable,
-    positions: Sequence[Grained],
-    l: int,  # noqa: E741
-    classes: int,
-    part_rows: int,
+    task: Task, rows: Movable, positions: Sequence[Grained], l: int, classes: int, part_rows: int
 ) -> list[tuple[int, int]]:
     """The parts (node, classes) of the rows, all in node 1 of so many classes at first."""
     most = most_of(l, part_rows)
@@ -52,13 +47,7 @@ def divide_by_classes(
 
 
 def _split(
-    task: Task,
-    rows: Movable,
-    positions: Sequence[Grained],
-    costs: SpanCosts,
-    l: int,  # noqa: E741
-    most: int,
-    side: int,
+    task: Task, rows: Movable, positions: Sequence[Grained], costs: SpanCosts, l: int, most: int, side: int
 ) -> list[tuple[int, int]]:
     """Split every node in two, no side of a boundary with more than `side` classes; the nodes there are then."""
     engine, params = task.engine, {"positions": positions, "sensitive": task.encoded.sensitive[0]}
@@ -74,7 +63,7 @@ def _split(
     return halves
 
 
-def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:  # noqa: E741
+def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:
     """The split of each node, (node, axis, classes, left_classes), by the boundaries of most gain."""
     engine = task.engine
     tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
@@ -127,7 +116,7 @@ def _in_halves(task: Task, algorithm: Algorithm, positions: tuple[Grained, ...],
 
 def _in_classes(task: Task, algorithm: Bsgi, positions: tuple[Grained, ...], part_rows: int) -> Division:
     feasible = algorithm.check(task)
-    l, classes, rows = feasible.l, feasible.classes, task.encoded.rows  # noqa: E741
+    l, classes, rows = feasible.l, feasible.classes, task.encoded.rows
     beyond = task.encoded.row_count - l * classes
     if algorithm.options.residue == "suppress" and beyond:
         counts = task.encoded.sensitive[0].distribution.counts

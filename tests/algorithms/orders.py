@@ -106,6 +106,6 @@ def _settle(people: dict[int, set[Any]]) -> None:
                     people[other] -= left
 
 
-def is_no_better_than_chance(right: int, guesses: int, l: int) -> bool:  # noqa: E741
+def is_no_better_than_chance(right: int, guesses: int, l: int) -> bool:
     """Whether so many right guesses are what 1/l gives, up to five standard deviations."""
     return right <= guesses / l + 5 * sqrt(guesses * (1 - 1 / l) / l) + 1

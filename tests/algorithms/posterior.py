@@ -53,12 +53,7 @@ def all_runs(values: str, ties: Iterable[tuple[int, ...]]) -> list[Run]:
 
 
 def releases(
-    engine: Engine,
-    people: People,
-    values: str,
-    runs: Sequence[Run],
-    l: int,  # noqa: E741
-    order: str = "",
+    engine: Engine, people: People, values: str, runs: Sequence[Run], l: int, order: str = ""
 ) -> list[Hashable]:
     """What each run publishes, by the statements of the product: all runs lie side by side in one table.
 

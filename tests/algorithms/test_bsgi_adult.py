@@ -19,7 +19,7 @@ TRANSPARENT_LM_AT_MOST = {2: 0.193, 4: 0.347, 6: 0.453, 7: 0.486}
 ROWS = 30162
 
 
-def policy(l, **changes):  # noqa: E741
+def policy(l, **changes):
     base = {
         "source": "adult",
         "target": {"table": "released", "if_exists": "replace"},
@@ -49,12 +49,12 @@ def adult(fixtures):
         yield con
 
 
-def run(con, fixtures, l, **changes):  # noqa: E741
+def run(con, fixtures, l, **changes):
     result = ldiv_db.run(con, policy(l, **changes), folder=fixtures / "adult" / "taxonomies")
     return result, con.execute("SELECT * FROM released").fetchall()
 
 
-def assert_valid(con, result, release, l, rows=ROWS):  # noqa: E741
+def assert_valid(con, result, release, l, rows=ROWS):
     place = len(QI) + 1
     assert len(release) == rows and result.loss.rows_suppressed == 0, "no row is lost"
     occupations = Counter(row[0] for row in con.execute("SELECT occupation FROM adult").fetchall())
@@ -63,7 +63,7 @@ def assert_valid(con, result, release, l, rows=ROWS):  # noqa: E741
 
 
 @pytest.mark.parametrize("l", CLASSES if TIMES > 1 else (2, 7))
-def test_table_5_by_bisection(adult, fixtures, l):  # noqa: E741
+def test_table_5_by_bisection(adult, fixtures, l):
     result, release = run(adult, fixtures, l)
     assert_valid(adult, result, release, l)
     assert result.loss.classes == len({row[0] for row in release}) == CLASSES[l]
@@ -76,7 +76,7 @@ def test_table_5_by_bisection(adult, fixtures, l):  # noqa: E741
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("l", TRANSPARENT_LM_AT_MOST)
-def test_transparent_classes_are_as_many(adult, fixtures, l):  # noqa: E741
+def test_transparent_classes_are_as_many(adult, fixtures, l):
     result, release = run(adult, fixtures, l, transparent=True)
     assert_valid(adult, result, release, l)
     assert result.loss.classes == CLASSES[l] == result.search["columns"]
@@ -109,7 +109,7 @@ def test_another_seed_gives_another_valid_table(fixtures):
 
 
 @pytest.mark.parametrize("l", [2, 4])
-def test_greedy_on_a_sample(fixtures, l):  # noqa: E741
+def test_greedy_on_a_sample(fixtures, l):
     """The first 2,000 rows: as many classes as there can be, rows kept, and the losses of the oracle."""
     with connect(fixtures, 2, rows=2166) as con:
         rows = con.execute("SELECT count(*) FROM adult").fetchone()[0]
@@ -124,7 +124,7 @@ def test_greedy_on_a_sample(fixtures, l):  # noqa: E741
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("sensitive", "l"), [(["occupation", "education"], 3), (["occupation", "relationship"], 2)])
-def test_several_sensitive_attributes(fixtures, sensitive, l):  # noqa: E741
+def test_several_sensitive_attributes(fixtures, sensitive, l):
     """A third of all rows have one education, so nearly every class of three needs one; four tenths are husbands."""
     keys = [name for name in TREES if name not in sensitive]
     with duckdb.connect(config={"threads": 2}) as con:

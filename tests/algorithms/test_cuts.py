@@ -63,7 +63,7 @@ class Case:
             for _ in range(rows or draw.randint(1, 40))
         ]
         if draw.random() < 0.5:
-            l = draw.choice(["2", "3", "1.5", "2.5"])  # noqa: E741
+            l = draw.choice(["2", "3", "1.5", "2.5"])
             self.require = [{"frequency": l}]
             self.thetas = dict.fromkeys(values, 1 / Fraction(l))
         else:

@@ -28,7 +28,7 @@ GROUPS_7A = {7: 14, 6: 957, 5: 1655, 4: 2625, 3: 3938, 2: 7876, 1: 30162}
 
 
 @pytest.mark.parametrize("l", TABLE_7A)
-def test_rows_left_over_are_those_of_the_papers_table(l):  # noqa: E741
+def test_rows_left_over_are_those_of_the_papers_table(l):
     groups, quotas = largest_l_quotas(WORKCLASS, l)
     assert groups == GROUPS_7A[l]
     assert tuple(n - quota for n, quota in zip(WORKCLASS, quotas, strict=True) if n > quota) == TABLE_7A[l]
@@ -38,7 +38,7 @@ def test_quotas_are_those_of_taking_from_the_largest_buckets():
     draw = random.Random(3)
     for _ in range(300):
         counts = sorted((draw.randint(1, 30) for _ in range(draw.randint(1, 9))), reverse=True)
-        l = draw.randint(1, len(counts))  # noqa: E741
+        l = draw.randint(1, len(counts))
         groups, quotas = largest_l_quotas(counts, l)
         assert groups == len(oracle.draws(counts, l))
         assert sum(quotas) == groups * l and all(0 <= q <= min(n, groups) for q, n in zip(quotas, counts, strict=True))
@@ -148,7 +148,7 @@ def verify(con, source, policy, result):
     changed = Counter()
     for group, members in groups.items():
         assert len(members) == len(published[group])
-        for i, l in enumerate(ls):  # noqa: E741
+        for i, l in enumerate(ls):
             shown, true = Counter(row[i] for row in published[group]), Counter(source[m][i] for m in members)
             assert max(shown.values()) * l <= len(members)
             assert len(shown) >= l

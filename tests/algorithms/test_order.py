@@ -67,7 +67,7 @@ def test_the_order_of_groups_tells_nothing(con, algorithm, others):
             },
         )
         tables = result.figures["tables"]
-        for name, l in ls.items():  # noqa: E741
+        for name, l in ls.items():
             seen = orders.read(con, tables, name, after=last)
             assert len(seen.people) > 100
             guessed = orders.guess_by_curve(seen)
@@ -105,7 +105,7 @@ def test_the_attacker_finds_an_order_where_there_is_one():
 # -- what the steps see ----------------------------------------------------------------------------------
 
 
-def attribute(engine, number, codes, l):  # noqa: E741
+def attribute(engine, number, codes, l):
     """A sensitive attribute of the codes, which are its values."""
     counts = Counter(codes)
     rows = [(code, n, code, code) for code, n in sorted(counts.items())]
@@ -121,7 +121,7 @@ def grouping(engine, rows, ls, **more):
     names = [f"s{i}" for i in range(1, len(ls) + 1)]
     columns = {"row_id": "BIGINT", "group_id": "BIGINT", "waited": "INTEGER"} | dict.fromkeys(names, "INTEGER")
     loaded = engine.load("rows", columns, [(row, None, waited, *codes) for row, waited, *codes in rows])
-    secrets = [attribute(engine, i, [row[1 + i] for row in rows], l) for i, l in enumerate(ls, 1)]  # noqa: E741
+    secrets = [attribute(engine, i, [row[1 + i] for row in rows], l) for i, l in enumerate(ls, 1)]
     return Grouping(engine, loaded, secrets[0], tuple(secrets[1:]), DecompositionOptions(), **more)
 
 

@@ -24,13 +24,13 @@ COUNTS = st.lists(st.integers(1, 6), min_size=2, max_size=6).map(lambda counts: 
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(COUNTS, st.integers(2, 6))
-def test_most_classes_is_the_most_there_can_be(counts, l):  # noqa: E741
+def test_most_classes_is_the_most_there_can_be(counts, l):
     assert bsgi.most_classes(counts, l) == oracle.most_classes(counts, l) == len(oracle.draws(counts, l))
 
 
 @settings(max_examples=150, deadline=None, derandomize=True, database=None)
 @given(st.lists(st.integers(1, 60), min_size=2, max_size=9).map(lambda c: sorted(c, reverse=True)), st.integers(2, 5))
-def test_quotas_fill_the_classes_and_leave_different_values(counts, l):  # noqa: E741
+def test_quotas_fill_the_classes_and_leave_different_values(counts, l):
     classes = bsgi.most_classes(counts, l)
     quotas = bsgi.quotas(counts, l)
     assert sum(quotas) == l * classes
@@ -42,7 +42,7 @@ def test_quotas_fill_the_classes_and_leave_different_values(counts, l):  # noqa:
 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(COUNTS, st.integers(2, 6))
-def test_schedule_draws_from_the_largest_buckets(counts, l):  # noqa: E741
+def test_schedule_draws_from_the_largest_buckets(counts, l):
     plan = oracle.draws(counts, l)
     expected = [
         (number, step, bucket + 1) for number, order in enumerate(plan, 1) for step, bucket in enumerate(order, 1)
@@ -71,7 +71,7 @@ def coded_axes(encoded) -> list:
     return axes
 
 
-def sequential(con, task: Task, l: int, classes: int) -> dict[int, int]:  # noqa: E741
+def sequential(con, task: Task, l: int, classes: int) -> dict[int, int]:
     """The paper's Select on the encoded rows."""
     encoded = task.encoded
     axes = coded_axes(encoded)
@@ -95,7 +95,7 @@ def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, 
     draw = random.Random(seed)
     case = tables.random_case(draw, "greedy", largest=draw.choice([20, 80, 200]))
     task = encoded_task(con, case, tmp_path)
-    l = bsgi.class_size(task)  # noqa: E741
+    l = bsgi.class_size(task)
     classes = bsgi.most_classes(task.encoded.sensitive[0].distribution.counts, l)
     selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
     assert len(selected) == l * classes

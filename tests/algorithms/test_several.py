@@ -32,7 +32,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-def several_case(draw, select, n, l, sensitive, people):  # noqa: E741
+def several_case(draw, select, n, l, sensitive, people):
     """A case whose keys lean on the quasi-identifiers; `people` is how many individuals there are, None for no key."""
     towns = ["a1", "a2", "a3", "b1", "b2", None]
     rows = []
@@ -76,7 +76,7 @@ def classes_of(release):
     return dict(classes)
 
 
-def verify(case, result, release, l):  # noqa: E741
+def verify(case, result, release, l):
     """Assert all that must be true of a release."""
     keys, classes = keys_of(case), classes_of(release)
     for members in classes.values():
@@ -124,7 +124,7 @@ KEYS = [(["s1"], 9), (["s1"], 40), (["s1", "s2"], None), (["s2", "s1", "s3"], No
 @pytest.mark.parametrize("seed", seeds(1))
 def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
     draw = random.Random(f"{seed} {sensitive} {people}")
-    l = draw.choice([2, 3])  # noqa: E741
+    l = draw.choice([2, 3])
     case = several_case(draw, select, draw.choice([20, 60, 150]), l, sensitive, people)
     try:
         result, release = publish(case)
@@ -139,7 +139,7 @@ def test_rows_of_a_class_differ_on_every_key(select, sensitive, people, seed):
 @pytest.mark.parametrize("seed", seeds(2))
 def test_never_more_classes_than_the_optimum(select, seed):
     """On a dozen rows, against all ways to make classes: with two keys and three, the optimum is reached or nearly."""
-    draw, l = random.Random(seed), 2 + seed % 2  # noqa: E741
+    draw, l = random.Random(seed), 2 + seed % 2
     case = several_case(draw, select, 12, l, ["s1", "s2"], 5 if seed % 3 else None)
     case.policy["algorithm"]["residue"] = "suppress"
     most = oracle.most_differing_classes(list(keys_of(case).values()), l)
@@ -301,7 +301,7 @@ INFEASIBLE = {
 
 @pytest.mark.parametrize("case", INFEASIBLE)
 def test_what_is_infeasible_is_said_with_its_numbers(case):
-    sensitive, rows, l, message = INFEASIBLE[case]  # noqa: E741
+    sensitive, rows, l, message = INFEASIBLE[case]
     wanted = several_case(random.Random(0), "bisect", 1, l, sensitive, 1)
     wanted.rows = [(i, "a1", person, s1, s2, "z", i) for i, (person, s1, s2) in enumerate(rows)]
     wanted.policy["algorithm"]["residue"] = "incorporate"

@@ -35,7 +35,7 @@ class Star:
         return self.lm(values)
 
 
-def draw_rows(draw, l):  # noqa: E741 - the field's name for it
+def draw_rows(draw, l):
     n = draw.randint(2 * l, 60)
     while True:
         rows = [
@@ -51,7 +51,7 @@ def draw_rows(draw, l):  # noqa: E741 - the field's name for it
             return rows
 
 
-def policy(name, l, **changes):  # noqa: E741
+def policy(name, l, **changes):
     document = {
         "source": "source",
         "target": {"table": "released", "if_exists": "replace"},
@@ -81,7 +81,7 @@ def publish(con, place, rows, document):
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("l", [2, 3])
-def test_random_tables(con, place, name, l):  # noqa: E741
+def test_random_tables(con, place, name, l):
     draw = random.Random(l)
     for turn in range(4):
         rows = draw_rows(draw, l)
@@ -114,7 +114,7 @@ def test_random_tables(con, place, name, l):  # noqa: E741
             check_search(result.search, classes, l)
 
 
-def check_search(search, classes, l):  # noqa: E741
+def check_search(search, classes, l):
     first, last = search["removed_rows"][0], search["removed_rows"][-1]
     assert search["phase"] == len(search["removed_rows"]) == len(search["pillar_heights"])
     assert search["fewest_rows"] == max(first, l * search["pillar_heights"][0]) <= last <= search["most_rows"]

@@ -25,7 +25,7 @@ def adult(fixtures):
         yield con
 
 
-def run(con, fixtures, name, l):  # noqa: E741
+def run(con, fixtures, name, l):
     policy = {
         "source": "adult",
         "target": {"table": "released", "if_exists": "replace"},
@@ -41,7 +41,7 @@ def run(con, fixtures, name, l):  # noqa: E741
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("l", [2, 4, 7])
-def test_stars_of_the_three(adult, fixtures, l):  # noqa: E741
+def test_stars_of_the_three(adult, fixtures, l):
     stars = {}
     for name in ("tp", "tp_plus", "hilbert"):
         result, release = run(adult, fixtures, name, l)

@@ -16,7 +16,7 @@ from ldiv_db.algorithms.tp.tp import Surplus, match, number_pairs
 COLUMNS = {"a": "INTEGER", "b": "INTEGER", "c": "INTEGER", "secret": "VARCHAR", "rid": "INTEGER"}
 
 
-def policy(name="matching", l=2):  # noqa: E741 - the field's name for it
+def policy(name="matching", l=2):
     return {
         "source": "source", "target": {"table": "released", "if_exists": "replace"}, "keep": ["rid"],
         "quasi_identifiers": {name: {"numeric": True} for name in "abc"}, "sensitive": ["secret"],
@@ -84,7 +84,7 @@ def test_pairs_have_classes_of_their_own():
 
 
 @pytest.mark.parametrize(("l", "secrets"), [(3, "uvw"), (2, "uvw")])
-def test_what_it_cannot_do_is_refused(con, l, secrets):  # noqa: E741
+def test_what_it_cannot_do_is_refused(con, l, secrets):
     pytest.importorskip("networkx")
     fill(con, "source", COLUMNS, [(i, 0, 0, secrets[i % len(secrets)], i) for i in range(12)])
     with pytest.raises(ldiv_db.PolicyError, match=rf"takes l = 2 and two sensitive values, these are l = {l} and 3"):

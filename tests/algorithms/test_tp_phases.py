@@ -27,7 +27,7 @@ def kept_of(engine, histogram, groups):
     return [[found.get((g, v), 0) for v in range(1, len(group) + 1)] for g, group in enumerate(groups, 1)]
 
 
-def run(engine, groups, l):  # noqa: E741
+def run(engine, groups, l):
     """What is kept after phase one, what in the end, and the phases; all that must hold is asserted."""
     cells = load(engine, groups)
     histogram = Histogram.of_cores(engine, cells, l)
@@ -45,7 +45,7 @@ def run(engine, groups, l):  # noqa: E741
     return done
 
 
-def check_bounds(first, removed, done, l):  # noqa: E741
+def check_bounds(first, removed, done, l):
     height = max(first)
     fewest = max(sum(first), l * height)
     assert (done.residues[0].rows, done.residues[0].height) == (sum(first), height)
@@ -60,7 +60,7 @@ def check_bounds(first, removed, done, l):  # noqa: E741
         assert (done.rounds - 1) * l < done.residues[1].gap(l) <= (l - 2) * height, "the gap falls by l or more a round"
 
 
-def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):  # noqa: E741
+def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):
     """An eligible table."""
     while True:
         values = draw.randint(l, l + 3)
@@ -71,14 +71,14 @@ def draw_groups(draw, l, most=6, counts=(0, 0, 1, 1, 2, 3)):  # noqa: E741
 
 
 @pytest.mark.parametrize("l", [2, 3, 4])
-def test_random_histograms(engine, l):  # noqa: E741
+def test_random_histograms(engine, l):
     draw = random.Random(l)
     ends = [run(engine, draw_groups(draw, l), l).last for _ in range(15 * TIMES)]
     assert {1, 2} <= set(ends)
 
 
 @pytest.mark.parametrize("l", [2, 3, 6])
-def test_histograms_of_many_rows(engine, l):  # noqa: E741
+def test_histograms_of_many_rows(engine, l):
     """Skewed counts, so that batches are large and thin groups lose many rows at once."""
     draw = random.Random(l)
     for _ in range(15 * TIMES):
@@ -88,7 +88,7 @@ def test_histograms_of_many_rows(engine, l):  # noqa: E741
 
 
 @pytest.mark.parametrize("l", [2, 3])
-def test_no_fewer_rows_than_the_optimum_and_within_the_factor(engine, l):  # noqa: E741
+def test_no_fewer_rows_than_the_optimum_and_within_the_factor(engine, l):
     draw = random.Random(7 * l)
     for _ in range(20 * TIMES):
         groups = draw_groups(draw, l, 4, (0, 0, 1, 1, 2))
@@ -100,7 +100,7 @@ def test_no_fewer_rows_than_the_optimum_and_within_the_factor(engine, l):  # noq
 
 
 @pytest.mark.parametrize(("pillars", "l", "high", "copies"), HARD)
-def test_phase_three(engine, pillars, l, high, copies):  # noqa: E741
+def test_phase_three(engine, pillars, l, high, copies):
     groups = oracle.hard_groups(pillars, l, high, copies)
     if not oracle.eligible([sum(column) for column in zip(*groups, strict=True)], l):
         groups = oracle.hard_groups(pillars, l, high, copies + high)
@@ -114,7 +114,7 @@ def test_phase_three_is_reached_often_enough():
 
 
 @pytest.mark.parametrize("l", [3, 4])
-def test_hard_histograms_among_random_groups(engine, l):  # noqa: E741
+def test_hard_histograms_among_random_groups(engine, l):
     draw, reached = random.Random(l), 0
     for _ in range(15 * TIMES):
         groups = oracle.hard_groups(draw.randint(2, l - 1), l, draw.randint(1, 3), draw.randint(1, 3))
@@ -128,7 +128,7 @@ def test_hard_histograms_among_random_groups(engine, l):  # noqa: E741
     ("pillars", "l", "high", "copies", "weight"),
     [(2, 3, 150, 200, 1), (4, 5, 150, 300, 1), (3, 6, 100, 300, 1), (2, 3, 400, 1, 800), (3, 4, 400, 3, 400)],
 )
-def test_phase_three_of_many_rows(engine, pillars, l, high, copies, weight):  # noqa: E741
+def test_phase_three_of_many_rows(engine, pillars, l, high, copies, weight):
     """Hundreds of rounds in few batches, and about as many rows removed as one by one."""
     groups = oracle.hard_groups(pillars, l, high, copies)
     groups = groups[:pillars] + [[weight * count for count in group] for group in groups[pillars:]]
@@ -141,7 +141,7 @@ def test_phase_three_of_many_rows(engine, pillars, l, high, copies, weight):  # 
 def test_phase_one_of_thousands_of_groups(engine):
     draw = random.Random(2)
     groups = [[draw.choice((0, 0, 1, 1, 2, 3, 8, 20)) for _ in range(draw.randint(1, 9))] for _ in range(3000)]
-    for l in (2, 3, 4, 6, 8):  # noqa: E741
+    for l in (2, 3, 4, 6, 8):
         cells = load(engine, groups)
         histogram = Histogram.of_cores(engine, cells, l)
         assert kept_of(engine, histogram, groups) == [oracle.core(group, l) for group in groups]
@@ -171,7 +171,7 @@ def test_the_oracle_keeps_the_bounds_too():
     """The row by row procedure on thousands of histograms: what is asked of ours can be asked."""
     draw = random.Random(1)
     for turn in range(2000):
-        l = 2 + turn % 3  # noqa: E741
+        l = 2 + turn % 3
         groups = draw_groups(draw, l)
         kept, history = oracle.three_phases(groups, l, draw)
         removed = oracle.residue(groups, kept)
@@ -186,7 +186,7 @@ def test_cores_are_those_that_the_audit_would_keep(engine):
     draw = random.Random(5)
     groups = [[draw.choice((0, 1, 2, 5, 40)) for _ in range(5)] for _ in range(120)]
     groups = [group for group in groups if any(group)]
-    for l in (2, 3, 5, 7):  # noqa: E741
+    for l in (2, 3, 5, 7):
         cells = load(engine, groups)
         con = engine.connection
         con.execute(

@@ -30,7 +30,7 @@ def some_ties(n, count=2):
     return [tuple(draw.sample(range(n), n)) for _ in range(count)]
 
 
-def posterior(con, people, values, l, ties, change=None):  # noqa: E741
+def posterior(con, people, values, l, ties, change=None):
     """The largest posterior over all worlds and seatings; the order of ties is given away, unless a rule is broken."""
     runs = all_runs(values, ties)
     runs = [change(people, *run) for run in runs] if change else runs
@@ -59,7 +59,7 @@ def simple(request, monkeypatch):
         (TIED, "AABBC", 2),
     ],
 )
-def test_no_posterior_exceeds_its_bound_over_all_coins(con, people, values, l):  # noqa: E741
+def test_no_posterior_exceeds_its_bound_over_all_coins(con, people, values, l):
     ties = list(itertools.permutations(range(len(values))))
     assert posterior(con, people, values, l, ties) == Fraction(1, l)
 
@@ -71,7 +71,7 @@ def test_no_posterior_exceeds_its_bound_over_all_coins(con, people, values, l): 
     [("AABBCC", 2), ("AABBCC", 3), ("AAABBC", 2), ("AAABBB", 2), ("AABBCD", 2), ("AABBCD", 3), ("ABCDEF", 3)],
 )
 @pytest.mark.parametrize("people", [AGES, PAIRS, TIED, GRID])
-def test_no_posterior_exceeds_its_bound_for_six_rows(con, people, values, l):  # noqa: E741
+def test_no_posterior_exceeds_its_bound_for_six_rows(con, people, values, l):
     assert posterior(con, people, values, l, some_ties(6)) <= Fraction(1, l)
 
 
@@ -79,7 +79,7 @@ def test_no_posterior_exceeds_its_bound_for_six_rows(con, people, values, l):  #
 @pytest.mark.usefixtures("simple")
 @pytest.mark.parametrize(("values", "l"), [("AABBCCD", 2), ("AABBCCD", 3), ("AAABBBC", 2), ("AAABBCC", 2)])
 @pytest.mark.parametrize("people", [AGES, PAIRS])
-def test_nor_for_seven_where_a_class_has_a_row_more(con, people, values, l):  # noqa: E741
+def test_nor_for_seven_where_a_class_has_a_row_more(con, people, values, l):
     assert posterior(con, people, values, l, some_ties(7, 1)) <= Fraction(1, l)
 
 
@@ -92,7 +92,7 @@ def test_ties_by_value_would_tell(con):
 
 @pytest.mark.usefixtures("simple")
 @pytest.mark.parametrize(("values", "l"), [("AABBCC", 2), ("AABBCCD", 3)])
-def test_seats_by_age_would_tell(con, values, l):  # noqa: E741
+def test_seats_by_age_would_tell(con, values, l):
     """The same count finds out seats that follow from a quasi-identifier in place of coins."""
 
     def by_age(people, world, seating, tie):
@@ -105,7 +105,7 @@ def test_seats_by_age_would_tell(con, values, l):  # noqa: E741
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
-def policy_of(l, **changes):  # noqa: E741
+def policy_of(l, **changes):
     base = {
         "source": "source",
         "target": {"table": "released", "if_exists": "replace"},

@@ -23,7 +23,7 @@ ALGORITHMS = ["anatomy", "decomposition", "decomposition_plus"]
 _known: dict[Any, Any] = {}
 
 
-def groups_of_places(con: Any, values: tuple[int, ...], l: int) -> list[tuple[int, tuple[int, ...]]]:  # noqa: E741
+def groups_of_places(con: Any, values: tuple[int, ...], l: int) -> list[tuple[int, tuple[int, ...]]]:
     """The groups (number, places) of rows whose values stand in these places of the order that coins gave."""
     if (values, l) in _known:
         return list(_known[values, l])
@@ -40,7 +40,7 @@ def groups_of_places(con: Any, values: tuple[int, ...], l: int) -> list[tuple[in
     return list(_known[values, l])
 
 
-def worst(con: Any, counts: Sequence[int], l: int, orders: Iterable[tuple[int, ...]]) -> Fraction:  # noqa: E741
+def worst(con: Any, counts: Sequence[int], l: int, orders: Iterable[tuple[int, ...]]) -> Fraction:
     """The largest posterior over all ways to give the values to people, and these orders in which they are dealt.
 
     The numbers of groups are given away too.
@@ -83,7 +83,7 @@ def _runs(beliefs: Counter[tuple[int, int]], person: int) -> int:
         pytest.param((3, 3, 1), 2, marks=pytest.mark.long),
     ],
 )
-def test_no_posterior_exceeds_the_share_of_a_group(con: Any, counts: tuple[int, ...], l: int) -> None:  # noqa: E741
+def test_no_posterior_exceeds_the_share_of_a_group(con: Any, counts: tuple[int, ...], l: int) -> None:
     assert worst(con, counts, l, itertools.permutations(range(sum(counts)))) == Fraction(1, l)
 
 

@@ -164,7 +164,7 @@ def test_promises_add_up():
 
 
 @pytest.mark.parametrize("l", [2, 3, 4])
-def test_frequency_bounds_are_reached(l):  # noqa: E741
+def test_frequency_bounds_are_reached(l):
     """A class of l values alike meets the requirement and gives all that the bounds allow."""
     values = list("abcde"[:l])
     bounds = bounds_of(promised("frequency", {"l": l}), values)

@@ -59,7 +59,7 @@ class AuditCase:
     """One benchmark: so many published rows, in classes of this l, audited with so many threads."""
 
     rows: int
-    l: int = 4  # noqa: E741 - the field's name for it
+    l: int = 4
     threads: int = 2
     memory_limit: str | None = None
     twice: bool = False
@@ -160,7 +160,7 @@ def audit(
     rows: Annotated[
         list[int], typer.Option(min=100, help="How many published rows; may be repeated.", show_default=False)
     ],
-    l: Annotated[int, typer.Option("--l", min=2, help="The size of the classes.")] = 4,  # noqa: E741
+    l: Annotated[int, typer.Option("--l", min=2, help="The size of the classes.")] = 4,
     threads: Threads = 2,
     memory_limit: Memory = None,
     twice: Annotated[bool, typer.Option("--twice", help="With the second reading.")] = False,

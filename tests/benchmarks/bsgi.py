@@ -39,7 +39,7 @@ class Case:
     """One benchmark: so many rows, made with this seed, run in this way."""
 
     rows: int
-    l: int = 4  # noqa: E741 - the field's name for it
+    l: int = 4
     select: str = "refine"
     threads: int = 2
     memory_limit: str | None = None
@@ -186,7 +186,7 @@ def bsgi(
     rows: Annotated[
         list[int] | None, typer.Option(min=1, help="How many rows; may be repeated. 10,000 to a million if not given.")
     ] = None,
-    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")] = 4,  # noqa: E741
+    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy: the size of its classes.")] = 4,
     select: Annotated[Literal["refine", "bisect", "greedy"], typer.Option(help="How classes are selected.")] = "refine",
     transparent: Annotated[bool, typer.Option("--transparent", help="With `transparent: true`.")] = False,
     threads: Threads = 2,

@@ -43,7 +43,7 @@ class CutCase:
 
     metric: str
     scheme: str
-    l: float = 4  # noqa: E741 - the field's name for it
+    l: float = 4
     require: tuple[str, ...] = ()
     threads: int = 2
     time_limit: float | None = None
@@ -164,7 +164,7 @@ TASKS = {"make": _make, "run": _run}
 
 
 def cuts(
-    l: Annotated[float, typer.Option("--l", min=1, help="Thresholds are 1/l.")] = 4,  # noqa: E741
+    l: Annotated[float, typer.Option("--l", min=1, help="Thresholds are 1/l.")] = 4,
     only: Annotated[
         list[str] | None, typer.Option(help="METRIC:SCHEME, e.g. LM:vioRec; may be repeated.", show_default=False)
     ] = None,

@@ -44,7 +44,7 @@ class DecompositionCase:
     """One benchmark: a release of so many rows with this l, and one with `more` percent more rows if that is not 0."""
 
     rows: int
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     primary: str = "workclass"
     more: int = 0
     threads: int = 2
@@ -185,7 +185,7 @@ def decomposition(
             help="A release of so many rows and one of 1 % more; may be repeated. The paper's table if not given.",
         ),
     ] = None,
-    l: Annotated[int, typer.Option("--l", min=2, help="The l of the primary attribute, with --rows.")] = 7,  # noqa: E741
+    l: Annotated[int, typer.Option("--l", min=2, help="The l of the primary attribute, with --rows.")] = 7,
     threads: Threads = 2,
     memory_limit: Memory = None,
     json: AsJson = False,

@@ -37,7 +37,7 @@ class Case:
     rows: int
     nights: int
     algorithm: str
-    l: int = 4  # noqa: E741 - the field's name for it
+    l: int = 4
     seed: int = 1
     threads: int = 2
     memory_limit: str | None = None
@@ -142,7 +142,7 @@ def nights(
     rows: Annotated[int, typer.Option(min=1000, help="Rows of the first release.")] = 1_000_000,
     nights: Annotated[int, typer.Option(min=1, help="Releases that follow it.")] = 30,
     algorithm: Annotated[list[str] | None, typer.Option(help="May be repeated. auto, topdown and bsgi.")] = None,
-    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy.")] = 4,  # noqa: E741
+    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy.")] = 4,
     threads: Threads = 2,
     memory_limit: Memory = None,
     json: AsJson = False,

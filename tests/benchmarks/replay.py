@@ -74,7 +74,7 @@ class Case:
     """One algorithm on all tables of some values; `draw` is the seed of people's ages."""
 
     variant: str
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     values: str
     repeated: bool
     draw: int
@@ -172,7 +172,7 @@ def _told(left: Mapping[str, Sequence[tuple[str, ...]]]) -> dict[str, Any]:
 def cases_of(variants: Sequence[str], draws: int) -> Iterator[Case]:
     """All that is measured."""
     for variant in variants:
-        for number, (l, values, repeated) in enumerate(TABLES):  # noqa: E741
+        for number, (l, values, repeated) in enumerate(TABLES):
             for draw in range(draws):
                 yield Case(variant, l, values, repeated, 100 * number + draw)
 

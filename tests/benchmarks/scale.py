@@ -47,7 +47,7 @@ class Case:
     rows_in: str
     algorithm: str = "bsgi"
     select: str = "bisect"
-    l: int = 4  # noqa: E741 - the field's name for it
+    l: int = 4
     on: str = "embedded"
     workers: int | None = None
     part_rows: int | None = None
@@ -242,7 +242,7 @@ def scale(
     rows: Annotated[list[int] | None, typer.Option(min=1, help="How many rows; may be repeated. A million.")] = None,
     algorithm: Annotated[str, typer.Option(help="An algorithm of a policy.")] = "bsgi",
     select: Annotated[Literal["refine", "bisect"], typer.Option(help="How `bsgi` selects classes.")] = "bisect",
-    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy.")] = 4,  # noqa: E741
+    l: Annotated[int, typer.Option("--l", min=2, help="The l of the policy.")] = 4,
     on: Annotated[Literal["embedded", "spark"], typer.Option(help="Where it runs.")] = "embedded",
     workers: Annotated[int | None, typer.Option(min=1, help="Embedded: processes that solve parts.")] = None,
     part_rows: Annotated[int | None, typer.Option(min=1, help="The policy's part_rows, if not its default.")] = None,

@@ -41,7 +41,7 @@ class Case:
 
     algorithm: str
     rows: int = ADULT_ROWS
-    l: int = 4  # noqa: E741 - the field's name for it
+    l: int = 4
     times: int = 3
     threads: int = 2
     memory_limit: str | None = None
@@ -148,7 +148,7 @@ def _lines(found: dict[str, Any]) -> list[list[str]]:
 def steps(
     algorithm: Annotated[list[str] | None, typer.Option(help="May be repeated.")] = None,
     rows: Annotated[int, typer.Option(min=100, help="Adult's 30,162 rows, or so many variants of them.")] = ADULT_ROWS,
-    l: Annotated[int, typer.Option(min=2)] = 4,  # noqa: E741
+    l: Annotated[int, typer.Option(min=2)] = 4,
     times: Annotated[int, typer.Option(min=1, help="Runs, of which the last is shown.")] = 3,
     threads: Threads = 2,
     memory_limit: Memory = None,

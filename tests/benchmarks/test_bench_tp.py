@@ -37,7 +37,7 @@ def test_a_figure_shows_averages() -> None:
     stars = {(2, "tp"): (5, 6), (3, "tp"): (9, 9), (2, "tp_plus"): (1, 2)}
     runs = [
         {"rows": 30162, "d": 4, "l": l, "algorithm": name, "stars": count}
-        for (l, name), counts in stars.items()  # noqa: E741
+        for (l, name), counts in stars.items()
         for count in counts
     ]
     assert figure_as_table(FIGURES[2], runs, Scales(l=(2, 3))) == [
@@ -66,7 +66,7 @@ def test_exceptions_are_named() -> None:
     stars = {("a", 2): (5, 5), ("a", 3): (4, 5), ("b", 2): (7, 6), ("b", 3): (0, 0)}
     runs = [
         {"rows": 9, "l": l, "quasi_identifiers": [name], "algorithm": algorithm, "stars": count}
-        for (name, l), counts in stars.items()  # noqa: E741
+        for (name, l), counts in stars.items()
         for algorithm, count in zip(("tp_plus", "hilbert"), counts, strict=True)
     ]
     assert [(one["quasi_identifiers"], one["l"], one["tp_plus"]) for one in exceptions(runs)] == [

@@ -41,7 +41,7 @@ class Point:
     figure: str
     model: str
     rows: int = ALL_ROWS
-    l: float = L  # noqa: E741 - the field's name for it
+    l: float = L
     quasi_identifiers: int = len(QUASI_IDENTIFIERS)
 
     @property

@@ -31,7 +31,7 @@ def tp(
     algorithm: Annotated[
         list[str] | None, typer.Option(help="An algorithm in place of those of the paper; may be repeated.")
     ] = None,
-    l: Annotated[list[int] | None, typer.Option("--l", min=2, help="A value of l; 2 to 7 if not given.")] = None,  # noqa: E741
+    l: Annotated[list[int] | None, typer.Option("--l", min=2, help="A value of l; 2 to 7 if not given.")] = None,
     d: Annotated[
         list[int] | None, typer.Option("--d", min=1, max=7, help="Quasi-identifiers; 1 to 7 if not given.")
     ] = None,

@@ -71,7 +71,7 @@ FIGURES = {
 class Scales:
     """The values of l, d and n that are tried, and the most sets of quasi-identifiers for each d, None for all."""
 
-    l: Sequence[int] = (2, 3, 4, 5, 6, 7)  # noqa: E741 - the field's name for it
+    l: Sequence[int] = (2, 3, 4, 5, 6, 7)
     d: Sequence[int] = (1, 2, 3, 4, 5, 6, 7)
     rows: Sequence[int] = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)
     sets: int | None = 5
@@ -94,7 +94,7 @@ def plan_cases(
     """What must be run for the figures, each job once."""
     jobs: dict[int, dict[tuple[int, int, str], bool]] = defaultdict(dict)
     for figure in figures:
-        for rows, d, l in _points(figure, scales):  # noqa: E741
+        for rows, d, l in _points(figure, scales):
             for algorithm in figure.algorithms:
                 key = (d, l, algorithm)
                 jobs[rows][key] = jobs[rows].get(key, False) or figure.shows == "kl"
@@ -143,7 +143,7 @@ def exceptions(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         stars[key][found["algorithm"]] = found["stars"]
     return [
         {"rows": rows, "l": l, "quasi_identifiers": list(names), **{name: of[name] for name in ("tp_plus", "hilbert")}}
-        for (rows, l, names), of in sorted(stars.items())  # noqa: E741
+        for (rows, l, names), of in sorted(stars.items())
         if {"tp_plus", "hilbert"} <= set(of) and of["tp_plus"] >= of["hilbert"] > 0
     ]
 
@@ -159,7 +159,7 @@ def sets_of(names: Sequence[str], d: int, most: int | None) -> list[tuple[str, .
     return [found[place * len(found) // most] for place in range(most)]
 
 
-def bench_policy(source: str, names: Sequence[str], l: int, algorithm: str) -> dict[str, Any]:  # noqa: E741
+def bench_policy(source: str, names: Sequence[str], l: int, algorithm: str) -> dict[str, Any]:
     """The policy of one run: Adult's other quasi-identifiers are left out, age has a taxonomy as the others do."""
     document = adult_policy()
     others = [name for name in document["quasi_identifiers"] if name not in names]
@@ -191,7 +191,7 @@ def _run(case: TpCase, folder: Path) -> dict[str, Any]:
     source = document["source"] if case.rows == ADULT_ROWS else "main.variants"
     runs = []
     with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection:
-        for d, l, algorithm, kl in case.jobs:  # noqa: E741
+        for d, l, algorithm, kl in case.jobs:
             for names in sets_of(list(document["quasi_identifiers"]), d, case.sets):
                 found = _measure_run(connection, bench_policy(source, names, l, algorithm), kl)
                 runs.append({"rows": case.rows, "d": d, "l": l, "quasi_identifiers": names, **found})

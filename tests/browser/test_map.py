@@ -39,7 +39,7 @@ def outcome(number, varied, risk, lost):
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """The page of a dozen variants, of which one was refused."""
-    outcomes = [outcome(l, {"l": l}, 1 / l, 0.1 * l) for l in range(2, 9)]  # noqa: E741
+    outcomes = [outcome(l, {"l": l}, 1 / l, 0.1 * l) for l in range(2, 9)]
     outcomes += [outcome(20 + i, {"without": name}, 0.3, 0.6 + i / 9) for i, name in enumerate(NAMES)]
     outcomes.append(
         VariantOutcome(Variant(40, outcomes[0].variant.policy, {"l": 40}), "infeasible", "too few values\nof x")

@@ -25,7 +25,7 @@ def test_a_section_says_how_it_was_measured(title: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.long
 @pytest.mark.parametrize(("select", "l"), [("bisect", 4), ("refine", 6)])
-def test_the_demo_loses_what_the_table_says(select: str, l: int) -> None:  # noqa: E741 - the field's name for it
+def test_the_demo_loses_what_the_table_says(select: str, l: int) -> None:
     rows = [line.strip("|").split("|") for line in SECTIONS["Adult, by l"].splitlines() if line.startswith("|")]
     shown = next(row for row in rows if row[0].strip() == str(l))
     column = [cell.strip(" `") for cell in rows[0]].index(select)

@@ -68,7 +68,7 @@ def adult(fixtures):
         (7, {"algorithm": {"name": "bsgi", "residue": "suppress"}, "require": [{"distinct": 7}, {"k": 7}]}),
     ],
 )
-def test_adult_loses_what_the_run_said_to_the_last_digit(adult, l, changes):  # noqa: E741
+def test_adult_loses_what_the_run_said_to_the_last_digit(adult, l, changes):
     con, policy, folder = adult
     target = {"table": f"t{l}", "if_exists": "replace"}
     wanted = {**policy, "require": [{"unique_distinct": l}], "target": target, **changes}

@@ -56,7 +56,7 @@ def test_an_attacker_learns_nothing_by_comparing(con, seed):
         groups |= now
         values = standing
         seen.append(attacker.read(con, tables, "person", found.names))
-        for i, l in enumerate(found.ls):  # noqa: E741
+        for i, l in enumerate(found.ls):
             assert attacker.best_guess(seen, i) <= Fraction(1, l)
         assert result.inference.holds
         assert result.figures["counterfeits"] == len(set(groups) - set(found.rows))
@@ -84,7 +84,7 @@ def _fits(ls, rows, row):
     grown = [*rows, row]
     if row[0] in {member[0] for member in rows}:
         return False
-    return all(max(Counter(m[i] for m in grown).values()) * l <= len(grown) for i, l in enumerate(ls))  # noqa: E741
+    return all(max(Counter(m[i] for m in grown).values()) * l <= len(grown) for i, l in enumerate(ls))
 
 
 # -- classes of one table --------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def test_an_attacker_learns_nothing_by_comparing_classes(con, seed):
     """Classes stay as they are, label for label; new ones hold new people, all values different, and cover them."""
     con.execute("SET threads = 1")
     found = sequences.random_sequence(seed)
-    policy, seen, before, ever, l = found.policy_of_classes(), [], [], {}, found.ls[0]  # noqa: E741
+    policy, seen, before, ever, l = found.policy_of_classes(), [], [], {}, found.ls[0]
     for number in range(found.draw.randint(2, 4)):
         if number:
             found.step()
@@ -252,11 +252,11 @@ def test_without_protection_the_attacker_wins(con):
             tables.append(publish(con, found.policy(f"naive{seed}.p{number}")).figures["tables"])
             seen.append(attacker.read(con, tables[-1], "person", found.names))
         guesses = [attacker.best_guess(seen, i, rounds=1) for i in range(len(found.ls))]
-        wins += any(guess * l > 1 for guess, l in zip(guesses, found.ls, strict=True))  # noqa: E741
+        wins += any(guess * l > 1 for guess, l in zip(guesses, found.ls, strict=True))
         listed = [Release(t[0], Relation.parse(t[1]), ("group_id",), Relation.parse(t[0]), "person") for t in tables]
         result = check_releases(Engine(con), listed, limits_of(list(zip(found.names, found.ls, strict=True))))
         checked += not result.holds
-        for name, guess, l in zip(found.names, guesses, found.ls, strict=True):  # noqa: E741
+        for name, guess, l in zip(found.names, guesses, found.ls, strict=True):
             assert result.keeps(name) or guess * l > 1
     assert wins == 2 and checked
 
@@ -326,7 +326,7 @@ def test_the_check_is_what_it_says(con, seed):
         limits_of([("a", 2), ("b", 3)]),
     )
     exposed = set()
-    for i, (name, l) in enumerate([("a", 2), ("b", 3)]):  # noqa: E741
+    for i, (name, l) in enumerate([("a", 2), ("b", 3)]):
         best = told(releases, i)
         assert abs(found.best[name] - float(max(best.values()))) < 1e-12
         over = {key for key, probability in best.items() if probability * l > 1}

@@ -18,7 +18,7 @@ PARAMS = {"positions": POSITIONS, "sensitive": SENSITIVE}
 NODE = dict.fromkeys(("row_id", "q1", "q2", "s1", "node", "classes"), "BIGINT")
 
 
-def random_nodes(draw: random.Random, l: int) -> list[tuple[int, ...]]:  # noqa: E741
+def random_nodes(draw: random.Random, l: int) -> list[tuple[int, ...]]:
     """The rows of some nodes: k classes, l * k rows, no value in more than k of them, many of them equal."""
     rows, number = [], 0
     for node in range(1, draw.randint(1, 4) + 1):
@@ -63,7 +63,7 @@ def loaded(engine: Engine, splits: dict[int, tuple[int, int, int]]) -> Relation:
     return engine.load("splits", columns, [(node, *split) for node, split in splits.items()])
 
 
-def halves(rows: list[tuple[int, ...]], l: int, splits: dict[int, tuple[int, int, int]]) -> list[tuple[int, int, int]]:  # noqa: E741
+def halves(rows: list[tuple[int, ...]], l: int, splits: dict[int, tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Clipped bisection row by row, by its definition."""
     found = []
     for node, (axis, classes, left) in splits.items():
@@ -93,7 +93,7 @@ def test_equal_rows_stand_for_themselves(seed, con):
 @pytest.mark.parametrize("seed", seeds(20))
 def test_nodes_split_as_row_by_row(seed, con):
     engine, draw = Engine(con), random.Random(seed)
-    l = draw.randint(2, 4)  # noqa: E741
+    l = draw.randint(2, 4)
     rows = random_nodes(draw, l)
     splits = splits_of(draw, engine, rows)
     params = {
@@ -111,7 +111,7 @@ def test_nodes_split_as_row_by_row(seed, con):
 def test_cells_split_as_row_by_row(seed, con):
     """Sides have their classes' rows, no value has more of them than classes, and weights change nothing."""
     engine, draw = Engine(con), random.Random(seed)
-    l = draw.randint(2, 4)  # noqa: E741
+    l = draw.randint(2, 4)
     rows = random_nodes(draw, l)
     splits = splits_of(draw, engine, rows)
     scales = engine.load("scales", {"axis": "INTEGER"}, [(1,), (2,)])

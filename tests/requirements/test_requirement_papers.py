@@ -93,7 +93,7 @@ def test_pycanon_agrees_on_adult(adult: Any, sensitive: str) -> None:
     assert anonymity.recursive_c_l_diversity(data, keys, columns)[1] == worst(adult, sensitive, {"distinct": 1})
 
 
-def recursive_c(values: list[Any], l: int, falling: bool) -> float:  # noqa: E741
+def recursive_c(values: list[Any], l: int, falling: bool) -> float:
     """The least whole c for which a class is recursive (c,l)-diverse, with counts in falling or in rising order."""
     counts = sorted(Counter(values).values(), reverse=falling)
     return math.floor(counts[0] / sum(counts[l - 1 :]) + 1)
@@ -104,7 +104,7 @@ def test_pycanon_takes_the_counts_of_recursive_diversity_in_rising_order() -> No
     """The definition has them in falling order; where all counts of a class are equal both agree."""
     for values in (["a"] * 6 + ["b", "c"], ["a", "b", "c"] * 2):
         data = pandas.DataFrame({"q": ["x"] * len(values), "s": values})
-        c, l = anonymity.recursive_c_l_diversity(data, ["q"], ["s"])  # noqa: E741
+        c, l = anonymity.recursive_c_l_diversity(data, ["q"], ["s"])
         assert (c, l) == (recursive_c(values, 3, falling=False), 3)
         con = duckdb.connect()
         con.execute("CREATE TABLE t AS SELECT 'x' AS q, unnest($v) AS s", {"v": values})

@@ -248,7 +248,7 @@ def test_the_frontier_is_that_of_all_pairs():
         places = [(drawn.randrange(6), drawn.randrange(6)) for _ in range(drawn.randrange(1, 12))]
         best = [place for place in places if not is_beaten(place, places)]
         for risk, loss in places:
-            beaten = any((r < risk and l <= loss) or (r <= risk and l < loss) for r, l in places)  # noqa: E741
+            beaten = any((r < risk and l <= loss) or (r <= risk and l < loss) for r, l in places)
             assert ((risk, loss) in best) != beaten
 
 

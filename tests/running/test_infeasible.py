@@ -125,7 +125,7 @@ NEAREST = {
 
 @pytest.mark.parametrize("case", NEAREST)
 def test_what_is_infeasible_names_what_is_nearest(case, con, table):
-    values, l, message, accepted = NEAREST[case]  # noqa: E741
+    values, l, message, accepted = NEAREST[case]
     table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate(values)])
     for call in (ldiv_db.plan, ldiv_db.run):
         with pytest.raises(InfeasibleError, match=f"(?m){message}") as refused:
@@ -217,7 +217,7 @@ def test_what_no_value_is_to_blame_for_has_no_hint(con, table):
 def test_the_rows_that_suppression_is_said_to_take_are_those_it_takes(con, table):
     table("t", COLUMNS, [(f"n{i}", i, value) for i, value in enumerate("aaaaabbbccd")])
     suppress = {"name": "bsgi", "residue": "suppress"}
-    for l, rows in ((3, 2), (4, 7)):  # noqa: E741
+    for l, rows in ((3, 2), (4, 7)):
         changes = {"require": [{"distinct": l}], "algorithm": suppress, "target": f"released_{l}"}
         assert ldiv_db.run(con, policy(**changes)).loss.rows_suppressed == rows
 

@@ -61,7 +61,7 @@ def test_rows_beyond_classes_are_in_the_last_part(residue, rows):
 @pytest.mark.heavy
 @pytest.mark.parametrize("algorithm", ["bsgi", "auto", "fast", "topdown", "mondrian", "peel", "stratified"])
 @pytest.mark.parametrize(("count", "l", "part_rows"), [(12, 3, 2), (12, 12, 2), (150, 40, 120)])
-def test_what_cannot_be_divided_is_solved_whole(algorithm, count, l, part_rows):  # noqa: E741
+def test_what_cannot_be_divided_is_solved_whole(algorithm, count, l, part_rows):
     rows = [(rid, rid * 7 % 11, "1001", None, f"d{rid % 50}", "x") for rid in range(count)]
     policies = [policy_of(algorithm, [{"distinct": l}], n) for n in (part_rows, 1000)]
     (result, release), (_, whole) = (released(policy, rows) for policy in policies)

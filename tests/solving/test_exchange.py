@@ -26,7 +26,7 @@ def random_rows(seed, n):
     ]
 
 
-def policy(l, rounds, tree, **changes):  # noqa: E741
+def policy(l, rounds, tree, **changes):
     base = {
         "source": "source",
         "target": {"table": "released", "if_exists": "replace"},
@@ -60,7 +60,7 @@ def release_of(rows, wanted, threads=2):
 @pytest.mark.heavy
 @pytest.mark.parametrize("l", [2, 3, 4])
 @pytest.mark.parametrize(("seed", "n"), [(1, 60), (2, 251)])
-def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):  # noqa: E741
+def test_classes_stay_distinct_and_rows_are_conserved(tree, l, seed, n):
     rows = random_rows(seed, n)
     plain, before = release_of(rows, policy(l, 0, tree))
     improved, after = release_of(rows, policy(l, 8, tree))
@@ -121,7 +121,7 @@ def test_rounds_are_a_number_from_zero(tree):
 @pytest.mark.heavy
 @pytest.mark.long
 @pytest.mark.parametrize("l", LM_AT_MOST)
-def test_loss_on_adult(fixtures, l):  # noqa: E741
+def test_loss_on_adult(fixtures, l):
     """Mean LM per cell on the 30,162 clean training rows, with the rows, classes and values of before."""
     trees = {name: {"taxonomy": {"file": f"{name}.csv"}} for name in ADULT_TREES}
     wanted = {
@@ -149,7 +149,7 @@ def test_loss_on_adult(fixtures, l):  # noqa: E741
 
 @pytest.mark.parametrize("seed", seeds(2))
 @pytest.mark.parametrize("l", [2, 3])
-def test_large_nodes_are_cut_by_counts_into_valid_classes(tree, monkeypatch, l, seed):  # noqa: E741
+def test_large_nodes_are_cut_by_counts_into_valid_classes(tree, monkeypatch, l, seed):
     """What large tables go through, on small ones: forced rows are counted, and only cells that are cut are ordered."""
     monkeypatch.setattr(boundaries, "FORCED", 1)
     monkeypatch.setattr(boundaries, "MANY_ROWS", 0)

@@ -20,7 +20,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, Traits
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, Problem, refuse
 from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Renamed
 
@@ -177,9 +177,7 @@ def class_label_of(task: Task, name: str | None) -> Renamed | None:
 
 def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] = ()) -> Feasibility:
     """Raises PolicyError for what a global recoding cannot do, InfeasibleError if the whole table fails."""
-    refused = [*problems, *_problems(algorithm.name, task)]
-    if refused:
-        raise PolicyError(refused)
+    refuse([*problems, *_problems(algorithm.name, task)])
     (axis,) = task.encoded.sensitive
     failed = explain(task.engine, axis, task.requirements, any_class=True, people=_all_people(task))
     if failed:

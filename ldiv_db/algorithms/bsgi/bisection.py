@@ -53,13 +53,7 @@ class _Wanted:
     right: Value
 
 
-def bisect(
-    task: Task,
-    quotas: list[int],
-    l: int,  # noqa: E741 - the field's name for it
-    classes: int,
-    others: Sequence[SensitiveAxis] = (),
-) -> Relation:
+def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size.
 
     Classes differ on the first sensitive attribute, and mostly on the `others`.
@@ -100,11 +94,7 @@ def fill_root(task: Task, quotas: list[int], classes: int, others: Sequence[Sens
 
 
 def _halve(
-    task: Task,
-    nodes: Relation,
-    l: int,  # noqa: E741
-    others: Sequence[SensitiveAxis],
-    wanting: Sequence[SensitiveAxis],
+    task: Task, nodes: Relation, l: int, others: Sequence[SensitiveAxis], wanting: Sequence[SensitiveAxis]
 ) -> Relation:
     """The next level: every node of two classes or more split in two; of the `others` some are `wanting` a side."""
     encoded = task.encoded
@@ -163,13 +153,7 @@ class _Domain:
     costs: SpanCosts
 
 
-def split(
-    task: Task,
-    measures: Sequence[Measure],
-    quotas: list[int],
-    l: int,  # noqa: E741 - the field's name for it
-    classes: int,
-) -> Relation:
+def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, classes: int) -> Relation:
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size."""
     engine = task.engine
     halvings = (classes - 1).bit_length()
@@ -209,14 +193,7 @@ def _grain(measure: Measure) -> Value | None:
     return Value(measure.axis.scale // GRAINS) if wide else None
 
 
-def _split(
-    task: Task,
-    nodes: Relation,
-    domain: _Domain,
-    l: int,  # noqa: E741
-    largest: int,
-    most: int,
-) -> tuple[Relation, int, int]:
+def _split(task: Task, nodes: Relation, domain: _Domain, l: int, largest: int, most: int) -> tuple[Relation, int, int]:
     """The next level, every node of two classes or more split in two, and the classes of its largest and smallest node.
 
     `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
@@ -253,13 +230,7 @@ def _count(task: Task, nodes: Relation, domain: _Domain, by_bucket: bool) -> Rel
 
 
 def _choose(
-    task: Task,
-    nodes: Relation,
-    counts: Relation | None,
-    domain: _Domain,
-    l: int,  # noqa: E741
-    largest: int,
-    most: int,
+    task: Task, nodes: Relation, counts: Relation | None, domain: _Domain, l: int, largest: int, most: int
 ) -> Relation:
     """The split of each node, (node, axis, classes, left_classes); without `counts` on its dearest axis."""
     engine = task.engine

@@ -62,18 +62,18 @@ class Subtask:
         return self.task.encoded.keys[1:]
 
 
-def whole_subtask(task: Task, l: int) -> Subtask:  # noqa: E741 - the field's name for it
+def whole_subtask(task: Task, l: int) -> Subtask:
     """All rows."""
     return Subtask(_hardest_first(task), _most_classes(task, l))
 
 
-def residual_subtask(task: Task, assigned: Relation, l: int) -> Subtask:  # noqa: E741
+def residual_subtask(task: Task, assigned: Relation, l: int) -> Subtask:
     """The rows without a class."""
     free = task.engine.select_others("free", task.encoded.rows, assigned, "row_id")
     return subtask_of(task, free, l)
 
 
-def trimmed(subtask: Subtask, l: int) -> Subtask:  # noqa: E741
+def trimmed(subtask: Subtask, l: int) -> Subtask:
     """The subtask without what is too much of any code; leaving rows out may lower what another code may have."""
     engine, rows = subtask.task.engine, None
     while subtask.classes:
@@ -96,7 +96,7 @@ def trimmed(subtask: Subtask, l: int) -> Subtask:  # noqa: E741
     return subtask
 
 
-def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:  # noqa: E741
+def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:
     """These rows, with the counts of their values."""
     return whole_subtask(replace(task, encoded=among(task.engine, task.encoded, rows)), l)
 
@@ -108,7 +108,7 @@ def _hardest_first(task: Task) -> Task:
     return replace(task, encoded=replace(encoded, sensitive=tuple(hardest_first(encoded))))
 
 
-def _most_classes(task: Task, l: int) -> int:  # noqa: E741
+def _most_classes(task: Task, l: int) -> int:
     return min(most_classes(key.distribution.counts, l) for key in task.encoded.keys)
 
 
@@ -176,7 +176,7 @@ class Bsgi(Algorithm):
         if task.transparent:
             built = build(task, feasible.l, self._rounds)
             return Plan(built.assigned, feasible.l, feasible.notes, {"select": "transparent", **built.figures})
-        l, several = feasible.l, len(task.encoded.keys) > 1  # noqa: E741
+        l, several = feasible.l, len(task.encoded.keys) > 1
         made = self._make(task, l)
         if not made.classes:
             raise InfeasibleError(none_found(task.encoded, l))
@@ -192,7 +192,7 @@ class Bsgi(Algorithm):
         """The most rounds of exchanges of a transparent release, None if the policy does not say."""
         return self.options.exchange if "exchange" in self.options.model_fields_set else None
 
-    def _make(self, task: Task, l: int) -> _Made:  # noqa: E741
+    def _make(self, task: Task, l: int) -> _Made:
         """All classes that can be found, the first of them in the way that the policy asks for."""
         made = _select(whole_subtask(task, l), l, self.options.select, self.options.exchange)
         if len(task.encoded.keys) > 1:
@@ -221,7 +221,7 @@ def _allows(algorithm: Bsgi, task: Task) -> bool:
     return True
 
 
-def _select(subtask: Subtask, l: int, select: str, exchanges: int = 0) -> _Made:  # noqa: E741
+def _select(subtask: Subtask, l: int, select: str, exchanges: int = 0) -> _Made:
     """Classes of the subtask's rows that differ on every key."""
     engine = subtask.task.engine
     with engine.scope() as scope:
@@ -238,7 +238,7 @@ def _select(subtask: Subtask, l: int, select: str, exchanges: int = 0) -> _Made:
     return made
 
 
-def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Made:  # noqa: E741
+def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Made:
     """Classes that differ on the first key, and by `greedy` on the others."""
     task, classes = subtask.task, subtask.classes
     if select == "greedy":
@@ -252,7 +252,7 @@ def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Ma
     return _Made(assigned, classes, classes, rounds)
 
 
-def _make_more(task: Task, made: _Made, l: int) -> None:  # noqa: E741
+def _make_more(task: Task, made: _Made, l: int) -> None:
     """Make classes of the rows left over, until there are none to be made.
 
     Halves that were in each other's way may be so for good; then, where few rows are left, one class after the

@@ -75,11 +75,7 @@ class _Members:
 
 
 def repair(
-    task: Task,
-    assigned: Relation,
-    keys: Sequence[SensitiveAxis],
-    l: int,  # noqa: E741 - the field's name for it
-    classes: int,
+    task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], l: int, classes: int
 ) -> tuple[Relation, list[int]]:
     """The classes without conflicts, as (row_id, class_id), and the exchanges of each round.
 
@@ -136,13 +132,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
     return _Members(members, traced, frequent, measures, numbered)
 
 
-def _run_rounds(
-    task: Task,
-    state: _Members,
-    conflicts: Relation,
-    l: int,  # noqa: E741
-    classes: int,
-) -> tuple[Relation, list[int]]:
+def _run_rounds(task: Task, state: _Members, conflicts: Relation, l: int, classes: int) -> tuple[Relation, list[int]]:
     """The conflicts that are left, and the exchanges of each round: until none is left, or no exchange helps."""
     engine, exchanges = task.engine, list[int]()
     while len(exchanges) < ROUNDS and (rows := engine.count(conflicts)):

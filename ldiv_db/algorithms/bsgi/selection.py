@@ -55,7 +55,7 @@ class Candidates:
     others: Sequence[SensitiveAxis]
 
 
-def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:  # noqa: E741
+def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:
     """The bucket that each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l).
 
     Each class takes one row from each of the l largest buckets, ties to the lower number.
@@ -111,12 +111,7 @@ class _Batch:
         ]
 
 
-def select(
-    task: Task,
-    l: int,  # noqa: E741 - the field's name for it
-    classes: int,
-    others: Sequence[SensitiveAxis] = (),
-) -> Relation:
+def select(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
     """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select.
 
     Fewer if rows must differ on the `others` as well: classes that gave up are left out.
@@ -144,7 +139,7 @@ def select(
         return scope.keep(engine.select_among("assigned", picked, whole, "class_id"))
 
 
-def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
+def _draws(task: Task, l: int, classes: int) -> Relation:
     """The schedule as a TEMP table (class_id, step, bucket), buckets by the code of their sensitive value."""
     buckets = counts_falling(task.engine, task.encoded.sensitive[0])
     plan = schedule([rows for _, rows in buckets], l, classes)
@@ -152,7 +147,7 @@ def _draws(task: Task, l: int, classes: int) -> Relation:  # noqa: E741
     return task.engine.load("draws", columns, [(c, step, buckets[bucket - 1][0]) for c, step, bucket in plan])
 
 
-def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Candidates:  # noqa: E741
+def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Candidates:
     """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
     engine, encoded = task.engine, task.encoded
     measures = ncp_measures(task)
@@ -168,13 +163,7 @@ def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis
     return Candidates(measures, free, _draws(task, l, classes), others)
 
 
-def _grow_batch(
-    task: Task,
-    candidates: Candidates,
-    first: int,
-    end: int,
-    l: int,  # noqa: E741
-) -> _Batch:
+def _grow_batch(task: Task, candidates: Candidates, first: int, end: int, l: int) -> _Batch:
     """The classes from `first` on and before `end`, grown from the free rows, one row a class and step."""
     engine, batch = task.engine, _Batch(end)
     with engine.scope():

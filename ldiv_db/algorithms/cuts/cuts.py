@@ -18,7 +18,7 @@ from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, interval
 from ldiv_db.algorithms.cuts.search import Finder, Published, SearchResult, labels_of, number_problems, publish_cut
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, UnprovedError
+from ldiv_db.database.errors import InfeasibleError, Problem, UnprovedError, refuse
 from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.values import in_order, shown_value
@@ -60,14 +60,14 @@ class Cuts(Algorithm):
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what cuts cannot do, InfeasibleError if not even the most general cut is allowed."""
         scheme = self._scheme(task)
-        problems = [
-            *self._option_problems(task, scheme),
-            *self._number_problems(task),
-            *_task_problems(task, scheme),
-            *_blank_problems(task, scheme),
-        ]
-        if problems:
-            raise PolicyError(problems)
+        refuse(
+            [
+                *self._option_problems(task, scheme),
+                *self._number_problems(task),
+                *_task_problems(task, scheme),
+                *_blank_problems(task, scheme),
+            ]
+        )
         notes = () if self.options.scheme else (f"algorithm.scheme: {scheme}, as nothing else is said",)
         if not bounds_shares(task):
             if scheme == "none":

@@ -119,14 +119,7 @@ def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Se
     return tuple(secrets)
 
 
-def _secret(
-    engine: Engine,
-    snapshot: Relation,
-    number: int,
-    name: str,
-    l: int,  # noqa: E741 - the field's name for it
-    taxonomy: Taxonomy | None,
-) -> Secret:
+def _secret(engine: Engine, snapshot: Relation, number: int, name: str, l: int, taxonomy: Taxonomy | None) -> Secret:
     code = Identifier(f"s{number}")
     leaves, nodes, height = _tree(engine, taxonomy, code)
     dictionary = engine.materialise(

@@ -65,7 +65,7 @@ class Secret(SensitiveAxis):
     """
 
     number: Value
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     nodes: Relation | None = None
     height: int = 1
     counts: Relation | None = None
@@ -113,11 +113,7 @@ class Grouping:
         return (self.primary, *self.others)
 
 
-def largest_l_quotas(
-    counts: Sequence[int],
-    l: int,  # noqa: E741
-    waits: Sequence[int] | None = None,
-) -> tuple[int, list[int]]:
+def largest_l_quotas(counts: Sequence[int], l: int, waits: Sequence[int] | None = None) -> tuple[int, list[int]]:
     """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
 
     What is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each:

@@ -48,7 +48,7 @@ class Refused:
 
     attribute: str
     groups: int
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     largest_l: int
 
     def __str__(self) -> str:

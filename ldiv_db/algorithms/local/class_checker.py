@@ -20,7 +20,7 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError
+from ldiv_db.database.errors import InfeasibleError, refuse
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -197,13 +197,13 @@ def _judge_known(
 
 def _refuse(task: Task, name: str) -> None:
     """Raise PolicyError for requirements that classes of different values only are sure of."""
-    problems = [
-        cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
-        for requirement in dict.fromkeys(task.requirements)
-        if not requirement.monotone and requirement.unique_class_size() is not None
-    ]
-    if problems:
-        raise PolicyError(problems)
+    refuse(
+        [
+            cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
+            for requirement in dict.fromkeys(task.requirements)
+            if not requirement.monotone and requirement.unique_class_size() is not None
+        ]
+    )
 
 
 def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleError:

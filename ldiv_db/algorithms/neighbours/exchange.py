@@ -27,17 +27,12 @@ class _Exchangeable:
     """Classes of l rows that cost something, the members of which have what their classes are without them."""
 
     classes: ClassState
-    l: int  # noqa: E741 - the field's name for it
+    l: int
     parts: Relation | None
 
 
 def exchange_rows(
-    task: Task,
-    measures: Sequence[Measure],
-    assigned: Relation,
-    l: int,  # noqa: E741
-    rounds: int,
-    parts: Relation | None = None,
+    task: Task, measures: Sequence[Measure], assigned: Relation, l: int, rounds: int, parts: Relation | None = None
 ) -> tuple[Relation, tuple[int, ...]]:
     """The assignment after at most `rounds` rounds, and the exchanges of each.
 

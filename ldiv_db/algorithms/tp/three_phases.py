@@ -33,7 +33,7 @@ class Residue:
     rows: int
     height: int
 
-    def gap(self, l: int) -> int:  # noqa: E741 - the field's name for it
+    def gap(self, l: int) -> int:
         """The rows that it lacks to be l-eligible, 0 if it is."""
         return max(0, l * self.height - self.rows)
 
@@ -43,13 +43,13 @@ class Histogram:
     """The groups' cells, how many rows of each are kept, and the residue; `state` is (group_no, code, rows, kept)."""
 
     engine: Engine
-    l: int  # noqa: E741
+    l: int
     state: Relation
     residue: Relation
     removed: Residue
 
     @classmethod
-    def of_cores(cls, engine: Engine, cells: Relation, l: int) -> Histogram:  # noqa: E741
+    def of_cores(cls, engine: Engine, cells: Relation, l: int) -> Histogram:
         """Phase one: the core of every group is kept; `cells` is (group_no, code, rows)."""
         state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
         residue = engine.materialise("residue", "tp/count_residue", state=state)

@@ -27,7 +27,7 @@ from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
 from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, refuse
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 
@@ -46,8 +46,7 @@ def eligible_l(task: Task, name: str) -> int:
         problems.append(Problem("sensitive", f"{name} takes one sensitive attribute", "bsgi takes several"))
     if task.encoded.individual is not None:
         problems.append(Problem("individual", f"{name} does not distinguish individuals", "bsgi does"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     least = max(2, *(requirement.unique_class_size() or 2 for requirement in task.requirements))
     # Without the rows of one value, which NULL is, a class that is (l + 1)-eligible is still l-eligible.
     return least + task.encoded.leaves_unjudged
@@ -55,7 +54,7 @@ def eligible_l(task: Task, name: str) -> int:
 
 def check_eligible(task: Task, name: str) -> Feasibility:
     """The feasibility by counts; raises InfeasibleError if a value is too frequent in the whole table."""
-    l, (axis,) = eligible_l(task, name), task.encoded.sensitive  # noqa: E741
+    l, (axis,) = eligible_l(task, name), task.encoded.sensitive
     counts, rows = axis.distribution.counts, axis.distribution.rows
     if not counts or counts[0] * l > rows:
         raise InfeasibleError(too_frequent(task.encoded, axis, l), l)
@@ -108,7 +107,7 @@ class Tp(Algorithm):
         """The same algorithm with quasi-identifiers at these levels of their taxonomies."""
         return type(self)({**self.options.model_dump(exclude_unset=True), "coarsen": dict(levels)})
 
-    def _publish(self, task: Task, l: int, levels: Mapping[str, int]) -> Plan:  # noqa: E741 - the field's name for it
+    def _publish(self, task: Task, l: int, levels: Mapping[str, int]) -> Plan:
         """The plan at these levels of the taxonomies."""
         engine = task.engine
         task, coarse = coarsen(task, levels)
@@ -121,14 +120,14 @@ class Tp(Algorithm):
         engine.drop(bounds, *(axis.cut for axis in coarse if axis.cut))
         return Plan(assigned, l, (), search, classes, stars=self.options.form == "stars")
 
-    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741
+    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
         """(row_id, class_id), and what the result says of the work."""
         assigned, phases = _assign(task, l)
         if phases.residues[-1].rows:
             assigned = self._split(task, assigned, l)
         return assigned, _guarantees(phases, l, len(task.encoded.axes))
 
-    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
+    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:
         """The removed rows, which are class 0, in their classes: TP leaves them in one."""
         return assigned
 
@@ -138,7 +137,7 @@ class TpPlus(Tp):
 
     name = "tp_plus"
 
-    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:  # noqa: E741
+    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:
         engine, rows = task.engine, task.encoded.rows
         kept = _kept_rows(engine, assigned)
         removed = engine.select_others("removed", rows, kept, "row_id")
@@ -154,11 +153,11 @@ class Hilbert(Tp):
     name = "hilbert"
     traits = Traits()
 
-    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741
+    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
         return cut(task, task.encoded.rows, l)[0], {}
 
 
-def _assign(task: Task, l: int) -> tuple[Relation, Phases]:  # noqa: E741 - the field's name for it
+def _assign(task: Task, l: int) -> tuple[Relation, Phases]:
     """(row_id, class_id), class 0 being the removed rows, and what the phases did."""
     engine = task.engine
     with engine.scope() as scope:
@@ -196,7 +195,7 @@ def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
     )
 
 
-def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:  # noqa: E741
+def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:
     """The figures of the work, and the most that it can be away from the optimum."""
     first, last = phases.residues[0], phases.residues[-1]
     fewest = max(first.rows, l * first.height)  # any solution removes as many rows (Corollary 5.10)
@@ -249,7 +248,7 @@ class Matching(Tp):
             raise PolicyError([Problem("algorithm.name", what, "tp_plus takes any")])
         return feasible
 
-    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:  # noqa: E741 - the field's name for it
+    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
         engine, encoded = task.engine, task.encoded
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         with engine.scope() as scope:

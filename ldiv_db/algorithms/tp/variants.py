@@ -22,7 +22,7 @@ from ldiv_db.algorithms.bsgi.bisection import bisect
 from ldiv_db.algorithms.bsgi.bsgi import subtask_of
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, nearest
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
@@ -56,8 +56,7 @@ def check_levels(axes: Sequence[Axis], levels: Mapping[str, int]) -> None:
             problems.append(Problem(key, "has no taxonomy to coarsen by"))
         elif level > taxonomy.height:
             problems.append(Problem(key, f"the taxonomy has no level {level}", f"the highest is {taxonomy.height}"))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
 
 
 def spans_at(taxonomy: Taxonomy, level: int) -> list[tuple[int, int]]:
@@ -142,7 +141,7 @@ def _bit(bit: int, bits: int) -> Bit:
     return Bit(Value(2**bit), tuple(Value(2**above) for above in range(bit + 1, bits)), Identifier(f"flips_{bit}"))
 
 
-def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:  # noqa: E741 - the field's name for it
+def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:
     """(row_id, class_id) of rows that are l-eligible together, and how many classes there are, numbered from 1."""
     engine, encoded = task.engine, task.encoded
     dimensions, bits = dimensions_of(encoded.axes)

@@ -36,7 +36,7 @@ _SEVERAL, _OTHER = 8, 4
 def explore(
     connection: Any,
     policy: GivenPolicy,
-    l: Iterable[int] = (),  # noqa: E741 - the field's name for it
+    l: Iterable[int] = (),
     k: Iterable[int] = (),
     algorithms: str | Sequence[str] = (),
     vary: str | Sequence[str] = (),

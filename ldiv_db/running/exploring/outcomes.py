@@ -58,7 +58,7 @@ class VariantOutcome:
     status: Status
     reason: str = ""
     algorithm: str = ""
-    l: int | None = None  # noqa: E741 - the field's name for it
+    l: int | None = None
     loss: Loss | None = None
     risk: Risk | None = None
     #: The answers to the queries that the policy is to preserve.

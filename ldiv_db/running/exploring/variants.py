@@ -102,7 +102,7 @@ DEFAULT_L = (2, 3, 4, 5, 6, 7)
 class ExploreRequest:
     """Parameters to vary: values of l and of k, names of algorithms, others, and largest risks to stay within."""
 
-    l: Sequence[int] = ()  # noqa: E741 - the field's name for it
+    l: Sequence[int] = ()
     k: Sequence[int] = ()
     algorithms: Sequence[str] = ()
     vary: Sequence[str] = ()
@@ -148,8 +148,7 @@ def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> 
 
     Where algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone.
     """
-    problems = list(asked.problems())
-    refuse(problems)
+    refuse(list(asked.problems()))
     found: list[Variant] = []
     changes = (one for base in _bases(resolved.policy, asked.risk) for one in _changes(resolved, asked, bounds, base))
     for varied, keys in changes:
