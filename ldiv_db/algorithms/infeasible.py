@@ -99,13 +99,6 @@ def too_many_left_out(rows: int, total: int, most: int, share: Decimal) -> str:
     return f"{rows:,} of {total:,} rows ({_rounded_up(rows * 100, total, 2)} %) would be left out; {allowed}"
 
 
-def _value_words(encoded: Encoded, key: SensitiveAxis, plain: str, individual: str) -> str:
-    """The words of a message for a key's value, with its attribute where there are several."""
-    if key is encoded.individual:
-        return individual
-    return f"{plain} of {key.column.name}" if len(encoded.keys) > 1 else plain
-
-
 def _one_more(encoded: Encoded) -> str:
     """The reason for an l above that of the policy; empty if it is not above."""
     return ": l is one more than asked for, as rows with NULL are not judged" if encoded.leaves_unjudged else ""
@@ -126,7 +119,9 @@ def too_few_values(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
 
 def too_frequent(encoded: Encoded, key: SensitiveAxis, l: int) -> str:
     """The message that a key has a value in more than 1/l of the rows, with the l that can be met."""
-    what = _value_words(encoded, key, "the most frequent sensitive value", "the individual with the most rows")
+    of_key = f" of {key.column.name}" if len(encoded.keys) > 1 else ""
+    value, individual = f"the most frequent sensitive value{of_key}", "the individual with the most rows"
+    what = individual if key is encoded.individual else value
     rows, most = key.distribution.rows, max(key.distribution.counts, default=0)
     said = f"{what} holds {most:,} of {rows:,} rows, more than 1/{l}{_one_more(encoded)}"
     return f"l = {l} is infeasible for this algorithm: {said}. {_largest(encoded)}"

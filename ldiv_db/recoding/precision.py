@@ -88,14 +88,12 @@ def measure_precision(
     params = {"told": told, "classes": classes, "total": Value(total), "unit": Value(LOSS_UNIT)}
     rows = sorted(engine.rows("recoding/loss/find_precision", **params))
     return tuple(
-        _precision(axis, [int(found) / total for found in shares], half / LOSS_UNIT, most / LOSS_UNIT)
-        for axis, (_, *shares, half, most) in zip(axes, rows, strict=True)
+        Precision(
+            *(axis.name, int(exact) / total, int(narrow) / total, half / LOSS_UNIT, most / LOSS_UNIT),
+            *(axis.width, axis.is_time, axis.leaves),
+        )
+        for axis, (_, exact, narrow, half, most) in zip(axes, rows, strict=True)
     )
-
-
-def _precision(axis: Axis, shares: Sequence[float], half: float, most: float) -> Precision:
-    exact, told = shares
-    return Precision(axis.name, exact, told, half, most, axis.width, axis.is_time, axis.leaves)
 
 
 def _per_cent(share: float) -> str:

@@ -20,7 +20,7 @@ both ways. NULL is a value. Both survive the union of classes, whose shares lie 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -34,7 +34,7 @@ from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import distance, in_lowest_units, positive
-from ldiv_db.taxonomies.taxonomy import Node, Taxonomy
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
 _NODE_COLUMNS = {
@@ -56,15 +56,27 @@ def ground(argument: Any) -> str:
     return str(argument)
 
 
+class SharesRequirement(Requirement, in_policy=False):
+    """Common part of the requirements that compare the shares of a class with those of the table."""
+
+    on_people = "shares"
+    most_is_worst = True
+    compares_with_table = True
+    relations = ("histogram", "totals", "total")
+
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        return suppress_if_few(engine, classes, measures, 0)
+
+    def unique_class_size(self) -> None:
+        return None
+
+
 @dataclass(frozen=True)
-class TCloseness(Requirement):
+class TCloseness(SharesRequirement):
     """t-closeness: the earth mover's distance of class and table is at most `t` (Li et al. 2007)."""
 
     name = "t_closeness"
-    on_people = "shares"
     reaches = "distance"
-    most_is_worst = True
-    compares_with_table = True
     fields = {"t": distance, "distance": ground}  # noqa: RUF012
     optional = frozenset({"distance"})
     t: Decimal
@@ -90,19 +102,21 @@ class TCloseness(Requirement):
         return cls(values["t"], distance, taxonomy, attribute.is_number, is_text, others_known=others_known)
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
-        limit = {**in_lowest_units("t", self.t), "total": classes.all_rows}
+        limit = self.params(steps) | {"total": classes.total}
         if self.distance == ORDERED:
             return self._ordered(steps, classes, limit)
         if self.distance == HIERARCHICAL:
             return self._hierarchical(steps, classes, limit)
-        shared = {"histogram": classes.histogram, "totals": classes.totals}
-        return steps.materialise(self.name, "requirements/t_closeness", **shared, **limit)
+        return super().measure(steps, classes)
+
+    def params(self, steps: Steps) -> dict[str, Any]:
+        return {**in_lowest_units("t", self.t)}
 
     def _ordered(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
         params = {"totals": classes.totals, "is_number": self.is_number, "is_text": self.is_text}
         places = steps.materialise("places", "requirements/order_values", **params)
         gaps = steps.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
-        turns = steps.materialise("turns", "requirements/find_turns", gaps=gaps, places=places, total=classes.all_rows)
+        turns = steps.materialise("turns", "requirements/find_turns", gaps=gaps, places=places, total=classes.total)
         measures = steps.materialise(
             self.name, "requirements/t_closeness_ordered", gaps=gaps, turns=turns, places=places, **limit
         )
@@ -112,17 +126,17 @@ class TCloseness(Requirement):
     def _hierarchical(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
         nodes, height = self._load_nodes(steps)
         ways = steps.materialise("ways", "requirements/list_ways", totals=classes.totals, nodes=nodes)
-        steps.refuse_any(_placeless, "requirements/count_placeless", totals=classes.totals, ways=ways)
+        steps.refuse_any(
+            lambda found: Problem("taxonomy", f"has no leaf for {found} of the sensitive values"),
+            "requirements/count_placeless",
+            totals=classes.totals,
+            ways=ways,
+        )
         excesses = steps.materialise(
-            "excesses", "requirements/sum_excesses", histogram=classes.histogram, ways=ways, total=classes.all_rows
+            "excesses", "requirements/sum_excesses", histogram=classes.histogram, ways=ways, total=classes.total
         )
-        measures = steps.materialise(
-            self.name,
-            "requirements/t_closeness_hierarchical",
-            excesses=excesses,
-            height=Value(height),
-            **limit,
-        )
+        template = "requirements/t_closeness_hierarchical"
+        measures = steps.materialise(self.name, template, excesses=excesses, height=Value(height), **limit)
         steps.drop(nodes, ways, excesses)
         return measures
 
@@ -131,8 +145,8 @@ class TCloseness(Requirement):
 
         The leaf of NULL has no label. A root that is a leaf hangs below a node of its own.
         """
-        nodes = self.taxonomy.nodes if self.taxonomy else ()
-        heights = _heights(nodes)
+        assert self.taxonomy is not None  # noqa: S101 - `build` has the distance only with one
+        nodes, heights = self.taxonomy.nodes, self.taxonomy.heights
         inner = {node.parent for node in nodes}
         height = max(heights[0], 1)
         hung = [n for n in nodes if n.parent is not None or len(nodes) == 1]
@@ -144,34 +158,15 @@ class TCloseness(Requirement):
         rows.append((len(nodes), 0, None, last, last, height, True))
         return steps.load("ground", _NODE_COLUMNS, rows), height
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return suppress_if_few(engine, classes, measures, 0)
-
     def promise(self) -> Guarantee:
         """With equal distances the largest gap between two distributions, over any set of values, is their distance."""
         return Guarantee(difference=Fraction(self.t)) if self.distance == EQUAL else Guarantee()
-
-    def unique_class_size(self) -> None:
-        return None
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return "t: 0"
 
     def nearest_at(self, size: int) -> str:
         return "t: 1"
-
-
-def _placeless(found: str) -> Problem:
-    return Problem("taxonomy", f"has no leaf for {found} of the sensitive values")
-
-
-def _heights(nodes: Sequence[Node]) -> dict[int, int]:
-    """The distance from each node down to its farthest leaf."""
-    heights = {node.node: 0 for node in nodes}
-    for node in reversed(nodes):  # children stand after their parents
-        if node.parent is not None:
-            heights[node.parent] = max(heights[node.parent], heights[node.node] + 1)
-    return heights
 
 
 BASIC, ENHANCED = "basic", "enhanced"
@@ -192,21 +187,8 @@ def logarithm(argument: Any) -> str:
     return str(argument)
 
 
-class GainRequirement(Requirement, in_policy=False):
-    """Common part of the requirements that bound the shares of a class by those of the table."""
-
-    most_is_worst = True
-    compares_with_table = True
-
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return suppress_if_few(engine, classes, measures, 0)
-
-    def unique_class_size(self) -> None:
-        return None
-
-
 @dataclass(frozen=True)
-class BetaLikeness(GainRequirement):
+class BetaLikeness(SharesRequirement):
     """beta-likeness: no value's share q of a class exceeds its share p of the table by more than beta p.
 
     Basic: `(q - p) / p <= beta` where q > p (Cao and Karras 2012). Enhanced, the default: by no more
@@ -214,30 +196,21 @@ class BetaLikeness(GainRequirement):
     """
 
     name = "beta_likeness"
-    on_people = "shares"
     reaches = "gain over the table's share"
     fields = {"beta": positive, "kind": kind}  # noqa: RUF012
     optional = frozenset({"kind"})
     beta: Decimal
     kind: str = ENHANCED
 
-    def measure(self, steps: Steps, classes: Classes) -> Relation:
-        return steps.materialise(
-            self.name,
-            "requirements/beta_likeness",
-            histogram=classes.histogram,
-            totals=classes.totals,
-            total=classes.all_rows,
-            enhanced=self.kind == ENHANCED,
-            **in_lowest_units("beta", self.beta),
-        )
+    def params(self, steps: Steps) -> dict[str, Any]:
+        return {"enhanced": self.kind == ENHANCED, **in_lowest_units("beta", self.beta)}
 
     def promise(self) -> Guarantee:
         return Guarantee(ratio=1 + Fraction(self.beta), logarithmic=self.kind == ENHANCED)
 
 
 @dataclass(frozen=True)
-class DeltaDisclosure(GainRequirement):
+class DeltaDisclosure(SharesRequirement):
     """delta-disclosure privacy: `|log(q / p)| < delta` for the share q of a class of every value of the table.
 
     Every class has every value, then, and in about the share p that it has of the table (Brickell and Shmatikov
@@ -245,23 +218,14 @@ class DeltaDisclosure(GainRequirement):
     """
 
     name = "delta_disclosure"
-    on_people = "shares"
     reaches = "largest |log(q / p)|"
     fields = {"delta": positive, "log": logarithm}  # noqa: RUF012
     optional = frozenset({"log"})
     delta: Decimal
     log: str = TWO
 
-    def measure(self, steps: Steps, classes: Classes) -> Relation:
-        return steps.materialise(
-            self.name,
-            "requirements/delta_disclosure",
-            histogram=classes.histogram,
-            totals=classes.totals,
-            total=classes.all_rows,
-            delta=Value(self.delta),
-            binary=self.log == TWO,
-        )
+    def params(self, steps: Steps) -> dict[str, Any]:
+        return {"delta": Value(self.delta), "binary": self.log == TWO}
 
     def promise(self) -> Guarantee:
         base = 2.0 if self.log == TWO else math.e

@@ -22,16 +22,11 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.solving.nodes import Grained, HalvedNodes, Movable, RowsHere, positions_of
 
 
-def most_of(l: int, part_rows: int) -> int:
-    """The most classes of a part: at least so many that either side of a split can have the rows beyond."""
-    return max((part_rows - l + 1) // l, 2 * l)
-
-
 def divide_by_classes(
     task: Task, rows: Movable, positions: Sequence[Grained], l: int, classes: int, part_rows: int
 ) -> list[tuple[int, int]]:
     """The parts (node, classes) of the rows, all in node 1 of so many classes at first."""
-    most = most_of(l, part_rows)
+    most = max((part_rows - l + 1) // l, 2 * l)  # so many that either side of a split can have the rows beyond
     depth = -(-(classes - 1).bit_length() * DEPTH // 100)  # as far as the whole table's go: uneven where that pays
     level, parts, nodes = 0, list[tuple[int, int]](), [(1, classes)]
     costs = span_costs(task, lm_measures(task))
@@ -126,12 +121,8 @@ def _in_classes(task: Task, algorithm: Bsgi, positions: tuple[Grained, ...], par
         task.engine.drop(rows)
     movable = RowsHere(task.engine, started)
     parts = divide_by_classes(task, movable, positions, l, classes, part_rows)
-    return _divided(movable, [(node, size * l + (beyond if _is_last(node) else 0)) for node, size in parts])
-
-
-def _is_last(node: int) -> bool:
-    """True if a node is the right side of every split above it."""
-    return node & (node + 1) == 0
+    last = {node for node, _ in parts if node & (node + 1) == 0}  # the right side of every split above it
+    return _divided(movable, [(node, size * l + (beyond if node in last else 0)) for node, size in parts])
 
 
 def _started(

@@ -359,10 +359,7 @@ def from_values(
     paths = engine.rows("taxonomies/list_paths", rows=rows, column=column, levels=levels)
     if any(path[0] == ROOT_LABEL for path in paths):
         raise PolicyError([Problem(f"taxonomy {origin}", f"{ROOT_LABEL} is a value, and stands for all of them")])
-    ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in map(_reversed, paths)]
+    upward = [path[::-1] for path in paths]
+    ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in upward]
     tree = _tree_of_paths(ways) if ways else Tree(ROOT_LABEL)
     return number(tree if tree.label == ROOT_LABEL else Tree(ROOT_LABEL, [tree]), origin)
-
-
-def _reversed(path: tuple[str, ...]) -> tuple[str, ...]:
-    return path[::-1]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 from ldiv_db.database import migrate
@@ -116,15 +117,14 @@ class Taxonomy:
     @property
     def skippable(self) -> int:
         """The number of times that the lowest level between leaves and root can be left out."""
-        heights = self._heights()
-        return max(heights[self.nodes[0].node] - 1, 0)
+        return max(self.heights[self.nodes[0].node] - 1, 0)
 
     def skipping(self, levels: int) -> Taxonomy:
         """The taxonomy without the nodes that stand so many levels or fewer above the lowest of their leaves.
 
         Leaves and the root stay, so losses keep their measure: a value that is generalised goes further up at once.
         """
-        heights, root = self._heights(), self.nodes[0].node
+        heights, root = self.heights, self.nodes[0].node
         kept = [node for node in self.nodes if node.node == root or not 0 < heights[node.node] <= levels]
         numbers = {node.node: number for number, node in enumerate(kept)}
         by_node = {node.node: node for node in self.nodes}
@@ -139,8 +139,9 @@ class Taxonomy:
             made[node.node] = replace(node, node=numbers[node.node], parent=number, depth=depth)
         return Taxonomy(tuple(made.values()), self.origin)
 
-    def _heights(self) -> dict[int, int]:
-        """The number of levels of each node above the lowest of its leaves."""
+    @cached_property
+    def heights(self) -> dict[int, int]:
+        """By node the most steps down to a leaf."""
         heights = dict.fromkeys((node.node for node in self.nodes), 0)
         for node in reversed(self.nodes):  # children stand after their parent
             if node.parent is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import exp, prod
+from math import exp
 from typing import Any, Literal
 
 from pydantic import Field
@@ -21,7 +21,7 @@ from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
 from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, generalised, is_late
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.problem import CutProblem
-from ldiv_db.algorithms.cuts.search import SearchResult, labels_of
+from ldiv_db.algorithms.cuts.search import SearchResult
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import Problem
 
@@ -66,20 +66,9 @@ class Annealing(Cuts):
                 yield Problem(f"quasi_identifiers.{axis.name}", "cuts run through taxonomies: it needs one", hint)
 
     def _report(self, found: SearchResult, chosen: Cut) -> dict[str, Any]:
-        evaluator, best = found.evaluator, found.best
-        problem = evaluator.problem
-        return {
-            "metric": self.options.metric,
-            "scheme": problem.cost.scheme,
-            "cuts": prod(tree.cuts for tree in problem.trees),
-            "steps": found.outcome.visited,
-            "evaluated": evaluator.evaluated,
-            "proved": False,
-            "cost": best.costs[chosen] / problem.scale,
-            "best_cost": best.ranked()[0][1] / problem.scale,
-            "top": len(best.costs),
-            "cut": labels_of(problem.trees, chosen),
-        }
+        report = super()._report(found, chosen)
+        named = {"steps" if key == "visited" else key: value for key, value in report.items()}
+        return {key: value for key, value in named.items() if key not in ("bound", "gap")}  # nothing is proved
 
 
 @dataclass

@@ -68,7 +68,7 @@ class Incognito(MonotoneRecoding):
         label = class_label_of(task, self.options.label) if self.options.metric == "CM" else None
         lattice = Lattice(make_codings(task, label))
         holds = lattice.search()
-        lowest = [vector for vector in sorted(holds) if not any(below in holds for below in lattice.below(vector))]
+        lowest = [vector for vector in sorted(holds) if not any(below in holds for below in lattice.beside(vector, -1))]
         costs = lattice.costs(lowest, self.options.metric)
         cost, best = min(zip(costs, lowest, strict=True))
         spans = [levels[level] for levels, level in zip(lattice.levels, best, strict=True)]
@@ -143,17 +143,11 @@ class Lattice:
                 found += [(tree.number, level, code, None) for code in sorted(every - covered)]
         return found
 
-    def above(self, vector: Vector) -> Iterator[Vector]:
-        """The vectors one level higher on one quasi-identifier."""
+    def beside(self, vector: Vector, step: int) -> Iterator[Vector]:
+        """The vectors one level higher on one quasi-identifier, or with a `step` of -1 one level lower."""
         for place, level in enumerate(vector):
-            if level < self.top[place]:
-                yield (*vector[:place], level + 1, *vector[place + 1 :])
-
-    def below(self, vector: Vector) -> Iterator[Vector]:
-        """The vectors one level lower on one quasi-identifier."""
-        for place, level in enumerate(vector):
-            if level > 0:
-                yield (*vector[:place], level - 1, *vector[place + 1 :])
+            if 0 <= level + step <= self.top[place]:
+                yield (*vector[:place], level + step, *vector[place + 1 :])
 
     def search(self) -> set[Vector]:
         """All vectors that hold; the top, the whole table as one class, is known to."""
@@ -184,8 +178,8 @@ class Lattice:
             asked = sorted(vector for vector in unknown if sum(vector) == heights[len(heights) // 2])
             asked = asked[: max(1, min(BATCH, _MOST_ROWS // max(count, 1)))]
             failed = self._judge(asked, places, cells, people)
-            holds |= self._closed([v for v in asked if v not in failed], unknown, self.above)
-            unknown -= holds | self._closed(failed, unknown, self.below)
+            holds |= self._closed([v for v in asked if v not in failed], unknown, 1)
+            unknown -= holds | self._closed(failed, unknown, -1)
         codings.engine.drop(cells, *people.values())
         return holds
 
@@ -193,11 +187,11 @@ class Lattice:
         """The frequency set of a subset of the quasi-identifiers, by sensitive value."""
         return self.codings.engine.group("narrow", cells, *codes, "sensitive", rows=("sum", "rows"))
 
-    def _closed(self, start: Sequence[Vector], among: set[Vector], step: Any) -> set[Vector]:
+    def _closed(self, start: Sequence[Vector], among: set[Vector], step: int) -> set[Vector]:
         """The vectors of `among` that are reached from `start` by steps, and these."""
         reached, todo = set(start), list(start)
         while todo:
-            fresh = {vector for vector in step(todo.pop()) if vector in among} - reached
+            fresh = {vector for vector in self.beside(todo.pop(), step) if vector in among} - reached
             reached |= fresh
             todo += fresh
         return reached

@@ -158,7 +158,7 @@ class Codings:
 
 
 def make_codings(task: Task, label: Renamed | None = None) -> Codings:
-    """The codings of a task that `check_codings` has let through; `label` is the class column."""
+    """The codings of a task that `MonotoneRecoding.check` has let through; `label` is the class column."""
     engine, encoded = task.engine, task.encoded
     trees = tuple(CutTree(axis, number) for number, axis in enumerate(encoded.axes, 1))
     with engine.scope() as scope:
@@ -173,17 +173,6 @@ def class_label_of(task: Task, name: str | None) -> Renamed | None:
     """The class column of that name; None if there is no such name, or column that is kept."""
     kept = (kept for kept in task.encoded.kept if name is not None and kept.column.name.lower() == name.lower())
     return next(kept, None)
-
-
-def check_codings(algorithm: Algorithm, task: Task, problems: Sequence[Problem] = ()) -> Feasibility:
-    """Raises PolicyError for what a global recoding cannot do, InfeasibleError if the whole table fails."""
-    refuse([*problems, *_problems(algorithm.name, task)])
-    (axis,) = task.encoded.sensitive
-    failed = explain(task.engine, axis, task.requirements, any_class=True, people=_all_people(task))
-    if failed:
-        raise InfeasibleError("\n".join(failed))
-    sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]
-    return Feasibility(max(sizes), 1, task.encoded.left_out)
 
 
 class MonotoneRecoding(Algorithm):
@@ -201,7 +190,13 @@ class MonotoneRecoding(Algorithm):
 
     def check(self, task: Task) -> Feasibility:
         """Raises PolicyError for what the recoding cannot do, InfeasibleError if its most general one fails."""
-        return check_codings(self, task, list(self._option_problems(task)))
+        refuse([*self._option_problems(task), *_problems(self.name, task)])
+        (axis,) = task.encoded.sensitive
+        failed = explain(task.engine, axis, task.requirements, any_class=True, people=_all_people(task))
+        if failed:
+            raise InfeasibleError("\n".join(failed))
+        sizes = [requirement.unique_class_size() or 1 for requirement in task.requirements]
+        return Feasibility(max(sizes), 1, task.encoded.left_out)
 
     @abstractmethod
     def _option_problems(self, task: Task) -> Iterator[Problem]:

@@ -92,7 +92,8 @@ class Descent:
         sizes = self._judge()
         if not self.candidates:
             return False
-        best = min(self.candidates, key=lambda value: (-self._score(value, sizes[value]), value))
+        lost = {value: self.smallest - min(self.smallest, sizes[value]) for value in self.candidates}
+        best = min(self.candidates, key=lambda value: (-Fraction(self._gains[value], lost[value] + 1), value))
         children = set(self._trees[best[0]].specialised(best))
         self.cut = (self.cut - {best}) | children
         self.candidates = sorted({*self.candidates, *self._open(children)} - {best})
@@ -112,9 +113,6 @@ class Descent:
     def _span(self, value: CutValue) -> Span:
         node = self._trees[value[0]].taxonomy.nodes[value[1]]
         return node.low, node.high
-
-    def _score(self, value: CutValue, smallest: int) -> Fraction:
-        return Fraction(self._gains[value], self.smallest - min(self.smallest, smallest) + 1)
 
     def _judge(self) -> dict[CutValue, int]:
         """The smallest class that specialising each candidate makes; candidates that fail are given up."""

@@ -161,7 +161,8 @@ def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, cl
     with engine.scope() as scope:
         nodes = _root(task, quotas, classes)
         settled = engine.select("settled", nodes, "row_id", "node", where=[Where("classes", 1)])
-        domain = _domain(task, measures)
+        positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
+        domain = _Domain(positions, span_costs(task, measures))
         while largest > 1:
             task.progress(level, depth)
             level += 1
@@ -180,12 +181,6 @@ def _root(task: Task, quotas: list[int], classes: int) -> Relation:
     grouped = engine.materialise("node", "bsgi/group_rows", rows=rows, codes=codes, classes=Value(classes))
     engine.drop(rows)  # all the rows, as long as nodes are split
     return grouped
-
-
-def _domain(task: Task, measures: Sequence[Measure]) -> _Domain:
-    """The quasi-identifiers with their costs."""
-    positions = tuple(Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1))
-    return _Domain(positions, span_costs(task, measures))
 
 
 def _grain(measure: Measure) -> Value | None:

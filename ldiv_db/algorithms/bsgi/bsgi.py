@@ -35,7 +35,6 @@ from ldiv_db.algorithms.base import (
     quotas,
 )
 from ldiv_db.algorithms.bsgi import bisection, selection
-from ldiv_db.algorithms.bsgi import bisection as boundaries
 from ldiv_db.algorithms.bsgi.repair import repair
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.algorithms.costs import lm_measures
@@ -64,13 +63,11 @@ class Subtask:
 
 def whole_subtask(task: Task, l: int) -> Subtask:
     """All rows."""
-    return Subtask(_hardest_first(task), _most_classes(task, l))
-
-
-def residual_subtask(task: Task, assigned: Relation, l: int) -> Subtask:
-    """The rows without a class."""
-    free = task.engine.select_others("free", task.encoded.rows, assigned, "row_id")
-    return subtask_of(task, free, l)
+    encoded = task.encoded
+    classes = min(most_classes(key.distribution.counts, l) for key in encoded.keys)
+    if all(key.distribution.counts for key in encoded.keys):  # else nothing is left
+        task = replace(task, encoded=replace(encoded, sensitive=tuple(hardest_first(encoded))))
+    return Subtask(task, classes)
 
 
 def trimmed(subtask: Subtask, l: int) -> Subtask:
@@ -99,17 +96,6 @@ def trimmed(subtask: Subtask, l: int) -> Subtask:
 def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:
     """These rows, with the counts of their values."""
     return whole_subtask(replace(task, encoded=among(task.engine, task.encoded, rows)), l)
-
-
-def _hardest_first(task: Task) -> Task:
-    encoded = task.encoded
-    if not all(key.distribution.counts for key in encoded.keys):
-        return task  # nothing is left
-    return replace(task, encoded=replace(encoded, sensitive=tuple(hardest_first(encoded))))
-
-
-def _most_classes(task: Task, l: int) -> int:
-    return min(most_classes(key.distribution.counts, l) for key in task.encoded.keys)
 
 
 __all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
@@ -247,7 +233,7 @@ def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Ma
     if select == "bisect":
         return _Made(bisection.bisect(task, shares, l, classes, subtask.others), classes, classes)
     measures = lm_measures(task)
-    assigned = boundaries.split(task, measures, shares, l, classes)
+    assigned = bisection.split(task, measures, shares, l, classes)
     assigned, rounds = exchange_rows(task, measures, assigned, l, exchanges)
     return _Made(assigned, classes, classes, rounds)
 
@@ -261,7 +247,8 @@ def _make_more(task: Task, made: _Made, l: int) -> None:
     select = "bisect"
     for turn in range(PASSES):
         with task.engine.scope():
-            left = residual_subtask(replace(task, seed=task.seed + turn), made.assigned, l)
+            free = task.engine.select_others("free", task.encoded.rows, made.assigned, "row_id")
+            left = subtask_of(replace(task, seed=task.seed + turn), free, l)
             if not left.classes:
                 break
             more = _select(left, l, select)

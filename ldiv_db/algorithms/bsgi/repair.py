@@ -54,11 +54,6 @@ class _Window:
     turn: int
     whole: bool
 
-    @property
-    def is_all(self) -> bool:
-        """True if every class is tried."""
-        return self.whole and self.stride == 1
-
     def params(self) -> dict[str, Value]:
         return {name: Value(getattr(self, name)) for name in ("width", "offset", "stride", "turn")}
 
@@ -138,7 +133,7 @@ def _run_rounds(task: Task, state: _Members, conflicts: Relation, l: int, classe
     while len(exchanges) < ROUNDS and (rows := engine.count(conflicts)):
         window = _window(len(exchanges), classes, PAIRS // (rows * l))
         exchanges.append(_round(task, state, conflicts, window))
-        if not exchanges[-1] and window.is_all:
+        if not exchanges[-1] and window.whole and window.stride == 1:  # every class was tried
             break
         conflicts = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
     return conflicts, exchanges

@@ -162,7 +162,7 @@ def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits:
     """
     if intervals_of(problem):  # how many they make is counted when they are about to be made
         return 0
-    engine, depths = problem.task.engine, [1 + digit.tree.heights[0] for digit in digits]
+    engine, depths = problem.task.engine, [1 + digit.tree.taxonomy.height for digit in digits]
     if min(prod(digit.nodes for digit in digits), problem.cell_count * prod(depths)) <= MOST_BOXES:
         return 0
     part, mask = Value(-(-problem.cell_count // _MOST_SAMPLED)), Value(sum(d.bits for d in digits[:_LEADING]))

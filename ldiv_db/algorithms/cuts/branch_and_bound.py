@@ -148,7 +148,8 @@ class Sweep:
     def _group(self, start: int) -> int:
         """The end of the group of quasi-identifiers that begins there: they are decided together."""
         end = min(start + 1, len(self._decided))
-        while end < len(self._decided) and _prefixes(self._decided[start : end + 1]) <= _MOST_PREFIXES:
+        cuts = [digit.tree.cuts for digit in self._decided]
+        while end < len(cuts) and prod(cuts[start : end + 1]) <= _MOST_PREFIXES:
             end += 1
         return end
 
@@ -178,7 +179,7 @@ class Sweep:
         """The boxes with the best cut of the digit's values for each choice of the other values."""
         if isinstance(digit.tree, IntervalTree):
             return self._divide(work, digit, digit.tree)
-        for height in range(1, digit.tree.heights[0] + 1):
+        for height in range(1, digit.tree.taxonomy.height + 1):
             work = self._replace(work, "cuts/raise_boxes", links=self._links, digit=digit, height=Value(height))
         return work
 
@@ -243,16 +244,12 @@ def _largest_first(digits: Sequence[Digit]) -> list[Digit]:
     return sorted(digits, key=lambda digit: (-digit.nodes, digit.tree.number))
 
 
-def _prefixes(digits: Sequence[Digit]) -> int:
-    return prod(digit.tree.cuts for digit in digits)
-
-
 def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
     """(axis, node, height, above, up) of each value; the root has nothing above."""
     for digit in digits:
         if isinstance(digit.tree, IntervalTree):
             continue
-        heights = digit.tree.heights
+        heights = digit.tree.taxonomy.heights
         for node in digit.tree.taxonomy.nodes:
             above = 0 if node.parent is None else heights[node.parent]
             up = 0 if node.parent is None else (node.parent - node.node) * 2**digit.lowest

@@ -69,11 +69,6 @@ class IntervalTree(CutTree):
         """The number of bits in the place of a value."""
         return max(1, (len(self.stretches) - (self.null is None)).bit_length())
 
-    @property
-    def null_place(self) -> int | None:
-        """NULL's place, after all numbers."""
-        return None if self.null is None else len(self.stretches)
-
     def node(self, first: int, last: int) -> int:
         """The node of the values from one place to another."""
         return (first << self.bits) + last
@@ -181,7 +176,7 @@ class IntervalTree(CutTree):
         return [self._label(*self.places(node)) for node in sorted(nodes)]
 
     def _label(self, first: int, last: int) -> str:
-        if last == self.null_place:
+        if last == len(self.stretches):  # NULL, after all numbers
             return NULL_LABEL if first == last else ROOT_LABEL
         low, high = self.stretches[first].first, self.stretches[last].last
         return low if low == high else range_label(low, high)

@@ -221,7 +221,8 @@ def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
             values=problem.values,
             both=problem.cost.both,
         )
-        thetas = _thetas(problem)
+        shares = [(value.code, value.theta.numerator, value.theta.denominator) for value in problem.values]
+        thetas = engine.load("thetas", {"code": "INTEGER", "over": "BIGINT", "under": "BIGINT"}, shares)
         assigned = _assign(problem, places, parts, thetas)
         classes = engine.materialise(
             "classes",
@@ -269,12 +270,6 @@ def _blanked_values(problem: CutProblem, assigned: Relation, parts: Relation, th
         sensitive=problem.task.encoded.sensitive[0].code,
         scheme=problem.cost.scheme,
     )
-
-
-def _thetas(problem: CutProblem) -> Relation:
-    """(code, over, under): the threshold of every sensitive value."""
-    rows = [(value.code, value.theta.numerator, value.theta.denominator) for value in problem.values]
-    return problem.task.engine.load("thetas", {"code": "INTEGER", "over": "BIGINT", "under": "BIGINT"}, rows)
 
 
 def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:

@@ -68,15 +68,6 @@ class CutTree:
             cuts[node.node] = [(node.node,), *parts]
         return cuts[0]
 
-    @cached_property
-    def heights(self) -> dict[int, int]:
-        """By node the most steps down to a leaf."""
-        heights: dict[int, int] = {}
-        for node in reversed(self.taxonomy.nodes):
-            below = self.children[node.node]
-            heights[node.node] = 1 + max(heights[child] for child in below) if below else 0
-        return heights
-
     @property
     def root(self) -> CutValue:
         return (self.number, 0)

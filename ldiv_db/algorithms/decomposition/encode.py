@@ -145,14 +145,10 @@ def _tree(engine: Engine, taxonomy: Taxonomy | None, code: Identifier) -> tuple[
     """The leaves (label, leaf) and nodes of a taxonomy, and its height."""
     if taxonomy is None:
         return None, None, 1
-    heights = {node.node: 0 for node in taxonomy.nodes}
-    for node in reversed(taxonomy.nodes):  # children stand after their parent
-        if node.parent is not None:
-            heights[node.parent] = max(heights[node.parent], heights[node.node] + 1)
     leaves = [(None if leaf.label == NULL_LABEL else leaf.label, leaf.low) for leaf in taxonomy.leaves]
-    nodes = [(node.node, node.low, node.high, heights[node.node]) for node in taxonomy.nodes]
+    nodes = [(node.node, node.low, node.high, taxonomy.heights[node.node]) for node in taxonomy.nodes]
     return (
         engine.load(f"leaves_{code.name}", {"label": "VARCHAR", "leaf": "INTEGER"}, leaves),
         engine.load(f"nodes_{code.name}", _NODES, nodes),
-        heights[taxonomy.nodes[0].node],
+        taxonomy.height,
     )

@@ -207,7 +207,8 @@ def exchange(task: Grouping, members: Relation) -> tuple[Relation, list[int]]:
     idle = 0
     while task.others and len(rounds) < ROUNDS and idle < IDLE:
         task.progress(len(rounds), ROUNDS)
-        members, crowded, done = _exchange_once(task, members, len(rounds), _jumps(draw))
+        jumps = [draw.randrange(1, _FAR) for _ in range(PARTNERS)]  # in the order of the bucket, which is one of coins
+        members, crowded, done = _exchange_once(task, members, len(rounds), jumps)
         if not crowded:
             break
         rounds.append(done)
@@ -241,8 +242,3 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
             "ranked", "decomposition/rank_exchanges", attributes=task.others, **limits, **params
         )
         return scope.keep(choose(engine, sides_of(engine, ranked), passes=1)[0])
-
-
-def _jumps(draw: random.Random) -> list[int]:
-    """The distances of partners in the order of the bucket, which is one of coins."""
-    return [draw.randrange(1, _FAR) for _ in range(PARTNERS)]

@@ -15,38 +15,13 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import (
-    Changed,
-    ClassState,
-    Improving,
-    Orders,
-    Pass,
-    Round,
-    choose_good,
-    ties,
-)
+from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders, ties
 from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds, the orders of each in which classes are near, and the turns in which flows are made.
 ROUNDS, ORDERS, TURNS = 32, 2, 4
 #: The flows of a class that are compared with those of others.
 RANKED = 16
-
-
-def _flowing(state: Improving) -> Round:
-    """Rounds of flows."""
-    orders = Orders(state.task, state.measures)
-    return lambda assigned, number: _round(state, assigned, orders.several(number, ORDERS), number)
-
-
-#: Rows flow to near classes that cost less.
-FLOWS = Pass(
-    "flows",
-    lambda task: ROUNDS,
-    _flowing,
-    price=9,
-    small_only=True,
-)
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
@@ -90,3 +65,7 @@ def _swap(
             swaps = engine.materialise("swaps", "neighbours/find_swaps", assigned=swapped, order=order, **params)
             swapped = engine.reassign(swapped, swaps)
         return scope.keep(swapped)
+
+
+#: Rows flow to near classes that cost less.
+FLOWS = Pass("flows", lambda task: ROUNDS, in_orders(ORDERS, _round), price=9, small_only=True)

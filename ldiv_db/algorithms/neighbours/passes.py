@@ -159,13 +159,23 @@ class Orders:
             keyed.append((drawn if number % 2 else rank * 1000 + drawn % JITTER, rank))
         return [self._coarse_first[rank] for _, rank in sorted(keyed)]
 
-    def several(self, number: int, count: int) -> list[list[Measure]]:
-        """The orders of a round that takes so many."""
-        return [self.order(count * number + i) for i in range(count)]
-
     def _draw(self, number: int, name: str) -> int:
         digest = hashlib.sha256(f"{self._seed}:{number}:{name}".encode()).digest()
         return int.from_bytes(digest[:8], "big")
+
+
+def in_orders(
+    count: int, round_of: Callable[[Improving, Relation, Sequence[Sequence[Measure]], int], Changed]
+) -> Callable[[Improving], Round]:
+    """The start of a pass whose rounds take so many orders each: `round_of` has state, assignment, orders, number."""
+
+    def start(state: Improving) -> Round:
+        orders = Orders(state.task, state.measures)
+        return lambda assigned, number: round_of(
+            state, assigned, [orders.order(count * number + i) for i in range(count)], number
+        )
+
+    return start
 
 
 @dataclass(frozen=True)

@@ -12,16 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import (
-    Changed,
-    ClassState,
-    Improving,
-    Orders,
-    Pass,
-    Round,
-    choose_first,
-    ties,
-)
+from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_first, in_orders, ties
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.database.templates import Relation, Value
 
@@ -33,16 +24,6 @@ JITTER = 6
 LARGE = 64
 #: Balls are numbered by their pair, seed and place: there are fewer seeds, and places in a pair, than these.
 _NUMBERS = {"seeds": Value(SEEDS + 1), "most": Value(2 * LARGE)}
-
-
-def _regrouping(state: Improving) -> Round:
-    """Rounds of regrouping."""
-    orders = Orders(state.task, state.measures)
-    return lambda assigned, number: _round(state, assigned, orders.several(number, ORDERS), number)
-
-
-#: Pairs of near classes are parted around their rows.
-REGROUP = Pass("regroup", lambda task: ROUNDS, _regrouping, price=8, small_only=True)
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
@@ -97,3 +78,7 @@ def _choose(state: Improving, classes: ClassState, pairs: Relation, placed: Rela
     counts = steps.materialise("trials", "neighbours/regroup/count_balls", **params)
     margins = state.checker.measured(steps, counts)
     return steps.keep("chosen", "neighbours/regroup/choose_balls", balls=balls, margins=margins)
+
+
+#: Pairs of near classes are parted around their rows.
+REGROUP = Pass("regroup", lambda task: ROUNDS, in_orders(ORDERS, _round), price=8, small_only=True)

@@ -16,15 +16,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import (
-    Changed,
-    ClassState,
-    Improving,
-    Orders,
-    Pass,
-    Round,
-    choose_good,
-)
+from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders
 from ldiv_db.database.templates import Identifier, Relation, Value
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
@@ -34,19 +26,9 @@ ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000
 ORDERS, RANKED, TRIED = 2, 4, 4
 
 
-def _trading(state: Improving) -> Round:
-    """Rounds of trades."""
-    orders = Orders(state.task, state.measures)
-    return lambda assigned, number: _round(state, assigned, orders.several(number, ORDERS), number)
-
-
 def _rounds(task: Task) -> int:
     """The rounds of a table: all there may be, fewer for tables of many cells; the first of them gain most."""
     return max(FEWEST_ROUNDS, min(ROUNDS, CELLS // max(task.cell_count, 1)))
-
-
-#: Classes trade rows with those of near rows.
-TRADES = Pass("polish", _rounds, _trading, price=6)
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
@@ -70,3 +52,7 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
         )
         chosen, count, gain = choose_good(state, trades, assigned)
         return Changed(scope.keep(engine.reassign(assigned, chosen)), count, gain, classes.cost)
+
+
+#: Classes trade rows with those of near rows.
+TRADES = Pass("polish", _rounds, in_orders(ORDERS, _round), price=6)

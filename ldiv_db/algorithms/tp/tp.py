@@ -52,15 +52,6 @@ def eligible_l(task: Task, name: str) -> int:
     return least + task.encoded.leaves_unjudged
 
 
-def check_eligible(task: Task, name: str) -> Feasibility:
-    """The feasibility by counts; raises InfeasibleError if a value is too frequent in the whole table."""
-    l, (axis,) = eligible_l(task, name), task.encoded.sensitive
-    counts, rows = axis.distribution.counts, axis.distribution.rows
-    if not counts or counts[0] * l > rows:
-        raise InfeasibleError(too_frequent(task.encoded, axis, l), l)
-    return Feasibility(l, rows // l, task.encoded.left_out, ("the number of classes is at most that",))
-
-
 def _one_message(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """The columns to coarsen; one message if it is neither of the two things that it may be."""
     try:
@@ -97,7 +88,11 @@ class Tp(Algorithm):
         """Raises InfeasibleError if a value is too frequent in the table, PolicyError for what TP cannot promise."""
         if self.options.coarsen != "auto":
             check_levels(task.encoded.axes, self.options.coarsen)
-        return check_eligible(task, self.name)
+        l, (axis,) = eligible_l(task, self.name), task.encoded.sensitive
+        counts, rows = axis.distribution.counts, axis.distribution.rows
+        if not counts or counts[0] * l > rows:
+            raise InfeasibleError(too_frequent(task.encoded, axis, l), l)
+        return Feasibility(l, rows // l, task.encoded.left_out, ("the number of classes is at most that",))
 
     def run(self, task: Task) -> Plan:
         levels = {} if self.options.coarsen == "auto" else self.options.coarsen

@@ -126,19 +126,13 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits:
         turned = engine.materialise("points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=Value(2**bit))
         engine.drop(points)  # all combinations of codes, once a bit
         points = turned
-    ordered = engine.materialise(
-        "ordered", "tp/order_points", points=points, dimensions=dimensions, bits=[_bit(b, bits) for b in _falling(bits)]
-    )
+    falling = [
+        Bit(Value(2**bit), tuple(Value(2**above) for above in range(bit + 1, bits)), Identifier(f"flips_{bit}"))
+        for bit in range(bits - 1, -1, -1)
+    ]
+    ordered = engine.materialise("ordered", "tp/order_points", points=points, dimensions=dimensions, bits=falling)
     engine.drop(points)
     return ordered
-
-
-def _falling(bits: int) -> range:
-    return range(bits - 1, -1, -1)
-
-
-def _bit(bit: int, bits: int) -> Bit:
-    return Bit(Value(2**bit), tuple(Value(2**above) for above in range(bit + 1, bits)), Identifier(f"flips_{bit}"))
 
 
 def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:
