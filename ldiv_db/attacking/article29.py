@@ -37,7 +37,7 @@ from ldiv_db.attacking.trials import (
     SecretColumn,
     TrialPeople,
     draw,
-    drawn_rows,
+    guessed_at_random,
     inference,
     people_of,
     tried_on,
@@ -113,7 +113,7 @@ def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
             second_last=second.last,
         )
     pair = tried_on(counts)
-    guessed = _guessed(people)
+    guessed = guessed_at_random(people, "attacking/linkability/count_random", classes=people.released.classes)
     compared = None if people.control is None else pair
     found = tried_attack("linkability", None, "share of people linked", pair[0], guessed, compared)
     return found.with_untried("people", sum(one.attempts for one in pair), engine.count(drawn))
@@ -137,14 +137,6 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
             engine.extend(tried, part.part, "cell_no")
         cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
         yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
-
-
-def _guessed(people: TrialPeople) -> Tried:
-    """The successes of random guesses: two random rows that are of one class."""
-    engine, tries = people.released.engine, min(people.trial.tries, people.targets)
-    with drawn_rows(people.released, people.trial, tries) as draws:
-        params = {"classes": people.released.classes, "draws": draws}
-        return Tried(**engine.record("attacking/linkability/count_random", **params))
 
 
 @dataclass(frozen=True)
@@ -236,13 +228,12 @@ def _right(people: TrialPeople, predicates: Relation, drawn: Relation, secret: S
 
 def column_sets(seed: int, axes: Sequence[KnownAxis]) -> list[ColumnSet]:
     """Each single column, the sensitive value's last, and sets of several: all of them, or as many as `SETS` drawn."""
-    count = len(axes) + 1
-    several = sorted(_drawn_sets(seed, count)) if 2**count - 1 - count > SETS else _all_sets(count)
-    return [ColumnSet(places, _columns_of(places, axes)) for places in [*((i,) for i in range(count)), *several]]
-
-
-def _all_sets(count: int) -> list[tuple[int, ...]]:
-    return [places for size in range(2, count + 1) for places in itertools.combinations(range(count), size)]
+    count, columns = len(axes) + 1, [*(axis.columns for axis in axes), (_VALUE,)]
+    if 2**count - 1 - count > SETS:
+        sets = [*((i,) for i in range(count)), *sorted(_drawn_sets(seed, count))]
+    else:
+        sets = [places for size in range(1, count + 1) for places in itertools.combinations(range(count), size)]
+    return [ColumnSet(places, tuple(column for place in places for column in columns[place])) for places in sets]
 
 
 def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
@@ -255,10 +246,6 @@ def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
         lots = [draw(seed, number, f"order {place}", 2**64) for place in range(count)]
         found.add(tuple(sorted(sorted(range(count), key=lots.__getitem__)[:size])))
     return found
-
-
-def _columns_of(places: Sequence[int], axes: Sequence[KnownAxis]) -> tuple[Identifier, ...]:
-    return tuple(column for place in places for column in (axes[place].columns if place < len(axes) else (_VALUE,)))
 
 
 def _asked(axis: KnownAxis) -> dict[str, Any]:

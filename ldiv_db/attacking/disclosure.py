@@ -218,17 +218,6 @@ class Exposure:
         )
 
     @property
-    def journalist_bound(self) -> Fraction | None:
-        """The largest risk of re-identification among people of a population, who are at least those of the table."""
-        return min((bound for bound in (self.bound, self.people_bound) if bound is not None), default=None)
-
-    @property
-    def risky(self) -> Where:
-        """The classes in which the risk of a row is above the threshold, which has at most nine digits."""
-        units = int(self.threshold * UNIT)
-        return Where("class_rows", (UNIT - 1) // units if units else None, "<=" if units else "<>")
-
-    @property
     def sizes(self) -> tuple[int, int]:
         """(classes, rows): the number of classes, and of the rows in them."""
         return self.engine.count(self.classes), self.engine.total(self.classes, "class_rows")
@@ -237,10 +226,12 @@ class Exposure:
 def prosecutor(exposure: Exposure) -> list[Attack]:
     """The attack of those who know that somebody is in the table: they guess a row of the class, risk `1 / |G|`."""
     engine, (classes, rows) = exposure.engine, exposure.sizes
+    units = int(exposure.threshold * UNIT)  # it has at most nine digits
+    risky = Where("class_rows", (UNIT - 1) // units if units else None, "<=" if units else "<>")
     figures = {
         "mean": classes / rows if rows else None,
         "threshold": float(exposure.threshold),
-        "rows_above_threshold": engine.total(exposure.classes, "class_rows", exposure.risky),
+        "rows_above_threshold": engine.total(exposure.classes, "class_rows", risky),
     }
     least = engine.least(exposure.classes, "class_rows")
     return [Attack("prosecutor", None, (_risk(least, exposure.bound),), figures)]
@@ -271,7 +262,8 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
         "rows_above_threshold": summary["rows_above"],
         "rows_beyond_population": summary["rows_unlisted"],
     }
-    bound, largest = exposure.journalist_bound, share_in(summary)
+    bounds, largest = (exposure.bound, exposure.people_bound), share_in(summary)
+    bound = min((one for one in bounds if one is not None), default=None)  # a population has the people of the table
     attacks = [
         Attack("journalist", None, (_risk(summary["least"], bound),), figures),
         Attack("marketer", None, (gain_of("share of rows recognised", mean, bound),)),

@@ -190,19 +190,6 @@ class WorldTally:
             if self.hits[number] and set_no in told
         ]
 
-    def _left(self) -> int:
-        """The number of worlds that gave the release, of those to be told apart, or of the only one."""
-        alone = 0 if self.sampled.open else 1
-        numbered = self.sampled.numbered()
-        return alone or sum(
-            1 for number, _, world_set, _, _ in numbered if len(world_set.worlds) > 1 and self.hits[number]
-        )
-
-    def _runs_left(self) -> int:
-        return sum(
-            self.hits[number] for number, _, world_set, _, _ in self.sampled.numbered() if len(world_set.worlds) > 1
-        )
-
     def _told(self) -> set[int]:
         sums: dict[int, int] = defaultdict(int)
         for number, set_no, _, _, _ in self.sampled.numbered():
@@ -211,15 +198,17 @@ class WorldTally:
         return sure | {number for number, hits in sums.items() if hits >= (FEWEST_HITS if self.tries else 1)}
 
     def figures(self) -> dict[str, Any]:
-        """Counts of what was tried and found."""
+        """Counts of what was tried and found; of worlds those to be told apart, or the only one."""
+        apart = [number for number, _, one, _, _ in self.sampled.numbered() if len(one.worlds) > 1]
+        left = sum(1 for number in apart if self.hits[number]) if apart else 1
         found: dict[str, Any] = {
             "seed": "secret" if self.tries else "known",
             "tried": "all worlds" if self.sampled.exact else "drawn classes",
             "worlds": self.sampled.count,
-            "worlds_left": self._left(),
+            "worlds_left": left,
         }
         if self.tries:
-            found |= {"runs": self.tries * self.sampled.count, "runs_left": self._runs_left()}
+            found |= {"runs": self.tries * self.sampled.count, "runs_left": sum(self.hits[number] for number in apart)}
         if not self.sampled.exact:
             found |= {"classes_tried": len(self.sampled.sets)}
         if len(self._told()) < len(self.sampled.sets):

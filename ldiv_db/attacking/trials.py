@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -182,17 +181,17 @@ def draw(seed: int, number: int, what: str, below: int) -> int:
     return int(digest, base=16) % below
 
 
-@contextmanager
-def drawn_rows(released: AttackedRelease, trial: PeopleTrial, count: int) -> Iterator[Relation]:
-    """Two rows of the release, by their places in it, for each of so many numbers: (number, first_row, second_row)."""
-    names = ("first_row", "second_row")
+def guessed_at_random(people: TrialPeople, template: str, /, **params: object) -> Tried:
+    """The successes of random guesses, as the template counts them: of each by two rows of the release drawn for it."""
+    released, trial, names = people.released, people.trial, ("first_row", "second_row")
+    engine, count = released.engine, min(trial.tries, people.targets) if released.rows else 0
     rows = [
-        (number, *(draw(trial.seed, number, name, released.rows) for name in names))
-        for number in range(1, (count if released.rows else 0) + 1)
+        (number, *(draw(trial.seed, number, name, released.rows) for name in names)) for number in range(1, count + 1)
     ]
-    draws = released.engine.load("draws", dict.fromkeys(["number", *names], "BIGINT"), rows)
-    yield draws
-    released.engine.drop(draws)
+    draws = engine.load("draws", dict.fromkeys(["number", *names], "BIGINT"), rows)
+    found = Tried(**engine.record(template, draws=draws, **params))
+    engine.drop(draws)
+    return found
 
 
 def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:
@@ -219,22 +218,9 @@ def inference(people: TrialPeople, drawn: Relation, histograms: dict[str, Relati
             )
             params = {"people": placed, "secret": secret.alias}
             pair = tried_on(engine.rows("attacking/inference/count_right", guesses=guesses, **params))
-            measure = "share of guesses right"
-            attack = tried_attack(
-                "inference",
-                secret.name,
-                measure,
-                pair[0],
-                _guessed_values(people, placed, histogram, secret),
-                None if people.control is None else pair,
-            )
+            template = "attacking/inference/count_random"
+            guessed = guessed_at_random(people, template, histogram=histogram, **params)
+            compared = None if people.control is None else pair
+            attack = tried_attack("inference", secret.name, "share of guesses right", pair[0], guessed, compared)
             attacks.append(attack.with_untried("people", *tried))
     return attacks
-
-
-def _guessed_values(people: TrialPeople, placed: Relation, histogram: Relation, secret: SecretColumn) -> Tried:
-    """The successes of random guesses."""
-    engine, tries = people.released.engine, min(people.trial.tries, people.targets)
-    with drawn_rows(people.released, people.trial, tries) as draws:
-        params = {"people": placed, "draws": draws, "histogram": histogram, "secret": secret.alias}
-        return Tried(**engine.record("attacking/inference/count_random", **params))

@@ -321,7 +321,9 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
         numbered = number_classes(engine, read, counts, sensitive)
         engine.drop(counts)
         beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
-        _require_all_rows(engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside)
+        found, rows = engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside
+        if found != rows:
+            raise AuditError(f"the audit counted {found:,} of {rows:,} rows: values that do not equal themselves")
         whole = (sums["rows"], sums["suppressed_rows"], unmatched)
         yield Counted(subject, read, numbered.classes, numbered.listed, subject.renamed, *whole)
         numbered.drop(engine)
@@ -365,12 +367,6 @@ def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
         return 0
     template, params = count_unmatched(subject, counts)
     return int(engine.record(template, **params)["found"])
-
-
-def _require_all_rows(counted: int, rows: int) -> None:
-    """Raise AuditError if a row has got lost between the table and its classes."""
-    if counted != rows:
-        raise AuditError(f"the audit counted {counted:,} of {rows:,} rows: values that do not equal themselves")
 
 
 def require_good(audits: Sequence[Audit]) -> None:

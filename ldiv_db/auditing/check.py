@@ -200,12 +200,9 @@ def check(
     told = UNTOLD if request.protects_people else people_warning(engine, subject, list(request.sensitive))
     told = NOT_JUDGED if request.is_open else told
     audits[0] = replace(audits[0], warnings=(*audits[0].warnings, *([told] if told else [])))
-    return [_left_open(audit) for audit in audits] if request.is_open else audits
-
-
-def _left_open(audit: Audit) -> Audit:
-    """The same figures without verdicts."""
-    return replace(audit, verdicts=tuple(replace(verdict, holds=None) for verdict in audit.verdicts))
+    if not request.is_open:
+        return audits
+    return [replace(one, verdicts=tuple(replace(verdict, holds=None) for verdict in one.verdicts)) for one in audits]
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
@@ -274,7 +271,9 @@ def request_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str,
     known = {name.lower() for name in sensitive}
     problems = lacking_sensitive(require, sensitive)
     for spec in require:
-        problems += spec.problems("require") or _auto(spec)
+        what, hint = spec.kind.lacks_source
+        auto = [Problem("require", f"{spec.name}: {what}", hint)] if spec.is_auto else []
+        problems += spec.problems("require") or auto
         problems += [
             Problem("require", f"{spec.name}: {name!r} is not sensitive", nearest(name, sensitive))
             for name in spec.sensitive
@@ -288,8 +287,3 @@ def lacking_sensitive(require: Sequence[RequirementSpec], sensitive: Mapping[str
     asking = [] if sensitive else [spec.name for spec in require if not spec.kind.rows_only]
     what = "is missing: requirements are about its values, k alone is not"
     return [Problem("sensitive", what, f"name the column that {asking[0]} is about")] if asking else []
-
-
-def _auto(spec: RequirementSpec) -> list[Problem]:
-    what, hint = spec.kind.lacks_source
-    return [Problem("require", f"{spec.name}: {what}", hint)] if spec.is_auto else []

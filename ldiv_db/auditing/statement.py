@@ -261,12 +261,7 @@ def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence
     lines = [f"A row for every class of {table} that violates a requirement; no row if there is none. Required:"]
     for name, wanted in requirements.items():
         for requirement in wanted:
-            about = f"{requirement.label}{f' on {name}' if name else ''}: {_definition(requirement)}"
+            about = f"{requirement.label}{f' on {name}' if name else ''}: {requirement.definition}"
             lines += wrap(about, WIDTH, initial_indent="  ", subsequent_indent="    ")
     lines.append("Columns of a step that nothing here reads are left out.")
     return [f"-- {' '.join(line.split()) if i == 0 else line}" for i, line in enumerate(lines)]
-
-
-def _definition(requirement: Requirement) -> str:
-    """The definition of a requirement, with its source: the first paragraph of what its class says."""
-    return " ".join((type(requirement).__doc__ or "").split("\n\n")[0].split())

@@ -101,12 +101,9 @@ def _violations_text(audits: Audits, found: Violations, listed: bool) -> Iterato
         grouped.setdefault((row["sensitive"], row["requirement"]), []).append(row)
     for (sensitive, requirement), rows in grouped.items():
         columns = list(rows[0])[2:]
-        shown = [[_cell_text(row[name]) for name in columns] for row in rows]
+        cells = ([row[name] for name in columns] for row in rows)
+        shown = [[f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in cells]
         heads = [f"reached ({figures[requirement]})" if name == "reached" else name for name in columns]
         yield table_of(f"worst classes: {requirement}{f' on {sensitive}' if sensitive else ''}", heads, shown)
     if found.into is not None:
         yield f"violations written to {found.into}"
-
-
-def _cell_text(value: Any) -> Any:
-    return f"{value:.6g}" if isinstance(value, float) else value

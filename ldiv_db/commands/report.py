@@ -141,6 +141,7 @@ def report_command(
     """
     files = _files(out, json, verify)
     policy = table.written
+    beside = table.policy or verify  # where files that a policy names lie; a report quotes its policy
     asked = ReportRequest(
         policy,
         [],
@@ -149,7 +150,7 @@ def report_command(
         table.class_column,
         audience="public" if public else "internal",
         context=context_of(policy, context, vars(texts)),
-        folder=_folder(table.policy, verify),
+        folder=beside.parent if beside else Path(),
         **vars(told),
     )
     reported = None if verify is None else read_report(verify)
@@ -186,9 +187,3 @@ def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path
     for file in files:
         refuse_ending(file)
     return files
-
-
-def _folder(policy: Path | None, verify: Path | None) -> Path:
-    """The folder of the files that a policy names: beside it, or beside the report that quotes it."""
-    beside = policy or verify
-    return beside.parent if beside else Path()

@@ -139,15 +139,14 @@ def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
 
 def keep_columns(tree: exp.Expr, readers: Sequence[exp.Expr]) -> None:
     """Leave out the columns of a step that none of its readers names; one stays, and all where a star may read them."""
-    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.is_star or any(map(_reads_all, readers)):
+    stars = (star for reader in readers for star in reader.find_all(exp.Star))
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct") or tree.is_star:
+        return
+    if not all(isinstance(star.parent, exp.Count) for star in stars):
         return
     named = {column.name for reader in readers for column in reader.find_all(exp.Column)}
     kept = [column for column in tree.expressions if column.alias_or_name in named]
     tree.set("expressions", kept or tree.expressions[:1])
-
-
-def _reads_all(reader: exp.Expr) -> bool:
-    return any(not isinstance(star.parent, exp.Count) for star in reader.find_all(exp.Star))
 
 
 def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], dialect: str, margin: str = "") -> str:
@@ -155,7 +154,8 @@ def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], diale
     cells = [[exp.convert(value) for value in row] for row in rows] or [[exp.null() for _ in columns]]
     tree: exp.Select | exp.Union
     if dialect == "redshift":  # has no VALUES but in INSERT
-        tree = _union([_row(columns, row) for row in cells])
+        selects = [_row(columns, row) for row in cells]
+        tree = selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False)
     else:
         names = [f"column{i}" for i in range(1, len(columns) + 1)]
         tree = _row(columns, [exp.column(name, "t") for name in names]).from_(_values(cells, names, dialect))
@@ -169,12 +169,11 @@ def _values(cells: Sequence[Sequence[exp.Expr]], names: Sequence[str], dialect: 
     if dialect != "clickhouse":
         return exp.values([tuple(row) for row in cells], alias="t", columns=[] if dialect == "sqlite" else names)
     types = exp.Literal.string(", ".join(f"{name} Nullable(String)" for name in names))
-    texts = [exp.Tuple(expressions=[_as_text(cell) for cell in row]) for row in cells]
+    texts = [
+        exp.Tuple(expressions=[c if isinstance(c, exp.Null) else exp.Literal.string(str(c.to_py())) for c in row])
+        for row in cells
+    ]
     return exp.alias_(exp.Table(this=exp.Anonymous(this="VALUES", expressions=[types, *texts])), "t", table=True)
-
-
-def _as_text(cell: exp.Expr) -> exp.Expr:
-    return cell if isinstance(cell, exp.Null) else exp.Literal.string(str(cell.to_py()))
 
 
 def written_name(name: str, dialect: str) -> str:
@@ -213,10 +212,6 @@ def _row(columns: Mapping[str, str], cells: Sequence[exp.Expr]) -> exp.Select:
             for cell, (name, kind) in zip(cells, columns.items(), strict=True)
         )
     )
-
-
-def _union(selects: Sequence[exp.Select]) -> exp.Select | exp.Union:
-    return selects[0] if len(selects) == 1 else exp.union(*selects, distinct=False)
 
 
 def _plain_text(node: exp.Expr, dialect: str) -> exp.Expr:

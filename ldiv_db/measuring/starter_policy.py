@@ -288,14 +288,14 @@ def _target(engine: Engine, source: str) -> str:
 
 def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[ColumnProfile]) -> dict[str, str]:
     """The level files of the quasi-identifiers that take one, by their names."""
+    files = {}
     with read_exactly(engine, table) as read:
-        return {key.way.file: _levels(engine, read, key.column.name) for key in keys if key.way and key.way.file}
-
-
-def _levels(engine: Engine, table: Relation | FileRelation, name: str) -> str:
-    """The flat level file of a column's values."""
-    values = [value for (value,) in engine.rows("measuring/profile/list_values", source=table, column=Identifier(name))]
-    return levels_text([(value, ROOT_LABEL) for value in values])
+        for key in keys:
+            if key.way and key.way.file:
+                column = Identifier(key.column.name)
+                values = engine.rows("measuring/profile/list_values", source=read, column=column)
+                files[key.way.file] = levels_text([(value, ROOT_LABEL) for (value,) in values])
+    return files
 
 
 def levels_text(lines: Sequence[Sequence[str]]) -> str:

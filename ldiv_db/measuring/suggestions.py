@@ -189,18 +189,14 @@ def _looser(share: Fraction) -> float:
 def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harmless | None:
     """Those of the values that read like nothing, or else one that stands out; None if no other value is left."""
     chosen = [value for value in frequent if value.is_word]
-    if not chosen and _stands_out(distribution.counts):
+    first, second, *_ = [*distribution.counts, 0, 0]
+    if not chosen and first >= LARGE_SHARE * sum(distribution.counts) and first >= 2 * second:
         chosen = list(frequent[:1])
     others = Counter(distribution.counts) - Counter(value.rows for value in chosen)
     if not chosen or not others:
         return None
     rows = sum(value.rows for value in chosen)
     return Harmless(tuple(value.value for value in chosen), rows, distribution.rows // max(others))
-
-
-def _stands_out(counts: Sequence[int]) -> bool:
-    """True if the most frequent value has a large share, and twice the rows of any other."""
-    return counts[0] >= LARGE_SHARE * sum(counts) and counts[0] >= 2 * counts[1]
 
 
 def veiled(suggestion: Suggestion) -> Suggestion:

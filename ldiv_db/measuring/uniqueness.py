@@ -195,7 +195,8 @@ def _small(
 
     ones = [_Chosen((i,), s.distinct + (s.nulls > 0), s.singles) for i, s in enumerate(summaries)]
     many = sorted((one for one in ones if one.combinations > 1), key=lambda one: (-one.combinations, one.columns))
-    wide = sorted(one.columns[0] for one in many[: _widest(size)])
+    widest = (1 + math.isqrt(1 + 2 * SMALL_BUDGET // size)) // 2  # half the budget allows all their pairs
+    wide = sorted(one.columns[0] for one in many[:widest])
     pairs = _best(counted(pair) for pair in itertools.combinations(wide, 2)) if len(columns) > 2 else []
     triples = dict.fromkeys(tuple(sorted({*pair.columns, i})) for pair in pairs for i in wide if i not in pair.columns)
     most = SMALL_BUDGET // (2 * 3 * size) if len(columns) > 3 else 0
@@ -208,8 +209,3 @@ def _small(
 def _best(found: Iterable[_Chosen]) -> list[_Chosen]:
     """Those that leave most rows unique."""
     return sorted(found, key=lambda one: (-one.unique_rows, -one.combinations, one.columns))[:SHOWN]
-
-
-def _widest(size: int) -> int:
-    """The columns of which half the budget allows all pairs, each of which costs `size` a column."""
-    return (1 + math.isqrt(1 + 2 * SMALL_BUDGET // size)) // 2

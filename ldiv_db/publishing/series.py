@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,16 +147,11 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
     before = Key(noted["key_name"], noted["key_kind"]) if noted.get("key_name") else None
     check_key(key, before)
     entries = releases(engine, name)
-    _require_coins(name, entries)
+    if any(entry.is_ordered for entry in entries):  # groups that may tell everybody's value
+        raise refused("target.prefix", f"the releases of {name} would be repeated: {ORDERED}", WITHDRAW)
     groups, own = table(engine, "release_group"), Where("series", name)
     last, count = engine.most(groups, "group_id", own) or 0, engine.count(groups, own)
     return Series(name, noted["secret"], key, False, len(entries), last, count, before)
-
-
-def _require_coins(name: str, entries: Sequence[Entry]) -> None:
-    """Raise PolicyError if groups are to be published again that may tell everybody's value."""
-    if any(entry.is_ordered for entry in entries):
-        raise refused("target.prefix", f"the releases of {name} would be repeated: {ORDERED}", WITHDRAW)
 
 
 def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:

@@ -5,7 +5,7 @@ The copy of the source that everything else reads: the columns with a role under
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -173,14 +173,12 @@ class Snapshot:
         source, columns = self.source, self._columns
         if source.weight or source.individual or source.person or self.side_columns:
             return False
-        loose = [c for c in columns if looseness(self._type(c)) == "members" or self._is_signed(c)]
-        if loose:
+        if any(
+            looseness(self._type(c)) == "members" or (self._type(c).is_float and self._is_shown(c)) for c in columns
+        ):
             return False
         found = self.engine.scalar("recoding/input/estimate_cells", source=source.relation, columns=columns)
         return bool(found * EQUAL_ROWS <= rows)
-
-    def _is_signed(self, column: Renamed) -> bool:
-        return self._type(column).is_float and self._is_shown(column)
 
     @cached_property
     def _columns(self) -> list[Renamed]:
@@ -224,7 +222,11 @@ class Snapshot:
         if not rejected:
             return
         counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=weight)
-        reject_nulls({column.column.name: counts[column.alias.name] for column in rejected})
+        found = [(column.column.name, counts[column.alias.name]) for column in rejected]
+        nulls = ", ".join(f"{name} in {count:,} rows" for name, count in found if count)
+        if nulls:
+            hint = "Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
+            raise InfeasibleError(f"NULLs: {nulls}. {hint}")
 
     def _refuse_respelt(self, snapshot: Relation) -> None:
         coded = {"quasi_identifiers": self._identifying, "sensitive": self._sensitive}
@@ -235,15 +237,6 @@ class Snapshot:
             if is_nested(self._type(column)) and not self._is_shown(column)
         ]
         refuse_respelt(self.engine, snapshot, nested)
-
-
-def reject_nulls(counts: Mapping[str, int]) -> None:
-    """Raise InfeasibleError for columns, by name, that have NULLs where the policy rejects them."""
-    nulls = [f"{name} in {count:,} rows" for name, count in counts.items() if count]
-    if nulls:
-        raise InfeasibleError(
-            f"NULLs: {', '.join(nulls)}. Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
-        )
 
 
 def count_weights(engine: Engine, source: Source) -> int:

@@ -59,7 +59,7 @@ def page(found: Exploration) -> str:
         element(
             "p", f"{len(found.done):,} variants of a policy, rehearsed on {found.rows:,} rows. Nothing was published."
         ),
-        element("ul", *(element("li", _sentence(line)) for line in findings(found))),
+        element("ul", *(element("li", f"{line[:1].upper()}{line[1:]}.") for line in findings(found))),
         *_charts(found, set(parts)),
         *_table(found, set(parts)),
         *_not_rehearsed(found),
@@ -75,10 +75,6 @@ def page(found: Exploration) -> str:
         + Markup("\n").join(body)
         + Markup("\n</main>\n<script>") + SCRIPT + Markup("</script>\n</body>\n</html>\n")
     )  # fmt: skip
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 # -- charts ------------------------------------------------------------------------------------------
@@ -181,16 +177,13 @@ def _not_rehearsed(found: Exploration) -> Iterable[Markup]:
         element(
             "tr",
             element("th", one.variant.label, scope="row"),
-            *(element("td", part) for part in _status_and_reason(one)),
+            element("td", one.status),
+            element("td", "; ".join(one.reason.splitlines())),
         )
         for one in others
     ]
     heads = element("tr", *(element("th", head, scope="col") for head in ("Variant", "Status", "Reason")))
     yield _scrolling(element("thead", heads), element("tbody", *rows))
-
-
-def _status_and_reason(outcome: VariantOutcome) -> tuple[str, str]:
-    return outcome.status, "; ".join(outcome.reason.splitlines())
 
 
 def _scrolling(*parts: Markup) -> Markup:

@@ -88,16 +88,6 @@ def loss_rows(found: Result | Measurement) -> list[Row]:
     return [_figures(found.as_dict())]
 
 
-def released_rows(released: Released) -> list[Row]:
-    """One row a release."""
-    return [_figures(released.figures)]
-
-
-def plan_rows(ready: Preparation) -> list[Row]:
-    """One row, with the columns that a result has where both have them."""
-    return [_figures(describe_plan(ready))]
-
-
 def audit_rows(audits: Sequence[Audit]) -> Iterator[Row]:
     """A row a requirement of a sensitive attribute."""
     for audit in audits:
@@ -142,19 +132,6 @@ _AUDIT = ("sensitive", "name", "holds", "worst", "worst_is", "margin", "violatin
 _PROFILE = ("column", "type", "role", "reason", "distinct", "nulls", "largest_share")
 _ATTACKS = ("attack", "sensitive", "measure", "gain", "bound", "holds", "finished")
 _PLAN = ("column", "role", "generalised_by")
-
-
-def result_page(result: Result) -> Markup:
-    """The page of a run: its losses and the audit's verdicts."""
-    return _page(result_line(result), _loss(result.loss), audit_table(result.audits), _notes(result.said))
-
-
-def measurement_page(measurement: Measurement) -> Markup:
-    return _page(measurement_line(measurement), _loss(measurement.loss))
-
-
-def released_page(released: Released) -> Markup:
-    return _page(released_line(released), audit_table(released.audits), _notes(released.notes))
 
 
 def audits_page(audits: Sequence[Audit]) -> Markup:
@@ -229,12 +206,24 @@ def _notes(notes: Iterable[str]) -> Markup:
 
 def enter_forms() -> None:
     """Register the forms of this module for the objects that calls return."""
-    FORMS[Result] = Form(result_text, result_line, loss_rows, result_page)
-    FORMS[Released] = Form(released_text, released_line, released_rows, released_page)
-    FORMS[Measurement] = Form(measurement_text, measurement_line, loss_rows, measurement_page)
+    FORMS[Result] = Form(
+        result_text,
+        result_line,
+        loss_rows,
+        lambda run: _page(result_line(run), _loss(run.loss), audit_table(run.audits), _notes(run.said)),
+    )
+    FORMS[Released] = Form(
+        released_text,
+        released_line,
+        lambda one: [_figures(one.figures)],
+        lambda one: _page(released_line(one), audit_table(one.audits), _notes(one.notes)),
+    )
+    FORMS[Measurement] = Form(
+        measurement_text, measurement_line, loss_rows, lambda one: _page(measurement_line(one), _loss(one.loss))
+    )
     FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
     FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)
-    FORMS[Preparation] = Form(plan_text, plan_line, plan_rows, plan_page)
+    FORMS[Preparation] = Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page)
     FORMS[Audits] = Form(audits_text, audits_line, audit_rows, audits_page)
     FORMS[Audit] = Form(
         lambda audit: audits_text([audit]),

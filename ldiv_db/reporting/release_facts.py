@@ -6,7 +6,6 @@ The hash of a table does not depend on the order of its rows: by it a release is
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,6 @@ from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.reporting.request import ReportRequest
-from ldiv_db.requirements import Requirement
 
 
 def content_of(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
@@ -144,16 +142,11 @@ def audit_document(audits: Sequence[Audit]) -> dict[str, Any]:
 
 
 def _attribute(found: Audit) -> dict[str, Any]:
-    words = [{"requirement": str(v.requirement), "means": _meaning(v.requirement)} for v in found.verdicts]
+    asked = [verdict.requirement for verdict in found.verdicts]
+    words = [{"requirement": str(one), "means": one.definition.replace("`", "")} for one in asked]
     whole = found.as_dict()
     requirements = [{**said, **one} for said, one in zip(words, whole.pop("requirements"), strict=True)]
     return {**whole, "requirements": requirements}
-
-
-def _meaning(requirement: Requirement) -> str:
-    """The requirement's own description of its demand on a class."""
-    said, _, _ = (inspect.getdoc(type(requirement)) or "").partition("\n\n")
-    return " ".join(said.replace("`", "").split())
 
 
 def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:

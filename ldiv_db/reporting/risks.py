@@ -98,7 +98,7 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | No
         return _UNKNOWN
     if policy is not None and policy.transparent:
         return _TRANSPARENT
-    if policy is not None and algorithm == "cuts" and _publishes_all(policy) and _has_taxonomies(policy):
+    if policy is not None and algorithm == "cuts" and _is_global(policy):
         return _GLOBAL
     found = PROTECTION.get(algorithm, Protection(_BOUND, _NO_BOUND, _NO_BOUND, _NOTHING))
     if policy is not None and policy.key is not None and algorithm in ("bsgi", "auto", "fast"):
@@ -106,15 +106,15 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | No
     return found
 
 
-def _publishes_all(policy: Policy) -> bool:
-    """Return True if a search for the best cut leaves nothing out: by the policy, or as more than shares is asked."""
+def _is_global(policy: Policy) -> bool:
+    """Return True if a search for the best cut leaves nothing out: by the policy, or as more than shares is asked.
+
+    Every quasi-identifier is then known to have a taxonomy: the choice of number intervals reveals more.
+    """
+    if any(one.taxonomy is None for one in policy.quasi_identifiers.values()):
+        return False
     shares_alone = len(policy.sensitive) == 1 and all(spec.kind.shares_only for spec in policy.require)
     return (policy.algorithm.options.get("scheme") or ("vioRec" if shares_alone else "none")) == "none"
-
-
-def _has_taxonomies(policy: Policy) -> bool:
-    """True if every quasi-identifier is known to have a taxonomy: the choice of number intervals reveals more."""
-    return all(one.taxonomy is not None for one in policy.quasi_identifiers.values())
 
 
 _ALWAYS = (

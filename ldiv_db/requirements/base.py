@@ -154,6 +154,11 @@ class Requirement(RequirementSyntax):
         return str(self), self.label
 
     @property
+    def definition(self) -> str:
+        """Its demand on a class, with the source: the first paragraph of what its class says."""
+        return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
+
+    @property
     def named(self) -> tuple[Named, ...]:
         """The values that it names."""
         return ()

@@ -115,7 +115,7 @@ class Classes:
         return self._make("totals", "requirements/total_values", histogram=self.histogram)
 
     @cached_property
-    def all_rows(self) -> Value | Figure:
+    def total(self) -> Value | Figure:
         """The number of rows of the table, as a parameter of a template takes them."""
         return self._steps.sum_of(self.totals, "rows")
 

@@ -57,14 +57,9 @@ def named_value(written: Any) -> Named:
 def read_named(text: str) -> Named:
     """The value that a command line names: `null` is NULL, and what stands in double quotes is a text as it is."""
     text = text.strip()
-    if is_quoted(text):
+    if len(text) >= 2 and text[0] == text[-1] == '"':
         return text[1:-1].replace('""', '"')
     return None if text in _NULLS[1:] else text
-
-
-def is_quoted(text: str) -> bool:
-    """True if a text on a command line stands in double quotes."""
-    return len(text) >= 2 and text[0] == text[-1] == '"'
 
 
 def shown_value(value: Named, reserved: Sequence[str] = ()) -> str:

@@ -56,7 +56,8 @@ def demonstrate(
     a demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
     """
     if directory is not None:
-        _refuse_existing(directory)
+        there = [name for name in (DATABASE_NAME, POLICY_NAME) if (directory / name).exists()]
+        refuse(Problem("directory", f"{directory / name} exists", "name another") for name in there)
     document = adult_policy(l, select, transparent)
     with tempfile.TemporaryDirectory(prefix="ldiv_") as scratch:
         folder = Path(scratch)
@@ -101,11 +102,6 @@ def _fixtures() -> Path:
 
 def _original_policy() -> str:
     return (_fixtures() / POLICY_NAME).read_text(encoding="utf-8")
-
-
-def _refuse_existing(directory: Path) -> None:
-    there = [name for name in (DATABASE_NAME, POLICY_NAME) if (directory / name).exists()]
-    refuse(Problem("directory", f"{directory / name} exists", "name another") for name in there)
 
 
 def _write_policy(folder: Path, document: dict[str, Any]) -> None:

@@ -25,17 +25,18 @@ def describe_plan(ready: Preparation | Released, statements: Sequence[Statement]
 
 
 def _described(ready: Preparation) -> dict[str, Any]:
-    feasible, resolved = ready.feasibility, ready.resolved
+    feasible, resolved, task = ready.feasibility, ready.resolved, ready.task
+    apart = [key.asked_distribution.largest_l for key in task.encoded.keys if key.is_said]
     document: dict[str, Any] = {
         "source": resolved.source.name,
         "target": str(resolved.target),
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
         "l": feasible.l,
-        "largest_l": None if ready.algorithm.traits.any_class else _largest_l(ready),
+        "largest_l": None if ready.algorithm.traits.any_class else min(apart, default=None),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
-        "most_suppressed": _most_suppressed(ready),
+        "most_suppressed": None if task.most_left_out is None else task.most_left_out + ready.encoded.left_out,
         "classes_made": feasible.classes,
         "tries": list(feasible.tries),
         "requirements": [
@@ -61,17 +62,6 @@ def _described(ready: Preparation) -> dict[str, Any]:
     if ready.tried:
         document["tried"] = list(ready.tried)
     return document
-
-
-def _largest_l(ready: Preparation) -> int | None:
-    """The most rows of a class of which no two have equal values, such that all rows are in one."""
-    return min((key.asked_distribution.largest_l for key in ready.task.encoded.keys if key.is_said), default=None)
-
-
-def _most_suppressed(ready: Preparation) -> int | None:
-    """The most rows that may be left out, with those that a NULL takes out; None for any."""
-    most = ready.task.most_left_out
-    return None if most is None else most + ready.encoded.left_out
 
 
 def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:

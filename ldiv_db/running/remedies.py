@@ -114,18 +114,13 @@ class WhatIf:
                 algorithm = algorithm.chosen(task)[0]
                 algorithm.refuse_unfit(task)
                 feasible = algorithm.checked(task)
-                if not _needs_classes(task):
+                if len(task.encoded.keys) == 1 and not task.transparent:  # counts alone tell it
                     return feasible.rows_suppressed
                 left_out = task.encoded.row_count - algorithm.run(task).row_count(engine)
                 task.refuse_left_out(left_out)
                 return task.encoded.left_out + left_out
             except (InfeasibleError, PolicyError):
                 return None
-
-
-def _needs_classes(task: Task) -> bool:
-    """True if counts alone do not tell how many rows find a class, so that classes have to be made."""
-    return len(task.encoded.keys) > 1 or task.transparent
 
 
 #: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
