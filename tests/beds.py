@@ -22,6 +22,10 @@ from ldiv_db.commands.cli import app
 
 COUNTRIES = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
 DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
+PATIENTS = [
+    (f"P{i}", 20 + i * 7 % 40, ("Norway", "Italy", "Japan", "Korea")[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}")
+    for i in range(24)
+]
 
 # typer makes all commands anew for each call; once is enough.
 typer.testing._get_command = functools.cache(typer.testing._get_command)
@@ -117,11 +121,9 @@ def first_bed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bed = Bed(folder)
     bed.write("country.csv", COUNTRIES)
     bed.write_policy()
-    countries = ("Norway", "Italy", "Japan", "Korea")
-    rows = [(f"P{i}", 20 + i * 7 % 40, countries[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}") for i in range(24)]
     with duckdb.connect(str(bed.database)) as con:
         con.execute("CREATE TABLE patients (name VARCHAR, age INTEGER, country VARCHAR, disease VARCHAR, ward VARCHAR)")
-        con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?)", rows)
+        con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?, ?)", PATIENTS)
         con.execute("CREATE TABLE empty AS FROM patients LIMIT 0")
     return folder
 

@@ -6,6 +6,15 @@ from fractions import Fraction
 from itertools import product
 from math import floor
 
+#: Small trees of several shapes.
+SHAPES = [
+    {"*": {"a": {}, "b": {}, "c": {}}},
+    {"*": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "d": {}}}},
+    {"*": {"a": {}, "M": {"N": {"b": {}, "c": {}}, "d": {}}}},
+    {"T": {"U": {"a": {}, "b": {}}}},
+    {"*": {"P": {"Q": {"a": {}, "b": {}}, "c": {}}, "d": {}, "e": {}}},
+]
+
 
 @dataclass(frozen=True)
 class Numbers:

@@ -17,11 +17,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 SHAPES = [
-    {"*": {"a": {}, "b": {}, "c": {}}},
-    {"*": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "d": {}}}},
-    {"*": {"a": {}, "M": {"N": {"b": {}, "c": {}}, "d": {}}}},
-    {"T": {"U": {"a": {}, "b": {}}}},
-    {"*": {"P": {"Q": {"a": {}, "b": {}}, "c": {}}, "d": {}, "e": {}}},
+    *cut_oracle.SHAPES,
     {"*": {"P": {"a": {}, "b": {}, "c": {}}, "Q": {"R": {"d": {}, "e": {}}, "S": {"f": {}, "g": {}}}}},
 ]
 REQUIREMENTS = [

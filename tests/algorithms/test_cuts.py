@@ -9,11 +9,12 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 from pathlib import Path
-from unittest import mock
 
 import cut_oracle
+import cut_search
 import duckdb
 import pytest
+from cut_oracle import SHAPES
 from tables import fill
 from times import seeds
 
@@ -24,8 +25,8 @@ from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.cuts import enumeration as cut_start
 from ldiv_db.algorithms.cuts.bounds import BranchCosts, sum_across, sum_within
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.enumeration import Search, find_start, offer_root, specialise
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
+from ldiv_db.algorithms.cuts.enumeration import Search, offer_root, specialise
+from ldiv_db.algorithms.cuts.evaluation import Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts
 from ldiv_db.database.context import Listener
@@ -36,13 +37,6 @@ from ldiv_db.recoding.encode import read_source
 
 COMBINATIONS = [("LM", scheme) for scheme in ("none", "vioSA", "allSA", "vioRec", "allRec")] + [
     (metric, scheme) for metric in ("DM", "CM") for scheme in ("none", "vioRec", "allRec")
-]
-SHAPES = [
-    {"*": {"a": {}, "b": {}, "c": {}}},
-    {"*": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "d": {}}}},
-    {"*": {"a": {}, "M": {"N": {"b": {}, "c": {}}, "d": {}}}},
-    {"T": {"U": {"a": {}, "b": {}}}},
-    {"*": {"P": {"Q": {"a": {}, "b": {}}, "c": {}}, "d": {}, "e": {}}},
 ]
 
 
@@ -106,19 +100,9 @@ def evaluator_of(task, metric, scheme):
     return Evaluator(make_problem(task, Cost(metric, scheme, task.encoded.kept[0] if metric == "CM" else None)))
 
 
-def found(task, metric, scheme, top=1, start=False):
-    """The costs of the best cuts by the search, exact."""
-    evaluator, best = evaluator_of(task, metric, scheme), Best(top)
-    problem = evaluator.problem
-    first = (lambda: find_start(evaluator, problem.trees, best)) if start else (lambda: None)
-    swept = Best(top)
-    few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if start else {})  # several groups
-    with mock.patch.multiple(cut_sweep, **few):
-        for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
-            assert outcome.proved
-    costs, others = ([cost for _, cost in kept.ranked() if cost < FORBIDDEN] for kept in (best, swept))
-    assert costs == others == sorted(cost for cost in evaluator.costs(list(swept.costs)) if cost < FORBIDDEN)
-    return [Fraction(cost, problem.scale) for cost in costs]
+def found(task, metric, scheme, top=1, several=False):
+    """The costs of the best cuts by the searches, exact."""
+    return cut_search.found(evaluator_of(task, metric, scheme), top, several)
 
 
 @pytest.fixture
@@ -133,7 +117,7 @@ def test_the_cost_is_the_least_of_all_cuts(con, tmp_path, seed):
     task = case.task(con, tmp_path)
     for metric, scheme in [*random.Random(seed).sample(COMBINATIONS, 2), ("LM", "vioRec")]:
         expected = cut_oracle.all_costs(case.rows, case.trees, case.thetas, metric, scheme)
-        assert found(task, metric, scheme, start=seed % 2) == expected[:1], (metric, scheme)
+        assert found(task, metric, scheme, several=seed % 2) == expected[:1], (metric, scheme)
 
 
 @pytest.mark.parametrize("seed", range(100, 104))

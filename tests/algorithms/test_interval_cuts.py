@@ -5,7 +5,6 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
-from unittest import mock
 
 import cut_oracle
 import duckdb
@@ -13,16 +12,14 @@ import pytest
 import test_cuts
 import test_judged_cuts
 from cut_oracle import Numbers
+from cut_search import assert_same_in_any_order, found
 from tables import fill
 from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.cuts import boxes as cut_boxes
-from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.cuts import intervals
 from ldiv_db.algorithms.cuts import search as finding
-from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best
 from ldiv_db.algorithms.cuts.intervals import Stretch, stretched
 from ldiv_db.algorithms.cuts.problem import intervals_of
 from ldiv_db.algorithms.cuts.search import bounding, coarser
@@ -96,17 +93,6 @@ class Shares(_Numbered, test_cuts.Case):
         return test_cuts.evaluator_of(self.task(con, folder), metric, scheme)
 
 
-def found(evaluator, top=1, several_groups=False):
-    """The costs of the best cuts, exact; those of the cuts that were found as they are worked out one by one."""
-    problem, best = evaluator.problem, Best(top)
-    few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if several_groups else {})
-    with mock.patch.multiple(cut_sweep, **few):
-        assert Sweep(evaluator, best).run().proved
-    costs = [cost for _, cost in best.ranked() if cost < FORBIDDEN]
-    assert costs == sorted(cost for cost in evaluator.costs(list(best.costs)) if cost < FORBIDDEN)
-    return [Fraction(cost, problem.scale) for cost in costs]
-
-
 @pytest.fixture
 def con():
     with duckdb.connect(config={"threads": 1}) as connection:
@@ -129,7 +115,7 @@ def test_the_cost_is_the_least_of_all_partitions_into_intervals(con, tmp_path, n
 def test_the_cost_is_the_least_under_every_scheme(con, tmp_path, seed):
     case, (metric, scheme) = Shares(seed), COMBINATIONS[seed % len(COMBINATIONS)]
     expected = cut_oracle.all_costs(case.rows, case.trees, case.thetas, metric, scheme)[:1]
-    assert found(case.evaluator(con, tmp_path, metric, scheme), several_groups=seed % 2) == expected
+    assert found(case.evaluator(con, tmp_path, metric, scheme), several=seed % 2) == expected
 
 
 # -- what is published -----------------------------------------------------------------------------------
@@ -211,19 +197,7 @@ def test_bounds_are_those_of_the_whole_table_not_of_a_class(con, tmp_path):
 @pytest.mark.heavy
 @pytest.mark.parametrize("number", seeds(6, 2000))
 def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number):
-    case, results = Judged(number, with_whole=False), []
-    case.rows *= 3
-    for threads, turned in ((1, 1), (2, -1)):
-        case.rows = case.rows[::turned]
-        with duckdb.connect(config={"threads": threads}) as con:
-            case.place(con, tmp_path)
-            try:
-                search = ldiv_db.run(con, case.policy(scheme="allRec"), folder=tmp_path).search
-            except ldiv_db.InfeasibleError as error:  # every row would be left out
-                results.append(str(error))
-                continue
-            results.append((search, con.execute("SELECT * FROM out.released").fetchall()))
-    assert results[0] == results[1]
+    assert_same_in_any_order(Judged(number, with_whole=False), tmp_path)
 
 
 @pytest.mark.heavy

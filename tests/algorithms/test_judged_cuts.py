@@ -4,22 +4,20 @@ import json
 import random
 from collections import Counter
 from fractions import Fraction
-from unittest import mock
 
 import cut_oracle
 import duckdb
 import oracle
 import pytest
+from cut_oracle import SHAPES
+from cut_search import assert_same_in_any_order, found
 from tables import fill
 from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts import boxes as cut_boxes
-from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
-from ldiv_db.algorithms.cuts import judged as cut_judged
-from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.enumeration import Search, find_start, specialise
+from ldiv_db.algorithms.cuts.enumeration import Search, specialise
 from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database.engine import Engine
@@ -29,13 +27,6 @@ from ldiv_db.recoding.encode import read_source
 
 pytestmark = pytest.mark.long
 
-SHAPES = [
-    {"*": {"a": {}, "b": {}, "c": {}}},
-    {"*": {"L": {"a": {}, "b": {}}, "R": {"c": {}, "d": {}}}},
-    {"*": {"a": {}, "M": {"N": {"b": {}, "c": {}}, "d": {}}}},
-    {"T": {"U": {"a": {}, "b": {}}}},
-    {"*": {"P": {"Q": {"a": {}, "b": {}}, "c": {}}, "d": {}, "e": {}}},
-]
 #: Of the first sensitive attribute, whose values are in this order, of these categories and of this taxonomy.
 VALUES = "stuvw"
 CATEGORIES = [["s"], ["t", "u"], ["v", "w"]]
@@ -167,20 +158,6 @@ def schemes_of(case):
     return ["none"] if case.is_of_whole else ["none", "allRec"]
 
 
-def found(evaluator, top=1, start=False):
-    """The costs of the best cuts, exact, by both searches."""
-    problem, best, swept = evaluator.problem, Best(top), Best(top)
-    first = (lambda: find_start(evaluator, problem.trees, best)) if start else (lambda: None)
-    few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if start else {})  # several groups
-    some = mock.patch.object(cut_judged, "MOST_AT_ONCE", 7 if start else cut_judged.MOST_AT_ONCE)
-    with mock.patch.multiple(cut_sweep, **few), some:
-        for outcome in (Search(evaluator, problem.trees, best).run(first), Sweep(evaluator, swept).run()):
-            assert outcome.proved
-    costs, others = ([cost for _, cost in kept.ranked() if cost < FORBIDDEN] for kept in (best, swept))
-    assert costs == others == sorted(cost for cost in evaluator.costs(list(swept.costs)) if cost < FORBIDDEN)
-    return [Fraction(cost, problem.scale) for cost in costs]
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS)))
 def test_the_cost_is_the_least_of_all_cuts_and_no_more_than_of_any_full_domain(con, tmp_path, number):
@@ -189,7 +166,7 @@ def test_the_cost_is_the_least_of_all_cuts_and_no_more_than_of_any_full_domain(c
         metric = ("LM", "LM", "DM", "CM")[number % 4]
         top = random.Random(number).choice([1, 1, 4])
         expected = case.costs(metric, scheme)
-        least = found(case.evaluator(con, tmp_path, metric, scheme), top, start=number % 3 == 0)
+        least = found(case.evaluator(con, tmp_path, metric, scheme), top, number % 3 == 0)
         assert least == expected[:top], (metric, scheme, case.require)
         assert least[:1] <= case.costs(metric, scheme, cut_oracle.full_domains)[:1] or not least
 
@@ -293,16 +270,4 @@ def test_no_release_is_empty(con, tmp_path, algorithm, metric, top):
 @pytest.mark.heavy
 @pytest.mark.parametrize("number", seeds(6, 2000))
 def test_neither_threads_nor_the_order_of_rows_change_anything(tmp_path, number):
-    case, results = Case(number, with_whole=False), []
-    case.rows *= 3
-    for threads, turned in ((1, 1), (2, -1)):
-        case.rows = case.rows[::turned]
-        with duckdb.connect(config={"threads": threads}) as con:
-            case.place(con, tmp_path)
-            try:
-                search = ldiv_db.run(con, case.policy(scheme="allRec", top=3), folder=tmp_path).search
-            except ldiv_db.InfeasibleError as error:  # every row would be left out
-                results.append(str(error))
-                continue
-            results.append((search, con.execute("SELECT * FROM out.released").fetchall()))
-    assert results[0] == results[1]
+    assert_same_in_any_order(Case(number, with_whole=False), tmp_path, top=3)

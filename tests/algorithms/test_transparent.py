@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from fractions import Fraction
 
-import duckdb
 import pytest
 import tables
 from posterior import all_runs, releases, seatings, shown, worlds, worst
@@ -177,16 +176,7 @@ def transparent_case(seed, largest=60):
 
 @pytest.mark.parametrize("seed", seeds(2, 100))
 def test_same_table_for_any_order_and_number_of_threads(seed, tmp_path):
-    case = transparent_case(seed, 300)
-    order = list(range(len(case.rows)))
-    shuffled = random.Random(seed).sample(order, len(order))
-    found = []
-    for threads, rows in ((2, order), (1, order), (2, shuffled), (1, shuffled[::-1])):
-        with duckdb.connect(config={"threads": threads}) as con:
-            case.place(con, tmp_path, rows)
-            ldiv_db.run(con, case.policy, folder=tmp_path)
-            found.append(con.execute("SELECT * FROM out.released").fetchall())
-    assert all(release == found[0] for release in found)
+    tables.assert_same_in_any_order(transparent_case(seed, 300), tmp_path, seed)
 
 
 def test_another_seed_gives_another_release(con):

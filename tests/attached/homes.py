@@ -6,10 +6,14 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
+import beds
 import duckdb
+from beds import COUNTRIES as TREE
+from beds import PATIENTS
 
 from ldiv_db.database.sources import load_extension
 
+__all__ = ["COLUMNS", "EXTENSIONS", "HOMES", "PATIENTS", "SQL", "TREE", "Sql", "policy_document"]
 #: Databases that are read and written.
 HOMES = ["sqlite", "ducklake", "postgres"]
 #: The extensions by what needs them.
@@ -17,29 +21,14 @@ EXTENSIONS = {
     "sqlite": "sqlite_scanner", "ducklake": "ducklake", "postgres": "postgres_scanner", "mysql": "mysql_scanner",
     "delta": "delta", "iceberg": "iceberg",
 }  # fmt: skip
-COUNTRIES = ("Norway", "Italy", "Japan", "Korea")
-DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
-PATIENTS = [(f"P{i}", 20 + i * 7 % 40, COUNTRIES[i % 4], DISEASES[i // 2 % 4], f"W{i % 2}") for i in range(24)]
 COLUMNS = "name varchar, age integer, country varchar, disease varchar, ward varchar"
-TREE = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
 #: Runs a statement as the database itself does, and returns its rows.
 Sql = Callable[[str], list[tuple[Any, ...]]]
 
 
 def policy_document(**changes: Any) -> dict[str, Any]:
     """A policy that `patients` meets, with other values for some keys (None takes a key out)."""
-    document: dict[str, Any] = {
-        "source": "patients",
-        "target": {"table": "released"},
-        "identifiers": ["name"],
-        "quasi_identifiers": {"age": {"numeric": True}, "country": {"taxonomy": {"file": "country.csv"}}},
-        "sensitive": ["disease"],
-        "keep": ["ward"],
-        "require": [{"unique_distinct": 3}],
-        "algorithm": {"name": "bsgi", "select": "bisect"},
-        "seed": 0,
-    }
-    return {key: value for key, value in {**document, **changes}.items() if value is not None}
+    return beds.policy_document(**{"source": "patients", "target": {"table": "released"}, **changes})
 
 
 def _sqlite(address: str) -> Sql:

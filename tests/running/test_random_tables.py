@@ -44,15 +44,7 @@ def test_release_of_seeded_tables_is_what_the_oracle_says(select, seed, con, tmp
 @pytest.mark.parametrize("seed", seeds(1))
 def test_same_table_for_any_order_and_number_of_threads(select, seed, tmp_path):
     case = tables.random_case(random.Random(1000 + seed), select, largest=80)
-    order = list(range(len(case.rows)))
-    shuffled = random.Random(seed).sample(order, len(order))
-    releases = []
-    for threads, rows in ((2, order), (2, order), (1, order), (2, shuffled), (1, shuffled[::-1])):
-        with duckdb.connect(config={"threads": threads}) as con:
-            case.place(con, tmp_path, rows)
-            ldiv_db.run(con, case.policy, folder=tmp_path)
-            releases.append(con.execute("SELECT * FROM out.released").fetchall())
-    assert all(release == releases[0] for release in releases)
+    tables.assert_same_in_any_order(case, tmp_path, seed)
 
 
 def test_rerun_in_place_gives_the_same_table(con, tmp_path):

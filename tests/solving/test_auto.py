@@ -9,6 +9,7 @@ import oracle
 import pytest
 import tables
 from times import seeds
+from towns import frequent
 
 import ldiv_db
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
@@ -31,16 +32,6 @@ def simple(con, require, algorithm="auto", **more):
     return {
         "source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}, "size": {"numeric": True}},
         "sensitive": ["s"], "identifiers": ["u"], "require": require, "algorithm": algorithm, "seed": 0,
-    } | more  # fmt: skip
-
-
-def frequent(con, **more):
-    """A policy for 24 rows of which half have one value, which is too many for classes of three different values."""
-    rows = [(i, "x" if i % 2 else "abc"[i // 2 % 3]) for i in range(24)]
-    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
-    return {
-        "source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
-        "require": [{"distinct": 3}], "seed": 0,
     } | more  # fmt: skip
 
 
@@ -154,7 +145,7 @@ def test_more_effort_takes_more_work_and_loses_no_more(con):
 @pytest.mark.heavy
 @pytest.mark.parametrize("name", ["auto", "fast", None])
 def test_what_any_algorithm_can_meet_is_not_refused(con, name):
-    policy = frequent(con, algorithm=name) if name else frequent(con)
+    policy = frequent(con, {"distinct": 3}, **({"algorithm": name} if name else {}))
     result = ldiv_db.run(con, policy)
     assert result.loss.rows_published == 24 and all(found["holds"] for found in result.requirements)
     with pytest.raises(InfeasibleError):
@@ -214,7 +205,7 @@ def test_classes_are_compared_with_what_is_published_where_rows_are_left_out(con
 
 
 def test_a_value_in_most_rows_needs_suppression(con):
-    policy = frequent(con, require=[{"frequency": 3}])
+    policy = frequent(con, {"frequency": 3})
     with pytest.raises(InfeasibleError):
         ldiv_db.run(con, policy)
     result = ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "residue": "suppress"}})

@@ -9,6 +9,7 @@ import oracle
 import pytest
 import tables
 from times import seeds
+from towns import frequent
 
 import ldiv_db
 from ldiv_db.database.errors import InfeasibleError
@@ -19,16 +20,6 @@ NEW = {"table": "out", "if_exists": "replace"}
 LOCAL = ["topdown", "mondrian", "peel", "stratified", "auto"]
 #: Those whose classes often have more rows than they need, so that some row may leave.
 SPACIOUS = ["topdown", "mondrian"]
-
-
-def frequent(con, **more):
-    """A policy for 24 rows of which half have one value, which is too many for classes of three different values."""
-    rows = [(i, "x" if i % 2 else "abc"[i // 2 % 3]) for i in range(24)]
-    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
-    return {
-        "source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
-        "require": [{"frequency": 3}], "seed": 0,
-    } | more  # fmt: skip
 
 
 #: What classes of three different values leave out of these rows: six classes take six rows of the twelve.
@@ -42,7 +33,7 @@ def published(con):
 
 @pytest.mark.parametrize("name", ["auto", "fast", "bsgi"])
 def test_a_budget_permits_to_leave_out_what_a_requirement_needs(con, name):
-    policy = frequent(con, algorithm=name, suppression=0.25)
+    policy = frequent(con, {"frequency": 3}, algorithm=name, suppression=0.25)
     assert BEYOND == 6
     document = describe_plan(plan(con, policy))
     assert (document["rows_suppressed"], document["most_suppressed"]) == (6, 6)
@@ -57,7 +48,7 @@ def test_a_budget_permits_to_leave_out_what_a_requirement_needs(con, name):
 @pytest.mark.parametrize("call", [plan, ldiv_db.run])
 @pytest.mark.parametrize("name", ["auto", "fast", "bsgi", {"name": "bsgi", "residue": "suppress"}])
 def test_beyond_the_budget_is_refused_with_its_numbers_and_the_nearest_that_will_do(con, name, call):
-    policy = frequent(con, algorithm=name, suppression=0.24)
+    policy = frequent(con, {"frequency": 3}, algorithm=name, suppression=0.24)
     with pytest.raises(InfeasibleError) as caught:
         call(con, policy)
     assert "6 of 24 rows (25.00 %) would be left out; suppression: 0.24 allows 5" in caught.value.message
@@ -71,20 +62,22 @@ def test_beyond_the_budget_is_refused_with_its_numbers_and_the_nearest_that_will
 
 def test_residue_that_is_said_is_kept(con):
     with pytest.raises(InfeasibleError):
-        ldiv_db.run(con, frequent(con, algorithm={"name": "bsgi", "residue": "incorporate"}, suppression=0.5))
+        ldiv_db.run(
+            con, frequent(con, {"frequency": 3}, algorithm={"name": "bsgi", "residue": "incorporate"}, suppression=0.5)
+        )
 
 
 @pytest.mark.parametrize(("share", "rows", "most"), [(0.29, 100, 29), (0.07, 100, 7), (0.999, 10, 9), (0, 7, 0)])
 def test_the_budget_is_the_share_as_it_is_written_rounded_down(con, share, rows, most):
     tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, [(i, "ab"[i % 2]) for i in range(rows)])
-    policy = frequent(con, require=[{"k": 2}], suppression=share)
+    policy = frequent(con, {"k": 2}, suppression=share)
     tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, [(i, "ab"[i % 2]) for i in range(rows)])
     assert describe_plan(plan(con, policy))["most_suppressed"] == most
     assert describe_plan(plan(con, {k: v for k, v in policy.items() if k != "suppression"}))["most_suppressed"] is None
 
 
 def test_rows_that_a_null_takes_out_are_beside_the_budget(con):
-    policy = frequent(con, suppression=0.25, nulls_sensitive="suppress")
+    policy = frequent(con, {"frequency": 3}, suppression=0.25, nulls_sensitive="suppress")
     con.execute("INSERT INTO t SELECT 50, NULL FROM range(40)")
     document = describe_plan(plan(con, policy))
     assert (document["rows_in"], document["rows_suppressed"], document["most_suppressed"]) == (64, 46, 46)

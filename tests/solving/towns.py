@@ -37,3 +37,13 @@ def cost(members):
     alike = {town[0] for town in towns}
     leaves = 1 if len(towns) < 2 else {"a": 3, "b": 2}[alike.pop()] if len(alike) == 1 else 6
     return len(members) * ((max(numbers) - min(numbers)) / 19 + 2 * (leaves - 1) / 5) if members else 0
+
+
+def frequent(con, require, **more):
+    """A policy for 24 rows of which half have one value, which is too many for classes of three different values."""
+    rows = [(i, "x" if i % 2 else "abc"[i // 2 % 3]) for i in range(24)]
+    tables.fill(con, "t", {"age": "INTEGER", "s": "VARCHAR"}, rows)
+    return {
+        "source": "t", "target": {"table": "out", "if_exists": "replace"}, "sensitive": ["s"],
+        "quasi_identifiers": {"age": {"numeric": True}}, "require": [require], "seed": 0,
+    } | more  # fmt: skip
