@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.columns import with_people
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import with_people
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import TRIES
 from ldiv_db.auditing.audit import Audit, Audits
@@ -30,7 +30,7 @@ from ldiv_db.database.frames import take_for_table
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.context import GivenContext
-from ldiv_db.policy.document import QuasiIdentifier, Target
+from ldiv_db.policy.document import Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
     GivenRequirement,
@@ -44,6 +44,7 @@ from ldiv_db.policy.reading import (
     read_sensitive,
 )
 from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.branches import counting_sql

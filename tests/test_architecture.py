@@ -226,7 +226,7 @@ def test_a_policy_is_read_once():
 #: The modules beside `policy/` that know a policy: until it is resolved, where another is tried in its place, and what
 #: has no source to hold it against, as an audit, an attack or a statement for another database.
 KNOWING = {
-    *("attacking/question.py", "attacking/question.py", "auditing/check.py", "measuring/measure.py"),
+    *("attacking/columns.py", "attacking/question.py", "auditing/check.py", "measuring/measure.py"),
     *("publishing/refusals.py", "recoding/branches.py", "recoding/statement.py"),
     *("reporting/attempts.py", "reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
     *("running/dbt_model.py", "running/demo.py", "running/exploring/explore.py", "running/exploring/variants.py"),

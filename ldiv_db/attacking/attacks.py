@@ -17,6 +17,8 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.attacking.article29 import try_attacks
+from ldiv_db.attacking.attackers import Attackers, OtherRelease, refuse_question
+from ldiv_db.attacking.columns import Columns, Table
 from ldiv_db.attacking.composition import OverlappingPeople, composition, people_in_all
 from ldiv_db.attacking.counting import Counting, count_places, counting
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes, within
@@ -35,10 +37,9 @@ from ldiv_db.attacking.disclosure import (
 from ldiv_db.attacking.downcoding import CANDIDATE, downcoding
 from ldiv_db.attacking.gains import Attack, all_hold, gain_of
 from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of, refuse_shared
-from ldiv_db.attacking.question import Attackers, Columns, OtherRelease, Table, refuse_question
 from ldiv_db.attacking.several_rows import OwnedRows, PlacedPeople, placed_people, several_rows
 from ldiv_db.attacking.trials import AttackedRelease
-from ldiv_db.auditing.audit import Counted, counted
+from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import catalog_of, columns_of, full_name, relations_in

@@ -25,7 +25,7 @@ from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
 from ldiv_db.attacking.disclosure import AttackedAttribute, make_target
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import match_cells
-from ldiv_db.auditing.audit import counted
+from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine

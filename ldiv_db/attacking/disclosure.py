@@ -10,7 +10,7 @@ from typing import Any
 
 from ldiv_db.attacking.gains import UNIT, Attack, Bounds, Gain, Prior, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import Prefixes, pairs_of
-from ldiv_db.auditing.audit import require_listed
+from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value

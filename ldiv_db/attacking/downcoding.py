@@ -43,7 +43,7 @@ from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.document import AlgorithmSpec
+from ldiv_db.policy.settings import AlgorithmSpec
 from ldiv_db.recoding.rules import read_parts, read_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 

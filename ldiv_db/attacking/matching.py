@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
-from ldiv_db.auditing.audit import Counted, CountPeople
+from ldiv_db.auditing.audit import CountPeople
+from ldiv_db.auditing.counts import Counted
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.queries import Where

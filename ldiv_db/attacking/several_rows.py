@@ -31,13 +31,13 @@ from pathlib import Path
 from ldiv_db.attacking.disclosure import AttackedAttribute, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
-from ldiv_db.auditing.audit import Counted
+from ldiv_db.auditing.counts import Counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.document import Individual
+from ldiv_db.policy.settings import Individual
 from ldiv_db.policy.sources import PolicySource, open_source
 from ldiv_db.requirements.guarantees import Guarantee
 

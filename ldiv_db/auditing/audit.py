@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.auditing.subject import (
-    CHEAP,
-    Subject,
-    Suppressed,
-    count_unmatched,
-    count_values,
-    number_classes,
-    read_again,
-)
+from ldiv_db.auditing.counts import Counted, counted
+from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
+from ldiv_db.auditing.subject import CHEAP, Subject, Suppressed, read_again
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_as_one, read_exactly
-from ldiv_db.database.errors import AuditError, PolicyError, Problem, refuse
-from ldiv_db.database.steps import Steps
+from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown
-from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, Verdict, judge
-from ldiv_db.requirements.histogram import NOT_OF_PEOPLE
+from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
 from ldiv_db.requirements.verdict import warn_of_classes
-
-
-@dataclass(frozen=True)
-class Counted:
-    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows).
-
-    `read` is the subject with its tables as they were read: views that are there as long as the classes are.
-    """
-
-    subject: Subject
-    read: Subject
-    classes: Classes
-    listed: Relation
-    columns: Sequence[Renamed]
-    rows: int
-    suppressed_rows: int
-    unmatched_groups: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,25 +152,6 @@ def audit_table(
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
-def refuse_people(requirements: Iterable[Requirement], suppressed: Suppressed, is_pair: bool = False) -> None:
-    """Raise PolicyError for what has no reading where people are counted in place of rows."""
-    problems = []
-    if is_pair:
-        problems.append(Problem("individual", "the two tables of a pair do not say together whose a row is"))
-    if suppressed != "judge":
-        problems.append(Problem("suppressed", f"{suppressed} is about rows, and people are counted", "judge"))
-    for requirement in dict.fromkeys(requirements):
-        if requirement.others_known:
-            what = f"{requirement.label}: others_known is about the values beside a row's, and people are counted"
-            problems.append(Problem("require", what))
-        elif requirement.on_people == "shares" and requirement.harmless:
-            what = f"{requirement.label}: what is left without harmless values depends on who has what together"
-            problems.append(Problem("require", what))
-        elif requirement.on_people is None:
-            problems.append(Problem("require", f"{requirement.label} {NOT_OF_PEOPLE[None]}"))
-    refuse(problems)
-
-
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:
     """Warnings of values in the classes that a reader takes for one, whatever requirements make of them."""
     pair = counts.subject.pair
@@ -211,24 +164,6 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
         if column.name.lower() == sensitive.lower()
     ]
     return tuple(line for found in attributes for line in warn_of_classes(engine, counts.classes, found, requirements))
-
-
-def refuse_unknown(suppressed: Suppressed, requirements: Iterable[Requirement]) -> None:
-    """Raise PolicyError for requirements that say nothing where sensitive values are unknown, or rows ignored."""
-    problems = []
-    if suppressed == "unknown":
-        problems = [
-            Problem("suppressed", f"unknown values leave open whether {requirement.label} holds")
-            for requirement in requirements
-            if not requirement.shares_only
-        ]
-    elif suppressed == "ignore":
-        problems = [
-            Problem("suppressed", f"{requirement.label} counts all rows, and ignore leaves some out", "judge")
-            for requirement in requirements
-            if requirement.counts_unjudged_rows
-        ]
-    refuse(problems)
 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
@@ -289,84 +224,6 @@ def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
     if watch is None:
         return None
     return lambda requirement, classes, measures: watch(sensitive, requirement, counts, measures)
-
-
-def refuse_unlisted(steps: Steps, sensitive: str, requirements: Sequence[Requirement], values: Relation) -> None:
-    """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to no category that a requirement uses."""
-    for categories in {r.listed for r in requirements if r.listed is not None}:
-        require_listed(steps, sensitive, categories, values)
-
-
-def require_listed(steps: Steps, sensitive: str, categories: Categories, values: Relation) -> None:
-    """Raise PolicyError if one of `values` (value, ...), NULL aside, belongs to none of the categories."""
-    members = steps.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
-
-    def unlisted(found: str) -> Problem:
-        what = f"list {sum(categories.sizes):,} values, and not {found} of those in the table"
-        return Problem(f"sensitive.{sensitive}.categories", what)
-
-    steps.refuse_any(unlisted, "requirements/count_unlisted", totals=values, members=members)
-    steps.drop(members)
-
-
-@contextmanager
-def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool = False) -> Iterator[Counted]:
-    """The table's classes: one aggregation that all requirements share; `as_it_lies` as for `audit_table`."""
-    with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
-        counts = count_values(engine, read, sensitive)
-        sums = engine.record("auditing/sum_counts", counts=counts)
-        if sums["least"] < 0:
-            raise AuditError("the sensitive table has a negative count")
-        unmatched = _unmatched(engine, read, counts)
-        numbered = number_classes(engine, read, counts, sensitive)
-        engine.drop(counts)
-        beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
-        found, rows = engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside
-        if found != rows:
-            raise AuditError(f"the audit counted {found:,} of {rows:,} rows: values that do not equal themselves")
-        whole = (sums["rows"], sums["suppressed_rows"], unmatched)
-        yield Counted(subject, read, numbered.classes, numbered.listed, subject.renamed, *whole)
-        numbered.drop(engine)
-
-
-def require_same_rows(engine: Engine, subject: Subject, other: Subject, sensitive: Sequence[str]) -> None:
-    """Raise AuditError unless two tables have the same classes, with as many rows of each sensitive value."""
-    for name in sensitive:
-        with _exact(engine, subject) as read, _exact(engine, replace(other, person=None)) as read_other:
-            counts, others = count_values(engine, read, name), count_values(engine, read_other, name)
-            columns = {"class_columns": subject.renamed}
-            differing = engine.scalar("auditing/count_differing", counts=counts, others=others, **columns)
-            engine.drop(counts, others)
-        if differing:
-            what = f"{differing:,} of the counts of values in classes differ"
-            raise AuditError(f"what was written is not what people were counted in: {what}")
-
-
-@contextmanager
-def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
-    """The subject with its tables as they are to be read; raises PolicyError if classes cannot be told apart so."""
-    pair = subject.pair
-    if pair is None:
-        with (
-            read_as_one(engine, subject.table, subject.same) as read,
-            read_exactly(engine, read, subject.class_columns) as table,
-        ):
-            yield replace(subject, table=table)
-        return
-    with (
-        read_exactly(engine, subject.table, [pair.group]) as table,
-        read_as_one(engine, pair.table, subject.same) as read,
-        read_exactly(engine, read) as other,
-    ):
-        yield replace(subject, table=table, pair=replace(pair, table=other))
-
-
-def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
-    """The number of groups of a pair that have other numbers of rows in its two tables."""
-    if subject.pair is None:
-        return 0
-    template, params = count_unmatched(subject, counts)
-    return int(engine.record(template, **params)["found"])
 
 
 def require_good(audits: Sequence[Audit]) -> None:

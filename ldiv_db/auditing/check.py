@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.auditing.audit import Audit, Counted, CountPeople, Watch, audit_table
+from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
+from ldiv_db.auditing.counts import Counted
 from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database import catalog

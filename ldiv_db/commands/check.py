@@ -10,16 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.api import Audits
-from ldiv_db.attacking.question import with_people
+from ldiv_db.attacking.columns import with_people
 from ldiv_db.auditing.check import Violations, check
 from ldiv_db.commands.console import open_for_command, show, split_columns
-from ldiv_db.commands.options import (
-    Database,
-    Json,
-    Limits,
-    Published,
-    grouped,
-)
+from ldiv_db.commands.options import Database, Json, Limits, Published, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine

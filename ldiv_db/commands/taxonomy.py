@@ -26,6 +26,7 @@ from ldiv_db.policy.quasi_identifiers import NULL_CODE, number_values
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.ranges import from_ranges
 from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -90,7 +91,7 @@ def build_command(
     widths = _numbers(ranges)
     if smallest > largest:
         raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
-    found = taxonomy_sources.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
+    found = from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
     with catalog_engine(database, catalog) as engine:
         _store(engine, name, found, replace)
     _show_stored(name, found, json)

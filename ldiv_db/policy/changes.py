@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.policy.document import AlgorithmSpec, Policy, QuasiIdentifier
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import read_requirement
+from ldiv_db.policy.settings import AlgorithmSpec, QuasiIdentifier
 from ldiv_db.requirements import RequirementSpec, plain
 
 #: A requirement in place of another: the number of that one among those of its policy, and the sensitive attribute.

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainValidator,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext
-from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, Steps, TaxonomySpec, named_taxonomy, read_requirement
+from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
+from ldiv_db.policy.settings import (
+    AlgorithmSpec,
+    Individual,
+    Output,
+    QuasiIdentifier,
+    Seed,
+    draw_seed,
+    named_individual,
+)
 from ldiv_db.policy.sources import (
     CHOOSING,
     DECOMPOSITIONS,
@@ -37,45 +36,6 @@ from ldiv_db.policy.sources import (
     read_source,
 )
 from ldiv_db.requirements import RequirementSpec
-
-
-class QuasiIdentifier(PolicyPart):
-    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses.
-
-    Texts that are the `same` after these steps are one value, and published as these steps make them.
-
-    Where it has neither, its column decides (`policy.quasi_identifiers.infer`).
-    """
-
-    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
-    numeric: bool = False
-    recode: Literal["tree", "set"] | None = None
-    same: Steps = Field(default_factory=list)
-    weight: float = Field(default=1.0, ge=0, le=1_000_000)
-
-    @property
-    def is_open(self) -> bool:
-        """True if it does not say how its values generalise."""
-        return self.taxonomy is None and not self.numeric
-
-    @property
-    def refuses_ranges(self) -> bool:
-        """True if it says that its values are no numbers, whatever their type."""
-        return "numeric" in self.model_fields_set and not self.numeric
-
-    def settled(self, **settings: Any) -> QuasiIdentifier:
-        """The same with what it left open."""
-        return QuasiIdentifier(**{**self.model_dump(include=self.model_fields_set), **settings})
-
-    def problems(self, key: str) -> list[Problem]:
-        if self.taxonomy is not None and self.numeric:
-            return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
-        if self.same and (self.numeric or (self.taxonomy and not (self.taxonomy.flat or self.taxonomy.prefix))):
-            return [Problem(f"{key}.same", "goes with `prefix:`, `flat:`, or neither", "else fold the texts in a view")]
-        if self.numeric and self.recode == "set":
-            return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
-        return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
-
 
 #: The endings of files that a release may go to, and their formats.
 TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
@@ -119,48 +79,11 @@ class Target(PolicyPart):
         return found
 
 
-def _individual(value: Any) -> Any:
-    """A column alone stands for its mapping."""
-    return {"column": value} if isinstance(value, str) else value
-
-
 def _target(value: Any) -> Any:
     """A name alone: a file if it ends like one, otherwise a table."""
     if not isinstance(value, str):
         return value
     return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
-
-
-class Individual(PolicyPart):
-    """The column that says whose a row is, and where all rows of a person stand.
-
-    `apart`: in any classes, of which each meets the requirements by its people: who knows one row of a person learns no
-    more. `together`: in one class, so that who knows all of them learns no more of any.
-    """
-
-    column: str
-    rows: Literal["apart", "together"] = "apart"
-
-
-class Output(PolicyPart):
-    """Parts of the release besides its columns, and the types of these."""
-
-    class_id: bool | None = None
-    bounds: bool = False
-    types: Literal["keep", "text"] = "text"
-    #: The column of a number that links the rows of a person within the release.
-    person: str | None = None
-
-
-class AlgorithmSpec(BaseModel):
-    """The algorithm's name; its options are checked by the algorithm itself."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-    name: str = DEFAULT_ALGORITHM
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return dict(self.model_extra or {})
 
 
 def _columns(value: Any) -> Any:
@@ -172,21 +95,6 @@ def _columns(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: {} if settings is None else settings for name, settings in value.items()}
     return value
-
-
-#: Bits of a seed that we draw, too many for all to be tried, and of any: it is bound as an integer of 128 bits.
-_DRAWN_BITS, _MOST_BITS = 120, 127
-
-
-def draw_seed() -> int:
-    """A seed that nobody can guess, drawn by the operating system."""
-    return secrets.randbits(_DRAWN_BITS)
-
-
-def _in_range(seed: int) -> int:
-    if not 0 <= seed < 2**_MOST_BITS:
-        raise ValueError(f"takes a whole number from 0 to 2^{_MOST_BITS} - 1")
-    return seed
 
 
 #: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
@@ -244,7 +152,7 @@ class Policy(Document):
     suppression: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
-    individual: Annotated[Individual | None, BeforeValidator(_individual)] = None
+    individual: Annotated[Individual | None, BeforeValidator(named_individual)] = None
     key: str | None = None
     weight: str | None = None
     algorithm: Annotated[AlgorithmSpec, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
@@ -259,7 +167,7 @@ class Policy(Document):
     transparent: bool = False
     over_time: Literal["independent"] | None = None
     part_rows: int = Field(default=PART_ROWS, ge=2)
-    seed: Annotated[int, AfterValidator(_in_range)] = Field(default_factory=draw_seed)
+    seed: Seed = Field(default_factory=draw_seed)
     context: ReleaseContext = ReleaseContext()
 
     @model_validator(mode="before")

@@ -20,8 +20,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.document import Policy, QuasiIdentifier
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
+from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.taxonomies import readers, ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level

@@ -20,6 +20,7 @@ from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, ref
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.ranges import from_ranges
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: The way to have values named that an error only counts.
@@ -120,7 +121,7 @@ class Encoder:
         widths, start = qi.hierarchy.widths or (), qi.hierarchy.start
         problems = Problems()
         with problems.collected(f"quasi_identifiers.{qi.name}.taxonomy"):
-            return taxonomy_sources.from_ranges(widths, start, *bounds, qi.column.is_integer)
+            return from_ranges(widths, start, *bounds, qi.column.is_integer)
         raise PolicyError(problems.found)
 
     def _number_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:

@@ -15,18 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.attacking.attackers import Attackers, OtherRelease
 from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.counting import require_networkx
 from ldiv_db.attacking.downcoding import SINGLED_OUT
 from ldiv_db.attacking.gains import Attack, Gain
-from ldiv_db.attacking.question import (
-    Attackers,
-    AttackRequest,
-    Columns,
-    OtherRelease,
-    columns_asked,
-    columns_by_policy,
-)
+from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.attacking.replay import Replay
 from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.check import CheckRequest

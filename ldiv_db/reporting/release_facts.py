@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.question import with_people
-from ldiv_db.auditing.audit import Audit, counted, hold_together
+from ldiv_db.attacking.columns import with_people
+from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.check import CheckRequest, check_request
+from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of

@@ -16,12 +16,12 @@ from decimal import Decimal
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.columns import columns_by_policy
 from ldiv_db.attacking.covering import as_text, known_axes, list_cells
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
-from ldiv_db.attacking.question import columns_by_policy
-from ldiv_db.auditing.audit import counted
 from ldiv_db.auditing.check import CheckRequest
+from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine

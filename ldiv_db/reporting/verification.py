@@ -25,8 +25,8 @@ from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.display import Printed
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.context import ReleaseContext
-from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.reading import Policy
+from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, document_of, opened
 from ldiv_db.reporting.release_facts import Table
 from ldiv_db.reporting.request import OF_THE_SOURCE, ReportRequest, read_again, written_policy

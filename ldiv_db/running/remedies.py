@@ -17,7 +17,7 @@ from typing import Any
 from ldiv_db.algorithms import algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.infeasible import MOST_VALUES, Failure, failures, frequent_values
-from ldiv_db.auditing.audit import refuse_unknown
+from ldiv_db.auditing.refusals import refuse_unknown
 from ldiv_db.database.errors import (
     InfeasibleError,
     LdivError,

@@ -15,7 +15,7 @@ from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
-from ldiv_db.auditing.audit import require_listed
+from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database import catalog, databases, migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.auditing.audit import counted
+from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem

@@ -10,7 +10,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.readers import Band, Level, prefix_levels, range_trees
+from ldiv_db.taxonomies.ranges import range_trees
+from ldiv_db.taxonomies.readers import Band, Level, prefix_levels
 from ldiv_db.taxonomies.taxonomy import Taxonomy, Tree, number, rooted
 
 #: The three digits of US ZIP codes whose areas had 20,000 people or fewer in the census of 2000.

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.policy.document import QuasiIdentifier
 from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.reading import parse_policy
+from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome

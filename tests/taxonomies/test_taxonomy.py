@@ -10,7 +10,8 @@ from ldiv_db.database import migrate
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import Relation
 from ldiv_db.taxonomies import taxonomy
-from ldiv_db.taxonomies.readers import from_edges, from_ranges, read_edges, read_taxonomy
+from ldiv_db.taxonomies.ranges import from_ranges
+from ldiv_db.taxonomies.readers import from_edges, read_edges, read_taxonomy
 
 
 def nested(tax):

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
+from ldiv_db.attacking.attackers import Attackers
 from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import Attackers, Columns
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError

@@ -14,9 +14,10 @@ from typing import Any, Literal, get_args
 from ldiv_db.algorithms import ALGORITHMS
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.policy.changes import changed, requiring
-from ldiv_db.policy.document import Policy, QuasiIdentifier
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.resolve import QuasiColumn, Resolved
+from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import RISK, bounded_risk

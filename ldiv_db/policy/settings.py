@@ -1,0 +1,105 @@
+"""Parts of a policy that settle one thing: a quasi-identifier, a person, the output, the algorithm, the seed."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from ldiv_db.database.errors import Problem
+from ldiv_db.policy.parts import PolicyPart, Steps, TaxonomySpec, named_taxonomy
+from ldiv_db.policy.sources import DEFAULT_ALGORITHM
+
+
+class QuasiIdentifier(PolicyPart):
+    """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses.
+
+    Texts that are the `same` after these steps are one value, and published as these steps make them.
+
+    Where it has neither, its column decides (`policy.quasi_identifiers.infer`).
+    """
+
+    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
+    numeric: bool = False
+    recode: Literal["tree", "set"] | None = None
+    same: Steps = Field(default_factory=list)
+    weight: float = Field(default=1.0, ge=0, le=1_000_000)
+
+    @property
+    def is_open(self) -> bool:
+        """True if it does not say how its values generalise."""
+        return self.taxonomy is None and not self.numeric
+
+    @property
+    def refuses_ranges(self) -> bool:
+        """True if it says that its values are no numbers, whatever their type."""
+        return "numeric" in self.model_fields_set and not self.numeric
+
+    def settled(self, **settings: Any) -> QuasiIdentifier:
+        """The same with what it left open."""
+        return QuasiIdentifier(**{**self.model_dump(include=self.model_fields_set), **settings})
+
+    def problems(self, key: str) -> list[Problem]:
+        if self.taxonomy is not None and self.numeric:
+            return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
+        if self.same and (self.numeric or (self.taxonomy and not (self.taxonomy.flat or self.taxonomy.prefix))):
+            return [Problem(f"{key}.same", "goes with `prefix:`, `flat:`, or neither", "else fold the texts in a view")]
+        if self.numeric and self.recode == "set":
+            return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
+        return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
+
+
+def named_individual(value: Any) -> Any:
+    """A column alone stands for its mapping."""
+    return {"column": value} if isinstance(value, str) else value
+
+
+class Individual(PolicyPart):
+    """The column that says whose a row is, and where all rows of a person stand.
+
+    `apart`: in any classes, of which each meets the requirements by its people: who knows one row of a person learns no
+    more. `together`: in one class, so that who knows all of them learns no more of any.
+    """
+
+    column: str
+    rows: Literal["apart", "together"] = "apart"
+
+
+class Output(PolicyPart):
+    """Parts of the release besides its columns, and the types of these."""
+
+    class_id: bool | None = None
+    bounds: bool = False
+    types: Literal["keep", "text"] = "text"
+    #: The column of a number that links the rows of a person within the release.
+    person: str | None = None
+
+
+class AlgorithmSpec(BaseModel):
+    """The algorithm's name; its options are checked by the algorithm itself."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    name: str = DEFAULT_ALGORITHM
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+#: Bits of a seed that we draw, too many for all to be tried, and of any: it is bound as an integer of 128 bits.
+_DRAWN_BITS, _MOST_BITS = 120, 127
+
+
+def draw_seed() -> int:
+    """A seed that nobody can guess, drawn by the operating system."""
+    return secrets.randbits(_DRAWN_BITS)
+
+
+def _in_range(seed: int) -> int:
+    if not 0 <= seed < 2**_MOST_BITS:
+        raise ValueError(f"takes a whole number from 0 to 2^{_MOST_BITS} - 1")
+    return seed
+
+
+Seed = Annotated[int, AfterValidator(_in_range)]
