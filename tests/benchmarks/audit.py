@@ -26,7 +26,7 @@ from ldiv_db.running.demo import adult_policy
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
-from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
+from tests.benchmarks.command import AsJson, Columns, Memory, Threads, command_of, engine_on, show
 
 #: The most rows that are anonymized; more are copies.
 _RELEASED = 1_000_000
@@ -73,23 +73,17 @@ def measure_audit(case: AuditCase) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.audit", case, ("make", "audit"))
 
 
-def audit_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = ["rows", "classes", "requirements", "read twice", "seconds", "processor seconds", "rows/s", "peak MB"]
-    rows = [
-        [
-            f"{found['rows']:,}",
-            f"{found['classes']:,}",
-            str(len(found["requirements"])),
-            str(sum(one["second_reading"] is not None for one in found["requirements"])),
-            f"{found['seconds']:.2f}",
-            f"{found['processor_seconds']:.2f}",
-            f"{found['rows'] / found['seconds']:,.0f}",
-            f"{found['peak_memory_mb']:,.0f}",
-        ]
-        for found in results
-    ]
-    return headings, rows
+#: The columns of the table for people.
+COLUMNS: Columns = {
+    "rows": "{rows:,}",
+    "classes": "{classes:,}",
+    "requirements": lambda found: str(len(found["requirements"])),
+    "read twice": lambda found: str(sum(one["second_reading"] is not None for one in found["requirements"])),
+    "seconds": "{seconds:.2f}",
+    "processor seconds": "{processor_seconds:.2f}",
+    "rows/s": lambda found: f"{found['rows'] / found['seconds']:,.0f}",
+    "peak MB": "{peak_memory_mb:,.0f}",
+}
 
 
 def _specs() -> list[RequirementSpec]:
@@ -176,7 +170,7 @@ def audit(
     for count in rows:
         typer.echo(f"{count:,} rows …", err=True)
         found.append(measure_audit(AuditCase(count, l, threads, memory_limit, twice)))
-    show("audit", json, found, audit_as_table)
+    show("audit", json, found, COLUMNS)
 
 
 app = command_of(audit)

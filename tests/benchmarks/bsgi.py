@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
-from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, show
+from tests.benchmarks.command import AsJson, Columns, Threads, command_of, engine_on, show
 
 #: The sizes that are timed unless others are asked for.
 SIZES = (10_000, 30_162, 100_000, 300_000, 1_000_000)
@@ -67,24 +67,18 @@ def measure(case: Case) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.bsgi", case, ("make", "run"))
 
 
-def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = ["rows", "l", "select", "seconds", "ns/(n log n)", "rows/s", "peak MB", "mean LM", "classes"]
-    rows = [
-        [
-            f"{found['rows']:,}",
-            str(found["l"]),
-            found["select"],
-            f"{found['seconds']:.2f}",
-            f"{found['ns_per_n_log_n']:,.0f}",
-            f"{found['rows_per_second']:,.0f}",
-            f"{found['peak_memory_mb']:,.0f}",
-            f"{found['lm_mean']:.4f}",
-            f"{found['classes']:,}",
-        ]
-        for found in results
-    ]
-    return headings, rows
+#: The columns of the table for people.
+COLUMNS: Columns = {
+    "rows": "{rows:,}",
+    "l": "{l}",
+    "select": "{select}",
+    "seconds": "{seconds:.2f}",
+    "ns/(n log n)": "{ns_per_n_log_n:,.0f}",
+    "rows/s": "{rows_per_second:,.0f}",
+    "peak MB": "{peak_memory_mb:,.0f}",
+    "mean LM": "{lm_mean:.4f}",
+    "classes": "{classes:,}",
+}
 
 
 def make_rows(engine: Engine, policy: Policy, count: int, seed: int) -> Relation:
@@ -207,7 +201,7 @@ def bsgi(
     for case in cases:
         typer.echo(f"{case.rows:,} rows …", err=True)
         found.append(measure(case))
-    show("bsgi", json, found, as_table)
+    show("bsgi", json, found, COLUMNS)
 
 
 app = command_of(bsgi)

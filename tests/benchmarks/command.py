@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +23,8 @@ Memory = Annotated[str | None, typer.Option(help="Memory the database may use, e
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 #: The headings and rows of a table of results.
 Tabled = tuple[list[str], list[list[str]]]
+#: The columns of a table of results by their headings: how a result's values are written there.
+Columns = Mapping[str, str | Callable[[dict[str, Any]], str]]
 
 
 class _Guarded(TyperCommand):
@@ -57,7 +59,14 @@ def refuse_unknown(option: str, given: Sequence[str], known: Sequence[str]) -> N
 
 
 def show(
-    title: str, json: bool, found: list[dict[str, Any]], table: Callable[[Sequence[dict[str, Any]]], Tabled]
+    title: str, json: bool, found: list[dict[str, Any]], table: Columns | Callable[[Sequence[dict[str, Any]]], Tabled]
 ) -> None:
     """The results on stdout, as one JSON object or as a table."""
-    console.show({"results": found}, [table_of(title, *table(found))], json)
+    headings, rows = (
+        (list(table), [_cells(table, one) for one in found]) if isinstance(table, Mapping) else table(found)
+    )
+    console.show({"results": found}, [table_of(title, headings, rows)], json)
+
+
+def _cells(columns: Columns, found: dict[str, Any]) -> list[str]:
+    return [how.format(**found) if isinstance(how, str) else how(found) for how in columns.values()]

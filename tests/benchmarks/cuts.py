@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -19,7 +18,7 @@ from ldiv_db.running.demo import PUBLIC_SEED, load_adult
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
-from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
+from tests.benchmarks.command import AsJson, Columns, Threads, command_of, engine_on, refuse_unknown, show
 
 #: Every metric with the schemes that it has costs for.
 COMBINATIONS = (
@@ -58,44 +57,23 @@ def measure_cuts(case: CutCase) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.cuts", case, ("make", "run"))
 
 
-def cuts_as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = [
-        "metric",
-        "scheme",
-        "required",
-        "rows",
-        "others",
-        "cost",
-        "LM",
-        "proved",
-        "gap",
-        "visited",
-        "evaluated",
-        "seconds",
-        "CPU s",
-        "peak MB",
-    ]
-    rows = [
-        [
-            found["metric"],
-            found["scheme"],
-            ", ".join(found["require"]) or f"frequency:{found['l']:g}",
-            f"{found['rows']:,}",
-            f"{found['others']} and {found['age']}",
-            f"{found['cost']:,.2f}",
-            f"{found['lm_mean']:.4f}",
-            "yes" if found["proved"] else "no",
-            f"{found['gap']:.1%}",
-            f"{found['visited']:,}",
-            f"{found['evaluated']:,}" if found["evaluated"] < 10**12 else f"{found['evaluated']:.1e}",
-            f"{found['seconds']:.1f}",
-            f"{found['processor_seconds']:.1f}",
-            f"{found['peak_memory_mb']:,.0f}",
-        ]
-        for found in results
-    ]
-    return headings, rows
+#: The columns of the table for people.
+COLUMNS: Columns = {
+    "metric": "{metric}",
+    "scheme": "{scheme}",
+    "required": lambda found: ", ".join(found["require"]) or f"frequency:{found['l']:g}",
+    "rows": "{rows:,}",
+    "others": "{others} and {age}",
+    "cost": "{cost:,.2f}",
+    "LM": "{lm_mean:.4f}",
+    "proved": lambda found: "yes" if found["proved"] else "no",
+    "gap": "{gap:.1%}",
+    "visited": "{visited:,}",
+    "evaluated": lambda found: format(found["evaluated"], "," if found["evaluated"] < 10**12 else ".1e"),
+    "seconds": "{seconds:.1f}",
+    "CPU s": "{processor_seconds:.1f}",
+    "peak MB": "{peak_memory_mb:,.0f}",
+}
 
 
 def cuts_policy(case: CutCase) -> dict[str, Any]:
@@ -214,7 +192,7 @@ def cuts(
                 metric, scheme, l, tuple(require or ()), threads, time_limit, count, memory_limit, age, others
             )
             found.append(measure_cuts(case))
-    show("cuts", json, found, cuts_as_table)
+    show("cuts", json, found, COLUMNS)
 
 
 app = command_of(cuts)

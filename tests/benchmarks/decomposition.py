@@ -7,7 +7,6 @@ paper's table (Das & Bhattacharyya 2012, Table 7a), `occupation`, which allows m
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.running.demo import PUBLIC_SEED, TRAINING_ROWS
 from ldiv_db.running.release import publish_release
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
-from tests.benchmarks.command import AsJson, Memory, Threads, command_of, engine_on, show
+from tests.benchmarks.command import AsJson, Columns, Memory, Threads, command_of, engine_on, show
 
 #: The paper's Table 7(a): rows left over of each value, by l.
 TABLE_7A = {
@@ -56,34 +55,18 @@ def measure_decomposition(case: DecompositionCase) -> dict[str, Any]:
     return measure_in_children("tests.benchmarks.decomposition", case, ("make", "run"))
 
 
-def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """The headings and rows of a table of results, for people."""
-    headings = [
-        "rows",
-        "primary",
-        "l",
-        "groups",
-        "rows left over by value",
-        "as paper",
-        "seconds",
-        "1 % more",
-        "MB",
-    ]
-    rows = [
-        [
-            f"{found['rows']:,}",
-            found["primary"],
-            str(found["l"]),
-            f"{found['groups']:,}",
-            "/".join(map(str, found["residual"])) or "none",
-            {True: "yes", False: "NO", None: "-"}[found["as_paper"]],
-            f"{found['seconds']:.2f}",
-            f"{found['seconds_more']:.2f}" if found["seconds_more"] is not None else "-",
-            f"{found['peak_memory_mb']:,.0f}",
-        ]
-        for found in results
-    ]
-    return headings, rows
+#: The columns of the table for people.
+COLUMNS: Columns = {
+    "rows": "{rows:,}",
+    "primary": "{primary}",
+    "l": "{l}",
+    "groups": "{groups:,}",
+    "rows left over by value": lambda found: "/".join(map(str, found["residual"])) or "none",
+    "as paper": lambda found: {True: "yes", False: "NO", None: "-"}[found["as_paper"]],
+    "seconds": "{seconds:.2f}",
+    "1 % more": lambda found: "-" if found["seconds_more"] is None else f"{found['seconds_more']:.2f}",
+    "MB": "{peak_memory_mb:,.0f}",
+}
 
 
 def policy_of(case: DecompositionCase) -> dict[str, Any]:
@@ -206,7 +189,7 @@ def decomposition(
     for case in cases:
         typer.echo(f"{case.rows:,} rows, l = {case.l} …", err=True)
         found.append(measure_decomposition(case))
-    show("decomposition", json, found, as_table)
+    show("decomposition", json, found, COLUMNS)
 
 
 app = command_of(decomposition)

@@ -24,7 +24,7 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.replay_methods import ReplaySubject, method_of
 from ldiv_db.running.world_sampler import MadeRelease, Method
-from tests.benchmarks.command import AsJson, Tabled, command_of, refuse_unknown, show
+from tests.benchmarks.command import AsJson, Columns, command_of, refuse_unknown, show
 
 #: What is measured: the algorithm with its options, by the name that the table has for it.
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -64,8 +64,6 @@ TABLES = ((2, "AABBCC", False), (2, "AAABBC", True), (2, "AAAABBBB", False), (3,
 _TREE = {"taxonomy": {"ranges": [5, 10, 20, 40]}}
 _TAKES_TREES = ("cuts", "incognito", "tds", "annealing")
 _ANATOMISED = ("anatomy", "decomposition", "decomposition_plus")
-#: The shares and posteriors that are shown.
-_SHARES = ("certain", "largest", "mean")
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
 
 
@@ -196,17 +194,15 @@ def summarised(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _tabled(rows: Sequence[dict[str, Any]]) -> Tabled:
-    headings = ["algorithm", "l", "tables", "somebody certain", "largest posterior", "mean posterior"]
-    return headings, [
-        [
-            row["variant"],
-            str(row["l"]),
-            f"{row['tables']:,}",
-            *(f"{row[name]:.2f}" for name in _SHARES),
-        ]
-        for row in rows
-    ]
+#: The columns of the table for people.
+COLUMNS: Columns = {
+    "algorithm": "{variant}",
+    "l": "{l}",
+    "tables": "{tables:,}",
+    "somebody certain": "{certain:.2f}",
+    "largest posterior": "{largest:.2f}",
+    "mean posterior": "{mean:.2f}",
+}
 
 
 def replay(
@@ -231,7 +227,7 @@ def replay(
             case = f"{one['variant']}, l = {one['l']}, {one['values']}"
             typer.echo(f"{case}: {one['certain']} of {one['published']}", err=True)
             found.append(one)
-    show("replay, seed known", json, summarised(found), _tabled)
+    show("replay, seed known", json, summarised(found), COLUMNS)
 
 
 app = command_of(replay)
