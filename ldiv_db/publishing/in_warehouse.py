@@ -26,6 +26,7 @@ from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome, RunDraft
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.recoding.units import PERSON_NO
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
@@ -48,7 +49,8 @@ class PublishedColumn(ColumnThere):
 class CountedSource:
     """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
 
-    `keys` are the quasi-identifiers and then the sensitive columns, `columns` all by their names in lower case.
+    `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
+    names in lower case.
     """
 
     there: Warehouse
@@ -175,16 +177,19 @@ class InWarehouse(Destination):
     def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here."""
         engine, encoded, recoding = self.engine, draft.encoded, draft.recoding
-        codes = [*encoded.codes, *(axis.code.name for axis in encoded.told)]
-        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
+        person, number = encoded.individual, PERSON_NO if draft.resolved.released.person else None
+        coded = [*encoded.axes, *encoded.told, *([person] if person else [])]
+        codes = [column.code for column in coded]
+        cells = engine.group("cells", encoded.counted, *(code.name for code in codes), row_id=("min", "row_id"))
         stretches = engine.materialise(
             "stretches",
             "publishing/warehouse/list_stretches",
             assigned=recoding.assigned,
             rows=encoded.rows,
             cells=cells,
-            codes=[*map(Identifier, codes)],
+            codes=codes,
             dealt=recoding.dealt,
+            number=number,
         )
         return engine.materialise(
             "planned",
@@ -197,8 +202,9 @@ class InWarehouse(Destination):
             keys=self.source.keys,
             axes=encoded.axes,
             told=encoded.told,
-            codes=[*map(Identifier, codes)],
+            coded=coded,
             shown=params["shown"],
+            number=number,
             weight=WEIGHT,
             class_id=params["class_id"],
             last_class=params["last_class"],
@@ -217,8 +223,9 @@ class InWarehouse(Destination):
             own, blank = self._column(attribute.column.name), place == 0 and draft.recoding.blanked is not None
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
         for kept in draft.encoded.kept:
-            own = self._column(kept.column.name)
-            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column))
+            planned = kept.alias == PERSON_NO
+            own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
         return found
 
     def _column(self, name: str) -> ColumnThere:

@@ -60,10 +60,11 @@ def weight_of(policy: Policy) -> str:
 
 
 def counted_columns(policy: Policy) -> list[str]:
-    """The columns that rows are counted by: quasi-identifiers, sensitive ones, and that which a class column is."""
+    """The columns that rows are counted by: quasi-identifiers, sensitive ones, whose they are, and the class's own."""
     label = str(policy.algorithm.options.get("class") or "").lower()
     labels = [name for name in policy.keep if name.lower() == label]
-    return [*policy.quasi_identifiers, *policy.sensitive, *labels]
+    person = [policy.individual.column] if policy.individual else []
+    return [*policy.quasi_identifiers, *policy.sensitive, *person, *labels]
 
 
 def _problems(policy: Policy, source: str | None) -> Iterator[Problem]:

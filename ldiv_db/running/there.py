@@ -65,8 +65,6 @@ def unsupported(policy: Policy) -> Iterator[Problem]:
     """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
     if policy.key is not None:
         yield Problem("key", "counts do not say which row is which over time", ON_ROWS)
-    if policy.individual is not None:
-        yield Problem("individual", "counts do not say whose rows they are", ON_ROWS)
     if policy.decomposes:
         yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", ON_ROWS)
     if policy.transparent:
@@ -111,12 +109,13 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         counted=keys,
         others=others,
         weight=WEIGHT,
-        number=Identifier(number),
+        number=None if policy.individual else Identifier(number),
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
     here = Frame(CallerView(placed.parts, "source"), str(policy.source))
     # Named, as one that is left open would be taken from those that recode all rows by one rule.
-    counted = policy.model_copy(update={"source": here, "weight": number, "algorithm": policy.algorithm})
+    weight = None if policy.individual else number
+    counted = policy.model_copy(update={"source": here, "weight": weight, "algorithm": policy.algorithm})
     return CountedSource(there, table, by_name, keys, counts), counted
 
 
