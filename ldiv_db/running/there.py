@@ -22,6 +22,7 @@ from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.in_warehouse import CountedSource, InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.result import hash_rows
 from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
@@ -101,13 +102,17 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         for place, column in enumerate(columns)
         if column.name.lower() not in {name.lower() for name in wanted}
     ]
+    keep = {name.lower() for name in policy.keep}
+    kept = [column for column in others if column.column.name.lower() in keep]
     number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
     placed = engine.view(
         "source",
         "publishing/warehouse/place_counts",
         counts=counts,
         counted=keys,
-        others=others,
+        kept=kept,
+        content=_content(engine, there, table, [*keys, *kept]) if kept else None,
+        others=[column for column in others if column not in kept],
         weight=WEIGHT,
         number=None if policy.individual else Identifier(number),
     )
@@ -117,6 +122,16 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     weight = None if policy.individual else number
     counted = policy.model_copy(update={"source": here, "weight": weight, "algorithm": policy.algorithm})
     return CountedSource(there, table, by_name, keys, counts), counted
+
+
+def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
+    """(content): a hash of a table's rows in columns some of which are kept; a run knows by it that they have changed.
+    """
+    counts = count_rows(engine, there, "content", table, columns)
+    ordered = sorted(columns, key=lambda column: column.column.name.lower())
+    found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
+    engine.drop(counts)
+    return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
 
 
 def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
