@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
@@ -22,10 +22,15 @@ from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
+from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.draft import Draft, Outcome, RunDraft
+from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.recoding.encode import KEY
+from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
+from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.units import PERSON_NO
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
@@ -60,6 +65,33 @@ class CountedSource:
     counts: Relation
 
 
+@dataclass(frozen=True)
+class _Coded:
+    """A column of rows that the counts have as values, `alias`: `dictionary` is (value, code)."""
+
+    table: Identifier
+    code: Identifier
+    dictionary: Relation
+    alias: Identifier
+
+
+class PlannedRows(Protocol):
+    """A draft of one table, by the rows that it adds."""
+
+    @property
+    def resolved(self) -> Resolved: ...
+
+    @property
+    def encoded(self) -> Encoded: ...
+
+    @property
+    def recoding(self) -> Recoding: ...
+
+    def published(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
+        """Parameters of the template of its rows."""
+        ...
+
+
 class InWarehouse(Destination):
     """A table of the source's warehouse."""
 
@@ -76,14 +108,24 @@ class InWarehouse(Destination):
     def folder(self) -> None:
         return None
 
-    def refuse(self) -> None:
-        """Raise PolicyError if no release may go there."""
+    @contextmanager
+    def opened(self) -> Iterator[Relation]:
+        """A context in which a table here stands for the one that is there."""
+        is_there = self.source.there.exists(self.table)
+        yield self.engine.load("published", {CLASS_ID: "BIGINT"}, []) if is_there else self.table
+
+    def refuse_place(self) -> None:
+        """Raise PolicyError if no release may go there, whatever is there already."""
         there = self.source.there
         if self.table.parts[-2:-1] == (SCHEMA,):
             raise refused("target.table", f"schema {SCHEMA!r} is the ledger's own", "name another")
         if there.name(self.table) == there.name(self.source.table):
             raise refused("target", "is the source itself", "name another table")
-        if self.target.if_exists == "fail" and there.exists(self.table):
+
+    def refuse(self) -> None:
+        """Raise PolicyError if no release may go there."""
+        self.refuse_place()
+        if self.target.if_exists == "fail" and self.source.there.exists(self.table):
             hint = "set if_exists: replace or append, or name another table"
             raise refused("target", f"{self.table} exists", hint)
 
@@ -120,8 +162,8 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        assert isinstance(draft, RunDraft)  # noqa: S101 - releases over time are refused before
-        there = self.source.there
+        there, planned = self.source.there, cast(PlannedRows, draft)
+        append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
         if left := self.settle():
@@ -129,19 +171,20 @@ class InWarehouse(Destination):
             self.refuse()  # what was moved aside is there again
         self._ledger.settle(self.engine, str(self.target), left)
         before = None
-        if self.target.if_exists == "append" and there.exists(self.table):
-            ids = draft.resolved.released.class_ids
+        if append and there.exists(self.table):
+            ids = planned.resolved.released.class_ids
             before = there.extent(self.table, ids[0] if ids else None)
-            draft.earlier_rows = before[0]
+            draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
         plan = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
-            self._stage(draft, staged, plan, before[1] if before else 0)
-            outcome = draft.audit(self._as_audited(draft, staged))
+            draft.announce()
+            self._stage(planned, staged, plan, before[1] if before else 0)
+            outcome = draft.audit(self._as_audited(planned, [*([self.table] if before and before[0] else []), staged]))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
-            self._ledger.enter(self.engine, draft.run_id)
-            there.put(staged, self.table, self.target.if_exists == "append")
+            self._ledger.enter(self.engine, draft.entries)
+            there.put(staged, self.table, append)
         except BaseException:
             if not there.takes_back:
                 with suppress(LdivError):  # the first error is the one to report
@@ -149,12 +192,12 @@ class InWarehouse(Destination):
             raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
-        return cast(Outcome, outcome)
+        return outcome
 
-    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
+    def _stage(self, draft: PlannedRows, staged: Relation, plan: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        with engine.scope(), draft.rows(last) as params:
+        with engine.scope(), draft.published(last) as params:
             planned = self._planned(draft, params)
             several = engine.least(planned, "whole") == 0
             there.lend(engine, planned, plan)
@@ -174,18 +217,17 @@ class InWarehouse(Destination):
         )
         there.drop(plan)
 
-    def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
+    def _planned(self, draft: PlannedRows, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here."""
         engine, encoded, recoding = self.engine, draft.encoded, draft.recoding
-        person, number = encoded.individual, PERSON_NO if draft.resolved.released.person else None
-        coded = [*encoded.axes, *encoded.told, *([person] if person else [])]
+        number = PERSON_NO if draft.resolved.released.person else None
+        rows, cells, coded = self._coded(draft)
         codes = [column.code for column in coded]
-        cells = engine.group("cells", encoded.counted, *(code.name for code in codes), row_id=("min", "row_id"))
         stretches = engine.materialise(
             "stretches",
             "publishing/warehouse/list_stretches",
             assigned=recoding.assigned,
-            rows=encoded.rows,
+            rows=rows,
             cells=cells,
             codes=codes,
             dealt=recoding.dealt,
@@ -210,7 +252,23 @@ class InWarehouse(Destination):
             last_class=params["last_class"],
         )
 
-    def _published(self, draft: RunDraft, params: dict[str, Any]) -> list[PublishedColumn]:
+    def _coded(self, draft: PlannedRows) -> tuple[Relation, Relation, list[_Coded]]:
+        """The rows that are planned, the cells of them that the counts are of, and the columns that tell these."""
+        engine, encoded, key = self.engine, draft.encoded, draft.resolved.source.key
+        if key is not None:  # each row is one
+            rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
+            return rows, rows, [_Coded(Identifier("t_key"), Identifier("code"), rows, self._column(key.name).alias)]
+        person = [encoded.individual] if encoded.individual else []
+        found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
+        coded = [
+            _Coded(column.table, column.code, column.dictionary, there.alias)
+            for column, there in zip(found, self.source.keys, strict=False)
+        ]
+        codes = [column.code.name for column in coded]
+        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
+        return encoded.rows, cells, coded
+
+    def _published(self, draft: PlannedRows, params: dict[str, Any]) -> list[PublishedColumn]:
         """The columns of the release, in its order."""
         ids = Identifier("class_id")
         found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
@@ -231,8 +289,8 @@ class InWarehouse(Destination):
     def _column(self, name: str) -> ColumnThere:
         return self.source.columns[name.lower()]
 
-    def _as_audited(self, draft: RunDraft, staged: Relation) -> Relation:
-        """The staged rows, behind those that they are appended to, as a view here on their counts."""
+    def _as_audited(self, draft: PlannedRows, tables: Sequence[Relation]) -> Relation:
+        """The rows that the staged ones are appended to, if there are any, and these, as a view here on their counts."""
         there, released = self.source.there, draft.resolved.released
         names = [*released.class_ids, *released.identifying, *(c.name for c in draft.resolved.source.sensitive)]
         texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
@@ -240,11 +298,10 @@ class InWarehouse(Destination):
             ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
             for place, name in enumerate(dict.fromkeys(names))
         ]
-        parts = [count_rows(self.engine, there, "staged", staged, columns)]
-        if draft.earlier_rows:
-            earlier = count_rows(self.engine, there, "earlier", self.table, columns)
-            self.engine.extend(parts[0], earlier)
-        return self.engine.view("published", "database/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT)
+        counts, *others = (count_rows(self.engine, there, "written", table, columns) for table in tables)
+        for other in others:
+            self.engine.extend(counts, other)
+        return self.engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=WEIGHT)
 
     @property
     def _mark(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -152,6 +153,13 @@ class SeriesDraft(Draft[Released]):
     @property
     def extends(self) -> bool:
         return self.start.series.releases > 0
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        series = self.start.series
+        own = {"series": series.name, "release": series.next}
+        begun = dict.fromkeys(ledger.SERIES_TABLES if series.is_new else (), {"series": series.name})
+        return {**begun, **dict.fromkeys(ledger.RELEASE_TABLES, own)}
 
     def announce(self) -> None:
         start, algorithm = self.start, self.start.resolved.algorithm
