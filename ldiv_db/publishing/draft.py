@@ -238,7 +238,7 @@ class RunDraft(Draft[Result]):
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        return dict.fromkeys(RUN_TABLES, {"run_id": self.run_id})
+        return {name: {"run_id": self.run_id} for name in RUN_TABLES}
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows

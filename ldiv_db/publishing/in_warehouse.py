@@ -180,6 +180,8 @@ class InWarehouse(Destination):
         try:
             draft.announce()
             self._stage(planned, staged, plan, before[1] if before else 0)
+            if before:
+                self._refuse_other_columns(staged)
             outcome = draft.audit(self._as_audited(planned, [*([self.table] if before and before[0] else []), staged]))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
@@ -216,6 +218,13 @@ class InWarehouse(Destination):
             several=several,
         )
         there.drop(plan)
+
+    def _refuse_other_columns(self, staged: Relation) -> None:
+        """Raise PolicyError unless the table has the columns of the rows that are appended to it, in their order."""
+        ours, theirs = ([c.name for c in self.source.there.columns(table)] for table in (staged, self.table))
+        if ours != theirs:
+            what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
+            raise refused("target", what, "name another table")
 
     def _planned(self, draft: PlannedRows, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here."""
@@ -290,7 +299,7 @@ class InWarehouse(Destination):
         return self.source.columns[name.lower()]
 
     def _as_audited(self, draft: PlannedRows, tables: Sequence[Relation]) -> Relation:
-        """The rows that the staged ones are appended to, if there are any, and these, as a view here on their counts."""
+        """The rows of the tables, the staged one and that which it is appended to, as a view here on their counts."""
         there, released = self.source.there, draft.resolved.released
         names = [*released.class_ids, *released.identifying, *(c.name for c in draft.resolved.source.sensitive)]
         texts = {key.column.name.lower() for key in self.source.keys if key.as_text}

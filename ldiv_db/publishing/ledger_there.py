@@ -50,7 +50,11 @@ class LedgerThere:
                 here = ledger.table(engine, name)
                 known = {column.name.lower() for column in self._there.columns(table)}
                 names = [column.name for column in columns_of(engine, here) if column.name in known]
-                listed = {"rows": table, "columns": [*map(Identifier, names)], "has_status": name == "run" and "status" in names}
+                listed = {
+                    "rows": table,
+                    "columns": [*map(Identifier, names)],
+                    "has_status": name == "run" and "status" in names,
+                }
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, names), *names)
 

@@ -157,9 +157,11 @@ class SeriesDraft(Draft[Released]):
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
         series = self.start.series
-        own = {"series": series.name, "release": series.next}
-        begun = dict.fromkeys(ledger.SERIES_TABLES if series.is_new else (), {"series": series.name})
-        return {**begun, **dict.fromkeys(ledger.RELEASE_TABLES, own)}
+        begun = ledger.SERIES_TABLES if series.is_new else ()
+        return {
+            **{name: {"series": series.name} for name in begun},
+            **{name: {"series": series.name, "release": series.next} for name in ledger.RELEASE_TABLES},
+        }
 
     def announce(self) -> None:
         start, algorithm = self.start, self.start.resolved.algorithm

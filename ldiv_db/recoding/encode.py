@@ -16,7 +16,6 @@ from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import loose, names_of, own_columns, renamed
 
-
 #: The column of keys of a copy of the source.
 KEY = Identifier("h1")
 

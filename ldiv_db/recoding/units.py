@@ -18,7 +18,6 @@ from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
 from ldiv_db.requirements import Distribution
 
-
 #: The column of pseudonyms of encoded rows.
 PERSON_NO = Identifier("person_no")
 

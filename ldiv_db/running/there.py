@@ -132,8 +132,7 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
 
 
 def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
-    """(content): a hash of a table's rows in columns some of which are kept; a run knows by it that they have changed.
-    """
+    """(content): a hash of a table's rows in columns some of which are kept, by which a run knows that they changed."""
     counts = count_rows(engine, there, "content", table, columns)
     ordered = sorted(columns, key=lambda column: column.column.name.lower())
     found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")

@@ -100,8 +100,8 @@ def test_the_rights_that_are_documented_are_enough(postgres, old):
     postgres.execute(
         "CREATE ROLE publisher LOGIN; GRANT USAGE ON SCHEMA ldiv TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO"
         " publisher; GRANT SELECT, INSERT ON ldiv.run, ldiv.run_secret TO publisher; GRANT INSERT ON"
-        " ldiv.run_requirement TO publisher; GRANT SELECT ON people TO publisher; GRANT SELECT, INSERT, DELETE ON"
-        " released TO publisher"
+        " ldiv.run_requirement TO publisher; GRANT SELECT ON ldiv.release, people TO publisher; GRANT SELECT, INSERT,"
+        " DELETE ON released TO publisher"
     )
     with session(postgres, "publisher") as there:
         assert ldiv_db.run(there, OTHER).loss.rows_published == 50
