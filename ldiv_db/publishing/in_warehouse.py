@@ -182,6 +182,7 @@ class InWarehouse(Destination):
             self._stage(planned, staged, plan, before[1] if before else 0)
             if before:
                 self._refuse_other_columns(staged)
+            there.accept(staged)
             outcome = draft.audit(self._as_audited(planned, [*([self.table] if before and before[0] else []), staged]))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
