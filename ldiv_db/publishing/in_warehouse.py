@@ -10,86 +10,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
-from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.recoding.encode import KEY
-from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
-from ldiv_db.recoding.recode import Recoding
-from ldiv_db.recoding.units import PERSON_NO
+from ldiv_db.publishing.plan_there import CountedSource, PlannedRows, PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
 _LEFT = "what a run to this target left that did not end is removed"
-
-
-@dataclass(frozen=True)
-class PublishedColumn(ColumnThere):
-    """A column of a release: `planned` by its combination, or a column of the source as it is."""
-
-    name: Identifier = field(kw_only=True)
-    planned: bool = False
-    #: Whether some of its values are not shown.
-    blank: bool = False
-
-
-@dataclass(frozen=True)
-class CountedSource:
-    """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
-
-    `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
-    names in lower case.
-    """
-
-    there: Warehouse
-    table: Relation
-    columns: dict[str, ColumnThere]
-    keys: Sequence[ColumnThere]
-    counts: Relation
-
-
-@dataclass(frozen=True)
-class _Coded:
-    """A column of rows that the counts have as values, `alias`: `dictionary` is (value, code)."""
-
-    table: Identifier
-    code: Identifier
-    dictionary: Relation
-    alias: Identifier
-
-
-class PlannedRows(Protocol):
-    """A draft of one table, by the rows that it adds."""
-
-    @property
-    def resolved(self) -> Resolved: ...
-
-    @property
-    def encoded(self) -> Encoded: ...
-
-    @property
-    def recoding(self) -> Recoding: ...
-
-    def published(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the template of its rows."""
-        ...
 
 
 class InWarehouse(Destination):
@@ -162,7 +103,7 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        there, planned = self.source.there, cast(PlannedRows, draft)
+        there, plan = self.source.there, PlanThere(self.engine, self.source, cast(PlannedRows, draft))
         append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
@@ -172,18 +113,18 @@ class InWarehouse(Destination):
         self._ledger.settle(self.engine, str(self.target), left)
         before = None
         if append and there.exists(self.table):
-            ids = planned.resolved.released.class_ids
+            ids = plan.draft.resolved.released.class_ids
             before = there.extent(self.table, ids[0] if ids else None)
             draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
-        plan = there.scratch(self._work, self._name(_PLAN, draft.run_id))
+        lent = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
             draft.announce()
-            self._stage(planned, staged, plan, before[1] if before else 0)
+            self._stage(plan, staged, lent, before[1] if before else 0)
             if before:
                 self._refuse_other_columns(staged)
             there.accept(staged)
-            outcome = draft.audit(self._as_audited(planned, [*([self.table] if before and before[0] else []), staged]))
+            outcome = draft.audit(plan.as_audited([staged, *([self.table] if before else [])]))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries)
@@ -197,28 +138,28 @@ class InWarehouse(Destination):
             self._ledger.settle(self.engine, str(self.target), [])
         return outcome
 
-    def _stage(self, draft: PlannedRows, staged: Relation, plan: Relation, last: int) -> None:
+    def _stage(self, plan: PlanThere, staged: Relation, lent: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        with engine.scope(), draft.published(last) as params:
-            planned = self._planned(draft, params)
+        with engine.scope(), plan.draft.published(last) as params:
+            planned = plan.combinations(params)
             several = engine.least(planned, "whole") == 0
-            there.lend(engine, planned, plan)
-        published = self._published(draft, params)
-        kept = published[len(published) - len(draft.encoded.kept) :]
+            there.lend(engine, planned, lent)
+        published = plan.columns(params)
+        kept = published[len(published) - len(plan.draft.encoded.kept) :]
         as_texts = there.dialect in _LOOSE
         there.create(
             staged,
             "publishing/warehouse/write_rows",
             source=self.source.table,
-            plan=plan,
+            plan=lent,
             keys=self.source.keys,
             published=published,
             kept=kept,
             loose=[column for column in published if not column.planned and (as_texts or column not in kept)],
             several=several,
         )
-        there.drop(plan)
+        there.drop(lent)
 
     def _refuse_other_columns(self, staged: Relation) -> None:
         """Raise PolicyError unless the table has the columns of the rows that are appended to it, in their order."""
@@ -226,92 +167,6 @@ class InWarehouse(Destination):
         if ours != theirs:
             what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
             raise refused("target", what, "name another table")
-
-    def _planned(self, draft: PlannedRows, params: dict[str, Any]) -> Relation:
-        """The plan as it goes there, a TEMP table here."""
-        engine, encoded, recoding = self.engine, draft.encoded, draft.recoding
-        number = PERSON_NO if draft.resolved.released.person else None
-        rows, cells, coded = self._coded(draft)
-        codes = [column.code for column in coded]
-        stretches = engine.materialise(
-            "stretches",
-            "publishing/warehouse/list_stretches",
-            assigned=recoding.assigned,
-            rows=rows,
-            cells=cells,
-            codes=codes,
-            dealt=recoding.dealt,
-            number=number,
-        )
-        return engine.materialise(
-            "planned",
-            "publishing/warehouse/list_combinations",
-            counts=self.source.counts,
-            cells=cells,
-            stretches=stretches,
-            labels=params["labels"],
-            blanked=recoding.blanked,
-            keys=self.source.keys,
-            axes=encoded.axes,
-            told=encoded.told,
-            coded=coded,
-            shown=params["shown"],
-            number=number,
-            weight=WEIGHT,
-            class_id=params["class_id"],
-            last_class=params["last_class"],
-        )
-
-    def _coded(self, draft: PlannedRows) -> tuple[Relation, Relation, list[_Coded]]:
-        """The rows that are planned, the cells of them that the counts are of, and the columns that tell these."""
-        engine, encoded, key = self.engine, draft.encoded, draft.resolved.source.key
-        if key is not None:  # each row is one
-            rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
-            return rows, rows, [_Coded(Identifier("t_key"), Identifier("code"), rows, self._column(key.name).alias)]
-        person = [encoded.individual] if encoded.individual else []
-        found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
-        coded = [
-            _Coded(column.table, column.code, column.dictionary, there.alias)
-            for column, there in zip(found, self.source.keys, strict=False)
-        ]
-        codes = [column.code.name for column in coded]
-        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
-        return encoded.rows, cells, coded
-
-    def _published(self, draft: PlannedRows, params: dict[str, Any]) -> list[PublishedColumn]:
-        """The columns of the release, in its order."""
-        ids = Identifier("class_id")
-        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
-        for span in draft.recoding.spans:
-            own = self._column(span.axis.name) if span.form == "value" else None
-            for shown in span.shown:
-                column, text = (own.column, own.as_text) if own else (shown.column, False)
-                found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
-        for place, attribute in enumerate(draft.encoded.told):
-            own, blank = self._column(attribute.column.name), place == 0 and draft.recoding.blanked is not None
-            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
-        for kept in draft.encoded.kept:
-            planned = kept.alias == PERSON_NO
-            own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
-            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
-        return found
-
-    def _column(self, name: str) -> ColumnThere:
-        return self.source.columns[name.lower()]
-
-    def _as_audited(self, draft: PlannedRows, tables: Sequence[Relation]) -> Relation:
-        """The rows of the tables, the staged one and that which it is appended to, as a view here on their counts."""
-        there, released = self.source.there, draft.resolved.released
-        names = [*released.class_ids, *released.identifying, *(c.name for c in draft.resolved.source.sensitive)]
-        texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
-        columns = [
-            ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
-            for place, name in enumerate(dict.fromkeys(names))
-        ]
-        counts, *others = (count_rows(self.engine, there, "written", table, columns) for table in tables)
-        for other in others:
-            self.engine.extend(counts, other)
-        return self.engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=WEIGHT)
 
     @property
     def _mark(self) -> str:

@@ -21,8 +21,9 @@ from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
-from ldiv_db.publishing.in_warehouse import CountedSource, InWarehouse
+from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
+from ldiv_db.publishing.plan_there import CountedSource
 from ldiv_db.publishing.result import hash_rows
 from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.running.estimate import READING
