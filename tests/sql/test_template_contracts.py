@@ -987,6 +987,8 @@ LOOPS = {
     "local/stratified/mix_shares": "a cut has a few mixes",
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
+    "recoding/input/count_weights": "the hash of what a warehouse's rows keep is one row",
+    "recoding/input/snapshot_source": "the hash of what a warehouse's rows keep is one row",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 
