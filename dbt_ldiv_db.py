@@ -33,12 +33,12 @@ def _with_subclasses(adapter: type[Any]) -> Iterator[type[Any]]:
         yield from _with_subclasses(subclass)
 
 
-def publish_anonymized(adapter: Any, settings: str, source: str) -> dict[str, Any]:
+def publish_anonymized(adapter: Any, settings: str, source: str, contract: str | None = None) -> dict[str, Any]:
     """Anonymize, audit and publish a model where its rows lie, by the adapter's connection; returns what was done.
 
     `settings` are a `Model` as JSON. `source` is the statement that drops the view of the model's rows, which is run
-    whatever happens. What was begun on the connection is committed before. Raises DbtRuntimeError if nothing was
-    published, in the words of the reason.
+    whatever happens. `contract` is a SELECT of the columns that the release must have. What was begun on the connection
+    is committed before. Raises DbtRuntimeError if nothing was published, in the words of the reason.
     """
     # Here, as dbt imports this module whenever it starts.
     from ldiv_db.database.errors import LdivError  # noqa: PLC0415
@@ -50,7 +50,8 @@ def publish_anonymized(adapter: Any, settings: str, source: str) -> dict[str, An
     handle = _as_python_has_it(adapter.type(), connection.handle)
     handle.commit()
     try:
-        outcome = publish_there(handle, adapter.type(), settings)
+        name_of_type = adapter.connections.data_type_code_to_name
+        outcome = publish_there(handle, adapter.type(), settings, contract, name_of_type)
     except LdivError as error:
         with suppress(Exception):  # the first error is the one to report
             _run(handle, source)

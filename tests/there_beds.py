@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import tables
 
+import ldiv_db
 from ldiv_db.database.templates import Relation
 from ldiv_db.database.warehouses import Warehouse
 
@@ -56,6 +57,26 @@ def place(server, con, rows):
     server.create("people", COLUMNS, rows)
     server.connection.commit()
     tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
+
+
+def embedded(con, asked, columns="age, town, dose, secret"):
+    """What a run on the rows here gives, and its release."""
+    result = ldiv_db.run(con, asked)
+    return result, sorted(map(repr, con.execute(f"SELECT {columns} FROM released").fetchall()))
+
+
+@contextmanager
+def failing(monkeypatch, name):
+    """Within, that step of a warehouse fails once it is done."""
+    done = getattr(Warehouse, name)
+
+    def fail(self, *args, **kwargs):
+        done(self, *args, **kwargs)
+        raise ldiv_db.DatabaseError("pulled out")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, name, fail)
+        yield
 
 
 def released(server, columns="age, town, dose, secret"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,8 @@ class Warehouse:
         self.stages_beside = self.takes_back
         #: Whether rows of a table can be changed.
         self.updates = True
+        #: What else judges a table before it takes the place of another; it raises an error, and the table is not put.
+        self.accept: Callable[[Relation], None] = lambda staged: None
 
     def _own_dialect(self) -> str:
         if self.is_adbc:
@@ -159,11 +161,15 @@ class Warehouse:
 
     def columns(self, source: Relation) -> list[Column]:
         """The columns of a table, with the types that its driver tells; a text where it tells none."""
-        with self._plainly(f"read {source}"), closing(self.connection.cursor()) as cursor:
-            cursor.execute(f"SELECT * FROM {self.name(source)} WHERE 1 = 0")
-            names = [entry[0] for entry in cursor.description]
-            kinds = [entry[1] for entry in cursor.description]
-        return [Column(name, self._kind(kind)) for name, kind in zip(names, kinds, strict=True)]
+        return [Column(name, self._kind(kind)) for name, kind in self.described(source)]
+
+    def described(self, table: Relation | str) -> list[tuple[str, Any]]:
+        """The name of each column of a table, or of what a SELECT gives, and what its driver calls the type."""
+        sql = table if isinstance(table, str) else f"SELECT * FROM {self.name(table)} WHERE 1 = 0"
+        doing = "read" if isinstance(table, str) else f"read {table}"
+        with self._plainly(doing), closing(self.connection.cursor()) as cursor:
+            cursor.execute(sql)
+            return [(entry[0], entry[1]) for entry in cursor.description]
 
     def _kind(self, kind: Any) -> str:
         """The type of a column as far as its driver tells: `text` that may be read as it is, `other`, or `plain`."""
@@ -346,12 +352,7 @@ class Warehouse:
 
     def _keeps(self, staged: Relation, table: Relation) -> bool:
         """True if rows are exchanged and the table stays, with what is granted on it: where that can be taken back."""
-        return self.takes_back and self._described(staged) == self._described(table)
-
-    def _described(self, table: Relation) -> list[tuple[Any, ...]]:
-        with self._plainly(f"read {table}"), closing(self.connection.cursor()) as cursor:
-            cursor.execute(f"SELECT * FROM {self.name(table)} WHERE 1 = 0")
-            return [(entry[0], str(entry[1])) for entry in cursor.description]
+        return self.takes_back and str(self.described(staged)) == str(self.described(table))
 
     @contextmanager
     def _plainly(self, doing: str) -> Iterator[None]:

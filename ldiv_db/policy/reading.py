@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ldiv_db.database.counted import ON_ROWS, CountedConnection, open_counted
+from ldiv_db.database.counted import CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem, refuse
@@ -37,7 +37,7 @@ RELEASE = "release"
 _DECISIVE = ("algorithm", "key")
 
 #: The arguments of calls that name columns of tables.
-_NAMING = ("qi", "sensitive", "class_column", "class_label", "link_columns", "group", "count")
+_NAMING = ("qi", "sensitive", "individual", "class_column", "class_label", "link_columns", "group", "count")
 
 #: A policy as a caller gives it.
 GivenPolicy = Policy | Mapping[str, Any]
@@ -118,12 +118,10 @@ def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy 
 def columns_asked(said: Mapping[str, Any]) -> set[str]:
     """The columns, in lower case, that the arguments of a call may ask about, by a policy or by their names.
 
-    Raises PolicyError for those that ask whose rows are, which counts of equal rows do not say, and if none is named.
+    Raises PolicyError if none is named.
     """
     given = [said.get("policy"), *(said.get("also_policies") or ())]
     policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
-    if said.get("individual") or any(policy.individual for policy in policies):
-        raise PolicyError([Problem("individual", "counts do not say whose rows they are", ON_ROWS)])
     if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
         raise PolicyError([Problem("qi", "is missing: a warehouse counts rows by the columns that are named")])
     texts = [*_texts([said.get(key) for key in _NAMING])]
@@ -132,6 +130,7 @@ def columns_asked(said: Mapping[str, Any]) -> set[str]:
         released = policy.released
         names |= {*policy.quasi_identifiers, *policy.sensitive, *released.identifying}
         names |= {policy.weight} if policy.weight else set()
+        names |= {policy.individual.column, released.person or ""} if policy.individual else set()
     return {name.lower() for known in names for name in (known, *columns_as(known, "bounds"))} | {CLASS_ID}
 
 

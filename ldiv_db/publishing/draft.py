@@ -21,7 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.ledger import enter_run, settle_run
+from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
@@ -74,6 +74,14 @@ class Draft(ABC, Generic[Outcome]):
     @abstractmethod
     def enter(self, outcome: Outcome, status: str) -> None:
         """Write it into the ledger; inside a transaction."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """The tables of the ledger in which it is entered, each with the values that tell its rows."""
+
+    def follow(self, rows: int) -> None:
+        """Be told how many rows the table has that it is appended to; called before the audit."""
 
     def note(self, text: str) -> None:
         """Add a note to the outcome; called before the audit."""
@@ -161,7 +169,7 @@ class RunDraft(Draft[Result]):
     def replaces(self) -> bool:
         return self.resolved.target.if_exists != "fail"
 
-    def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
+    def published(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
         """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text."""
         ids = self.resolved.released.has_class_ids
         return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts)
@@ -169,14 +177,14 @@ class RunDraft(Draft[Result]):
     def write(self, where: Relation | FileRelation) -> None:
         engine, target = self.engine, self.resolved.target
         if isinstance(where, FileRelation):
-            with self.rows(texts=target.format == "csv") as params:
+            with self.published(texts=target.format == "csv") as params:
                 engine.export(Path(where.path), target.format or "", ROWS, **params)
         elif target.if_exists == "append" and catalog.table_exists(engine, where):
             self._append(where)
         elif postgres.is_in_postgres(engine, where):
             self._write_to_postgres(where)
         else:
-            with self.rows() as params:
+            with self.published() as params:
                 engine.create(where, ROWS, replace=target.if_exists == "replace", **params)
 
     def _write_to_postgres(self, table: Relation) -> None:
@@ -188,7 +196,7 @@ class RunDraft(Draft[Result]):
             shown = {column.name.lower() for column in (*source.sensitive, *source.keep)}
             types = postgres.own_types(engine, source.relation)
             own = {name: kind for name, kind in types.items() if name in shown}
-        with engine.scope(), self.rows() as params:
+        with engine.scope(), self.published() as params:
             note = postgres.make_table(engine, table, engine.materialise("release", ROWS, **params), own)
         self.notes = (note,) if note else ()
 
@@ -196,7 +204,7 @@ class RunDraft(Draft[Result]):
         self.earlier_rows, last = self.engine.count(table), 0
         if self.resolved.released.has_class_ids:
             last = self.engine.most(table, "class_id") or 0
-        with self.rows(last) as params:
+        with self.published(last) as params:
             self.engine.insert(table, ROWS, **params)
 
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
@@ -219,7 +227,7 @@ class RunDraft(Draft[Result]):
         assert individual is not None  # noqa: S101 - people are counted by it
         person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
         whose = Renamed(Identifier(person), individual.code)
-        with self.rows(texts=self.resolved.target.format == "csv") as params:
+        with self.published(texts=self.resolved.target.format == "csv") as params:
             rows = self.engine.materialise("judged", ROWS, **{**params, "kept": [*params["kept"], whose]})
         return PeopleOfRows(rows, person)
 
@@ -228,6 +236,13 @@ class RunDraft(Draft[Result]):
             raise TypeError("a draft that nobody describes is for rehearsals")
         found = self.describe(self.audits(where))
         return replace(found, notes=(*found.notes, *self.notes))
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        return {name: {"run_id": self.run_id} for name in RUN_TABLES}
+
+    def follow(self, rows: int) -> None:
+        self.earlier_rows = rows
 
     def note(self, text: str) -> None:
         self.notes = (*self.notes, text)

@@ -10,52 +10,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
-from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
+from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.draft import Draft, Outcome, RunDraft
+from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.plan_there import CountedSource, PlannedRows, PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
 _LEFT = "what a run to this target left that did not end is removed"
-
-
-@dataclass(frozen=True)
-class PublishedColumn(ColumnThere):
-    """A column of a release: `planned` by its combination, or a column of the source as it is."""
-
-    name: Identifier = field(kw_only=True)
-    planned: bool = False
-    #: Whether some of its values are not shown.
-    blank: bool = False
-
-
-@dataclass(frozen=True)
-class CountedSource:
-    """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
-
-    `keys` are the quasi-identifiers and then the sensitive columns, `columns` all by their names in lower case.
-    """
-
-    there: Warehouse
-    table: Relation
-    columns: dict[str, ColumnThere]
-    keys: Sequence[ColumnThere]
-    counts: Relation
 
 
 class InWarehouse(Destination):
@@ -74,14 +49,24 @@ class InWarehouse(Destination):
     def folder(self) -> None:
         return None
 
-    def refuse(self) -> None:
-        """Raise PolicyError if no release may go there."""
+    @contextmanager
+    def opened(self) -> Iterator[Relation]:
+        """A context in which a table here stands for the one that is there."""
+        is_there = self.source.there.exists(self.table)
+        yield self.engine.load("published", {CLASS_ID: "BIGINT"}, []) if is_there else self.table
+
+    def refuse_place(self) -> None:
+        """Raise PolicyError if no release may go there, whatever is there already."""
         there = self.source.there
         if self.table.parts[-2:-1] == (SCHEMA,):
             raise refused("target.table", f"schema {SCHEMA!r} is the ledger's own", "name another")
         if there.name(self.table) == there.name(self.source.table):
             raise refused("target", "is the source itself", "name another table")
-        if self.target.if_exists == "fail" and there.exists(self.table):
+
+    def refuse(self) -> None:
+        """Raise PolicyError if no release may go there."""
+        self.refuse_place()
+        if self.target.if_exists == "fail" and self.source.there.exists(self.table):
             hint = "set if_exists: replace or append, or name another table"
             raise refused("target", f"{self.table} exists", hint)
 
@@ -118,8 +103,8 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        assert isinstance(draft, RunDraft)  # noqa: S101 - releases over time are refused before
-        there = self.source.there
+        there, plan = self.source.there, PlanThere(self.engine, self.source, cast(PlannedRows, draft))
+        append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
         if left := self.settle():
@@ -127,19 +112,23 @@ class InWarehouse(Destination):
             self.refuse()  # what was moved aside is there again
         self._ledger.settle(self.engine, str(self.target), left)
         before = None
-        if self.target.if_exists == "append" and there.exists(self.table):
-            ids = draft.resolved.released.class_ids
+        if append and there.exists(self.table):
+            ids = plan.draft.resolved.released.class_ids
             before = there.extent(self.table, ids[0] if ids else None)
-            draft.earlier_rows = before[0]
+            draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
-        plan = there.scratch(self._work, self._name(_PLAN, draft.run_id))
+        lent = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
-            self._stage(draft, staged, plan, before[1] if before else 0)
-            outcome = draft.audit(self._as_audited(draft, staged))
+            draft.announce()
+            self._stage(plan, staged, lent, before[1] if before else 0)
+            if before:
+                self._refuse_other_columns(staged)
+            there.accept(staged)
+            outcome = draft.audit(plan.as_audited([staged, *([self.table] if before else [])]))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
-            self._ledger.enter(self.engine, draft.run_id)
-            there.put(staged, self.table, self.target.if_exists == "append")
+            self._ledger.enter(self.engine, draft.entries)
+            there.put(staged, self.table, append)
         except BaseException:
             if not there.takes_back:
                 with suppress(LdivError):  # the first error is the one to report
@@ -147,97 +136,37 @@ class InWarehouse(Destination):
             raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
-        return cast(Outcome, outcome)
+        return outcome
 
-    def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
+    def _stage(self, plan: PlanThere, staged: Relation, lent: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        with engine.scope(), draft.rows(last) as params:
-            planned = self._planned(draft, params)
+        with engine.scope(), plan.draft.published(last) as params:
+            planned = plan.combinations(params)
             several = engine.least(planned, "whole") == 0
-            there.lend(engine, planned, plan)
-        published = self._published(draft, params)
-        kept = published[len(published) - len(draft.encoded.kept) :]
+            there.lend(engine, planned, lent)
+        published = plan.columns(params)
+        kept = published[len(published) - len(plan.draft.encoded.kept) :]
         as_texts = there.dialect in _LOOSE
         there.create(
             staged,
             "publishing/warehouse/write_rows",
             source=self.source.table,
-            plan=plan,
+            plan=lent,
             keys=self.source.keys,
             published=published,
             kept=kept,
             loose=[column for column in published if not column.planned and (as_texts or column not in kept)],
             several=several,
         )
-        there.drop(plan)
+        there.drop(lent)
 
-    def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
-        """The plan as it goes there, a TEMP table here."""
-        engine, encoded, recoding = self.engine, draft.encoded, draft.recoding
-        codes = [*encoded.codes, *(axis.code.name for axis in encoded.told)]
-        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
-        stretches = engine.materialise(
-            "stretches",
-            "publishing/warehouse/list_stretches",
-            assigned=recoding.assigned,
-            rows=encoded.rows,
-            cells=cells,
-            codes=[*map(Identifier, codes)],
-            dealt=recoding.dealt,
-        )
-        return engine.materialise(
-            "planned",
-            "publishing/warehouse/list_combinations",
-            counts=self.source.counts,
-            cells=cells,
-            stretches=stretches,
-            labels=params["labels"],
-            blanked=recoding.blanked,
-            keys=self.source.keys,
-            axes=encoded.axes,
-            told=encoded.told,
-            codes=[*map(Identifier, codes)],
-            shown=params["shown"],
-            weight=WEIGHT,
-            class_id=params["class_id"],
-            last_class=params["last_class"],
-        )
-
-    def _published(self, draft: RunDraft, params: dict[str, Any]) -> list[PublishedColumn]:
-        """The columns of the release, in its order."""
-        ids = Identifier("class_id")
-        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
-        for span in draft.recoding.spans:
-            own = self._column(span.axis.name) if span.form == "value" else None
-            for shown in span.shown:
-                column, text = (own.column, own.as_text) if own else (shown.column, False)
-                found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
-        for place, attribute in enumerate(draft.encoded.told):
-            own, blank = self._column(attribute.column.name), place == 0 and draft.recoding.blanked is not None
-            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
-        for kept in draft.encoded.kept:
-            own = self._column(kept.column.name)
-            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column))
-        return found
-
-    def _column(self, name: str) -> ColumnThere:
-        return self.source.columns[name.lower()]
-
-    def _as_audited(self, draft: RunDraft, staged: Relation) -> Relation:
-        """The staged rows, behind those that they are appended to, as a view here on their counts."""
-        there, released = self.source.there, draft.resolved.released
-        names = [*released.class_ids, *released.identifying, *(c.name for c in draft.resolved.source.sensitive)]
-        texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
-        columns = [
-            ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
-            for place, name in enumerate(dict.fromkeys(names))
-        ]
-        parts = [count_rows(self.engine, there, "staged", staged, columns)]
-        if draft.earlier_rows:
-            earlier = count_rows(self.engine, there, "earlier", self.table, columns)
-            self.engine.extend(parts[0], earlier)
-        return self.engine.view("published", "database/repeat_counts", counts=parts[0], columns=columns, weight=WEIGHT)
+    def _refuse_other_columns(self, staged: Relation) -> None:
+        """Raise PolicyError unless the table has the columns of the rows that are appended to it, in their order."""
+        ours, theirs = ([c.name for c in self.source.there.columns(table)] for table in (staged, self.table))
+        if ours != theirs:
+            what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
+            raise refused("target", what, "name another table")
 
     @property
     def _mark(self) -> str:

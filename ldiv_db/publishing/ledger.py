@@ -35,6 +35,10 @@ WITHDRAWN = "withdrawn"
 COINS = "coins"
 ORDERED = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
 WITHDRAW = "withdraw what was published, and publish the table anew under another target"
+#: The tables that have a row for a run, a release and a series, or several.
+RUN_TABLES = ("run", "run_secret", "run_requirement", "run_recoding", "run_column", "run_rule")
+RELEASE_TABLES = ("release", "release_secret", "release_member", "release_group")
+SERIES_TABLES = ("series_secret", "series")
 #: The types of values that are entered; all others are text.
 _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", datetime: "TIMESTAMPTZ"}
 
@@ -341,10 +345,10 @@ def settle_release(engine: Engine, series: str, release: int, in_place: bool) ->
         engine.update(table(engine, "release"), {"status": PUBLISHED}, key)
         return
     with engine.transaction():
-        for name in ("release", "release_secret", "release_member", "release_group"):
+        for name in RELEASE_TABLES:
             engine.delete(table(engine, name), key)
         if not releases(engine, series):
-            for name in ("series_secret", "series"):
+            for name in SERIES_TABLES:
                 engine.delete(table(engine, name), {"series": series})
 
 

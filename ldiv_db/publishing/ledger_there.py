@@ -6,9 +6,10 @@ sent there. So a ledger of an older version, or one that is not there yet, is br
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import MEMORY
@@ -19,14 +20,13 @@ from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
+from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SERIES_TABLES, WRITTEN
 
-#: The tables that say what was published, of which later runs read the first two.
-_READ = ("run", "run_secret")
-_ENTERED = (*_READ, "run_requirement", "run_recoding", "run_column", "run_rule")
+#: The tables that later runs read, and what later releases of a series read besides.
+READ = ("run", "run_secret", "release")
+READ_OF_SERIES = (*READ, *SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
-_OTHERS = ("taxonomy", "taxonomy_node", "series", "series_secret", "release", "release_secret", "release_group",
-           "release_member", migrate.LEDGER)  # fmt: skip
+_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LEDGER)
 
 
 class LedgerThere:
@@ -41,8 +41,8 @@ class LedgerThere:
             raise refused("catalog", f"{schema} is a file", "name the schema of the ledger's tables there")
         self._schema = named_table(schema, "catalog")
 
-    def bring(self, engine: Engine, names: Sequence[str] = _READ) -> None:
-        """Have the runs that are entered there in the ledger here."""
+    def bring(self, engine: Engine, names: Sequence[str] = READ) -> None:
+        """Have what is entered there in the ledger here."""
         migrate.migrate(engine)
         for name in names:
             table = self.table(name)
@@ -50,15 +50,26 @@ class LedgerThere:
                 here = ledger.table(engine, name)
                 known = {column.name.lower() for column in self._there.columns(table)}
                 names = [column.name for column in columns_of(engine, here) if column.name in known]
-                listed = {"rows": table, "columns": [*map(Identifier, names)], "has_status": "status" in names}
+                listed = {
+                    "rows": table,
+                    "columns": [*map(Identifier, names)],
+                    "has_status": name == "run" and "status" in names,
+                }
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, names), *names)
 
-    def enter(self, engine: Engine, run_id: str) -> None:
-        """Send what the ledger here has of a run."""
+    def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Send what the ledger here has entered, as a draft says."""
         self._make(engine)
-        for name in _ENTERED:
-            self._send(engine, name, run_id)
+        if "release" in entries and "series" not in entries:  # of two nights at once the second fails at this row
+            series = {"series": entries["release"]["series"]}
+            self._there.change(self.table("series"), series, series)
+        for name, own in entries.items():
+            where = [Where(column, value) for column, value in own.items()]
+            rows = engine.select(f"entered_{name}", ledger.table(engine, name), where=where)
+            if engine.count(rows):
+                self._there.send(engine, rows, self.table(name))
+            engine.drop(rows)
 
     def settle(self, engine: Engine, target: str, gone: Sequence[str]) -> None:
         """Settle what is entered as written of a target: published, or if it is gone it never was."""
@@ -69,7 +80,7 @@ class LedgerThere:
                 if in_place:
                     self._there.change(self.table("run"), {"status": PUBLISHED}, {"run_id": run["run_id"]})
                 else:
-                    for name in _ENTERED:
+                    for name in RUN_TABLES:
                         self._there.change(self.table(name), None, {"run_id": run["run_id"]})
 
     def _make(self, engine: Engine) -> None:
@@ -77,7 +88,7 @@ class LedgerThere:
         there = self._there
         there.make_schema(self.table("run"))
         held = {name.lower() for name in there.tables(self.table("run"))}
-        for name in (*_ENTERED, *(_OTHERS if there.updates else ())):
+        for name in (*RUN_TABLES, *(_OTHERS if there.updates else ())):
             table = self.table(name)
             if table.name.lower() not in held:
                 there.make_table(
@@ -85,12 +96,6 @@ class LedgerThere:
                 )
                 if name == migrate.LEDGER:
                     there.send(engine, engine.copy("migrations", ledger.table(engine, name)), table)
-
-    def _send(self, engine: Engine, name: str, run_id: str) -> None:
-        rows = engine.select(f"entered_{name}", ledger.table(engine, name), where=[Where("run_id", run_id)])
-        if engine.count(rows):
-            self._there.send(engine, rows, self.table(name))
-        engine.drop(rows)
 
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""

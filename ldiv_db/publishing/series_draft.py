@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -152,6 +153,15 @@ class SeriesDraft(Draft[Released]):
     @property
     def extends(self) -> bool:
         return self.start.series.releases > 0
+
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        series = self.start.series
+        begun = ledger.SERIES_TABLES if series.is_new else ()
+        return {
+            **{name: {"series": series.name} for name in begun},
+            **{name: {"series": series.name, "release": series.next} for name in ledger.RELEASE_TABLES},
+        }
 
     def announce(self) -> None:
         start, algorithm = self.start, self.start.resolved.algorithm

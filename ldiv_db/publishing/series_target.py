@@ -24,6 +24,7 @@ from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
+from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log
@@ -143,7 +144,7 @@ class SeriesTarget:
     algorithm: str
     prefix: Relation
     name: str
-    destination: InDatabase | DatabaseFile
+    destination: InDatabase | DatabaseFile | InWarehouse
     one_table: bool = False
     replaces: bool = False
 
@@ -168,6 +169,9 @@ class SeriesTarget:
 
     def check(self) -> None:
         """Raise PolicyError if releases may not or cannot go there."""
+        if isinstance(self.destination, InWarehouse):
+            self.destination.refuse_place()
+            return
         refuse_catalog_schema(self.engine, self.prefix, self.key)
         if isinstance(self.destination, DatabaseFile):
             check_file(self.destination)
@@ -194,18 +198,23 @@ class SeriesTarget:
                 return
         if self.one_table and (release > 1 or self.replaces):
             return
+        if isinstance(self.destination, InWarehouse):
+            self.destination.refuse()
+            return
         with self.opened() as prefix:
             _refuse_tables(self.engine, self.tables(prefix, release), self.key)
 
 
-def series_target_of(engine: Engine, target: Target, algorithm: str, folder: Path) -> SeriesTarget:
-    """The target that a policy names; `folder` is where relative files lie."""
+def series_target_of(
+    engine: Engine, target: Target, algorithm: str, folder: Path, there: InWarehouse | None = None
+) -> SeriesTarget:
+    """The target that a policy names, perhaps `there`; `folder` is where relative files lie."""
     file, one_table = target.file, target.prefix is None
     key = "target.table" if one_table else "target.prefix"
     prefix = new_table(engine, target.prefix or target.table or "", key, file is not None)
     how = {"one_table": one_table, "replaces": target.if_exists == "replace"}
     if file is None:
-        place = InDatabase(engine, prefix)
+        place = there or InDatabase(engine, prefix)
         return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), place, **how)
     path = (folder / file).resolve()
     name = name_of(engine, str(target), path)

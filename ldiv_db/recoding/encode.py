@@ -16,6 +16,9 @@ from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import loose, names_of, own_columns, renamed
 
+#: The column of keys of a copy of the source.
+KEY = Identifier("h1")
+
 
 def read_source(
     engine: Engine, source: Source, show_values: bool = False, counted: bool = False, keyed: bool = False
@@ -27,7 +30,7 @@ def read_source(
     with `show_values` up to ten of them named.
     """
     own = own_columns(engine, source)
-    key = renamed("h", [source.key_name]) if keyed else []
+    key = [Renamed(Identifier(source.key_name), KEY)] if keyed else []
     copied, axes = scan(engine, source, show_values, [*own, *key], counted)
     encoder = Encoder(engine, source, show_values, copied.weight)
     return Coding(

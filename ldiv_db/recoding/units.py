@@ -18,6 +18,9 @@ from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
 from ldiv_db.requirements import Distribution
 
+#: The column of pseudonyms of encoded rows.
+PERSON_NO = Identifier("person_no")
+
 
 @dataclass(frozen=True)
 class WideAxis:
@@ -60,7 +63,7 @@ class Units:
 def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> Encoded:
     """The encoded table with a number of each person, drawn by a secret, to be published under that name."""
     assert rows.individual is not None  # noqa: S101 - the caller has looked
-    number = Renamed(Identifier(name), Identifier("person_no"))
+    number = Renamed(Identifier(name), PERSON_NO)
     params = {"rows": rows.rows, "person": rows.individual.code, "secret": Value(secret)}
     people = engine.materialise("people", "recoding/input/number_people", **params)
     numbered = engine.join("rows", rows.rows, people, "row_id", right_columns=[("number", number.alias.name)])

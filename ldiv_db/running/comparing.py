@@ -51,7 +51,7 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
         raise PolicyError([Problem("target", f"{earlier.target} has not the {earlier.rows:,} rows of that release")])
     columns = [*released.identifying, *required.attributes, *released.class_ids]
     refuse(missing_columns(engine, before, [("target", name) for name in columns], f"release {earlier.target}"))
-    with draft.rows() as params:
+    with draft.published() as params:
         now = engine.materialise("release", PUBLISHED, **params)
     subjects = [
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)

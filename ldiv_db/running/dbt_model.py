@@ -10,17 +10,20 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import migrate
+from ldiv_db.database.counted import open_planned
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
+from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy
 from ldiv_db.publishing.result import Released, Result
@@ -82,14 +85,31 @@ def publish(session: Any, settings: str) -> None:
     Engine(session).keep_text(OUTCOME, json.dumps(outcome))
 
 
-def publish_there(connection: Any, dialect: str, settings: str) -> dict[str, Any]:
+def publish_there(
+    connection: Any, dialect: str, settings: str, contract: str | None, name_of_type: Callable[[Any], str]
+) -> dict[str, Any]:
     """Anonymize, audit and publish a model in a warehouse; `settings` is a `Model` as JSON. Returns the outcome.
 
-    The connection has no transaction open. Raises LdivError if nothing was published.
+    `contract` is a SELECT of the columns that the model's contract promises; `name_of_type` gives dbt's name of what
+    the driver calls a type. The connection has no transaction open. Raises LdivError if nothing was published.
     """
     policy, folder = _policy_of(Model(**json.loads(settings)))
-    with _ONE_AT_A_TIME:
-        return _outcome(run(connection, policy, folder, dialect=dialect))
+    with _ONE_AT_A_TIME, open_planned(connection, {"dialect": dialect}) as planned:
+        if contract is not None:
+            planned.there.accept = partial(_hold_to_contract, planned.there, contract, name_of_type)
+        return _outcome(run(planned, policy, folder))
+
+
+def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[Any], str], staged: Relation) -> None:
+    """Raise NotPublishedError unless a staged release has the columns that a contract promises."""
+    promised, made = ({name: name_of_type(kind) for name, kind in there.described(of)} for of in (contract, staged))
+    broken = [
+        f"{name} is {made.get(name, 'no column')}, not {promised.get(name, 'a column')}"
+        for name in sorted(promised.keys() | made.keys())
+        if promised.get(name) != made.get(name)
+    ]
+    if broken:
+        raise NotPublishedError(f"the contract is broken: {', '.join(broken)}")
 
 
 def _published(session: Any, model: Model) -> dict[str, Any]:
@@ -97,10 +117,7 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
-    policy, folder = _policy_of(model)
-    if policy.is_series:
-        _refuse_series(model, policy)
-    return _outcome(run(session, policy, folder))
+    return _outcome(run(session, *_policy_of(model)))
 
 
 def _policy_of(model: Model) -> tuple[Policy, Path]:
@@ -108,7 +125,10 @@ def _policy_of(model: Model) -> tuple[Policy, Path]:
     document, folder = _read(model)
     # A series goes on in its table, and takes that of nobody else.
     target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
-    return load_policy({**document, "source": _text_of(model.source), "target": target}), folder
+    policy = load_policy({**document, "source": _text_of(model.source), "target": target})
+    if policy.is_series:
+        _refuse_series(model, policy)
+    return policy, folder
 
 
 def _outcome(result: Result | Released) -> dict[str, Any]:

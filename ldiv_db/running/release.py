@@ -21,6 +21,7 @@ from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
@@ -61,26 +62,32 @@ def publish_release(
         return next_release(context, asked, begun)
 
 
-def next_release(context: Context, policy: Policy, begun: float, kl: bool = False) -> Released:
-    """Publish the next release under the policy; `begun` is when work on it began."""
+def next_release(
+    context: Context, policy: Policy, begun: float, kl: bool = False, there: InWarehouse | None = None
+) -> Released:
+    """Publish the next release under the policy, perhaps `there`; `begun` is when work on it began."""
     if kl:
         raise PolicyError([Problem("kl", "is of a table and its source, and a series has rows of earlier sources")])
-    draft = _drafted(context, policy, begun, settle_crashed)
+    draft = _drafted(context, policy, begun, settle_crashed, there)
     context.listener.on_stage("writing, auditing and comparing releases")
     return draft.start.target.destination.publish(draft)
 
 
-def plan_release(context: Context, policy: Policy) -> Released:
+def plan_release(context: Context, policy: Policy, there: InWarehouse | None = None) -> Released:
     """What the next release would have; nothing is written, audited or compared."""
-    return _drafted(context, policy, time.perf_counter(), _refuse_unsettled).foreseen()
+    return _drafted(context, policy, time.perf_counter(), _refuse_unsettled, there).foreseen()
 
 
 def _drafted(
-    context: Context, policy: Policy, begun: float, settle: Callable[[Engine, str], None]
+    context: Context,
+    policy: Policy,
+    begun: float,
+    settle: Callable[[Engine, str], None],
+    there: InWarehouse | None = None,
 ) -> ClassesDraft | DecomposedDraft:
     """The next release as it will be, once `settle` has seen to what a process left of the one before."""
     engine, on_stage = context.engine, context.listener.on_stage
-    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": partial(_checked_target, engine)}
+    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": partial(_checked_target, engine, there)}
     resolved = resolve(engine, policy, context.folder, checks)
     target = resolved.judged["target"]
     on_stage("reading earlier releases")
@@ -98,12 +105,12 @@ def _refuse_unsettled(engine: Engine, series: str) -> None:
         raise PolicyError([Problem("series", what, "`ldiv release list` settles it where its process is dead")])
 
 
-def _checked_target(engine: Engine, found: Findings) -> SeriesTarget | None:
+def _checked_target(engine: Engine, there: InWarehouse | None, found: Findings) -> SeriesTarget | None:
     """The target of a series that the policy names; raises PolicyError if releases may not go there."""
     policy = found.policy
     if not policy.is_series:
         return None
-    target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder)
+    target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder, there)
     target.check()
     if found.source is not None:
         refuse_read_target(engine, policy, found.folder, found.source)

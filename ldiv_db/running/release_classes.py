@@ -9,6 +9,7 @@ have waited longest come first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns
@@ -74,6 +76,15 @@ class ClassesDraft(SeriesDraft):
     loss: Loss | None
 
     @property
+    def resolved(self) -> Resolved:
+        return self.start.resolved
+
+    def published(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
+        """Parameters of the template of its new rows, whose classes follow those of earlier releases."""
+        last = self.start.series.last_group
+        return published_rows(self.start.engine, self.encoded, self.recoding, True, last)
+
+    @property
     def limits(self) -> list[tuple[str, int]]:
         """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
         promised = {name: together(one.promise() for one in wanted) for name, wanted in self.requirements.items()}
@@ -81,13 +92,13 @@ class ClassesDraft(SeriesDraft):
         return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
-        engine, last = self.start.engine, self.start.series.last_group
+        engine = self.start.engine
         if before and before.people != tables.people:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
             names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
-        with published_rows(engine, self.encoded, self.recoding, True, last) as params:
+        with self.published() as params:
             if before:
                 engine.insert(tables.people, PUBLISHED, **params)
             else:
@@ -110,7 +121,8 @@ class ClassesDraft(SeriesDraft):
 def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
     """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
     require_tables(start.engine, tables)
-    compare_columns(start.engine, start.resolved.types, tables.people)
+    if not start.target.destination.has_rows:
+        compare_columns(start.engine, start.resolved.types, tables.people)
 
 
 def plan_classes(start: ReleaseStart) -> ClassesDraft:
@@ -129,7 +141,8 @@ def plan_matched(
     """The release of a matched copy of the source as it will be; raises before any work if it cannot be made."""
     engine, resolved = start.engine, start.resolved
     free = engine.select("free", matched.rows, where=[Where("group_id", None)]) if start.series.groups else matched.rows
-    encoded = coding.encode(free, side_columns, MATCHED)
+    key = [coding.key.alias] if start.target.destination.has_rows and coding.key else []
+    encoded = coding.encode(free, side_columns, [*MATCHED, *key])
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     new, plan, recoding = _formed(start, encoded, requirements)
     rows_new = engine.count(plan.assigned)

@@ -33,7 +33,7 @@ from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
 from ldiv_db.running.similarity import measure_similarity, published_members
-from ldiv_db.running.there import resolved_there
+from ldiv_db.running.there import counted_source, resolve_there
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.effort import EFFORTS
 
@@ -75,8 +75,10 @@ def run(
     start, asked = time.perf_counter(), load_policy(policy)
     if isinstance(connection, PlannedThere):
         how = (folder, listener, show_values, workers, catalog)
-        with resolved_there(connection, asked, *how, writes=True) as (context, spec):
-            return publish_run(context, spec, kl, start)
+        with counted_source(connection, asked, *how, writes=True) as (context, counted, there):
+            if asked.is_series:
+                return next_release(context, counted, start, kl, there)
+            return publish_run(context, resolve_there(context, counted, there), kl, start)
     databases = (asked.databases, asked.target.database)
     with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
         if asked.is_series:
@@ -129,8 +131,11 @@ def plan(
     if isinstance(connection, PlannedThere):
         if rehearse:
             raise PolicyError([Problem("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")])
-        with resolved_there(connection, asked, folder, listener, show_values, schema=catalog) as (context, spec):
-            return prepared_plan(context, spec)
+        how = (folder, listener, show_values, None, catalog)
+        with counted_source(connection, asked, *how) as (context, counted, there):
+            if asked.is_series:
+                return plan_release(context, counted, there)
+            return prepared_plan(context, resolve_there(context, counted, there))
     with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
         if asked.is_series:
             return plan_release(context, asked)
@@ -174,7 +179,7 @@ def rehearsed(ready: PreparedRun) -> Rehearsal:
     made, recoding = work_out(ready)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    with draft.rows() as params:
+    with draft.published() as params:
         release = ready.task.engine.materialise("release", PUBLISHED, **params)
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 

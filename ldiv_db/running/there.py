@@ -14,21 +14,24 @@ from pathlib import Path
 from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere, count_rows
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView, Identifier, SqlType
+from ldiv_db.database.templates import CallerView, Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
-from ldiv_db.publishing.in_warehouse import CountedSource, InWarehouse
-from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.in_warehouse import InWarehouse
+from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
+from ldiv_db.publishing.plan_there import CountedSource
+from ldiv_db.publishing.result import hash_rows
 from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
 
 
 @contextmanager
-def resolved_there(
+def counted_source(
     given: PlannedThere,
     policy: Policy,
     folder: str | Path,
@@ -37,14 +40,15 @@ def resolved_there(
     workers: int | None = None,
     schema: str | None = None,
     writes: bool = False,
-) -> Iterator[tuple[Context, RunSpec]]:
-    """The policy held against the counts of its source, which are brought here; within, all there is of one moment.
+) -> Iterator[tuple[Context, Policy, InWarehouse]]:
+    """The policy on the counts of its source, which are brought here, and where its release goes; within, all there is
+    of one moment.
 
     `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table, all that is done
     within is one transaction, which is committed at the end; a run `writes`.
     """
-    refuse([*problems_of(policy), *unsupported(policy)])
     there = given.there
+    refuse([*problems_of(policy), *unsupported(policy, there)])
     ledger = LedgerThere(there, schema or SCHEMA)
     written = named_table(policy.target.table or "", "target.table") if writes else None
     with (
@@ -53,20 +57,22 @@ def resolved_there(
     ):
         context.listener.on_stage(READING)
         source, counted = _counted(context, there, policy)
-        ledger.bring(context.engine)
-        destination = InWarehouse(context.engine, source, policy.target, ledger)
-        resolved, algorithm = resolve_algorithm(
-            context.engine, counted, context.folder, target=lambda found: destination.refuse()
-        )
-        yield context, RunSpec(resolved, algorithm, destination)
+        ledger.bring(context.engine, READ_OF_SERIES if policy.is_series else READ)
+        yield context, counted, InWarehouse(context.engine, source, policy.target, ledger)
 
 
-def unsupported(policy: Policy) -> Iterator[Problem]:
+def resolve_there(context: Context, counted: Policy, destination: InWarehouse) -> RunSpec:
+    """What runs on the counts of a source; raises PolicyError for all problems at once."""
+    resolved, algorithm = resolve_algorithm(
+        context.engine, counted, context.folder, target=lambda found: destination.refuse()
+    )
+    return RunSpec(resolved, algorithm, destination)
+
+
+def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
     """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
-    if policy.key is not None:
-        yield Problem("key", "counts do not say which row is which over time", ON_ROWS)
-    if policy.individual is not None:
-        yield Problem("individual", "counts do not say whose rows they are", ON_ROWS)
+    if policy.key is not None and not there.takes_back:
+        yield Problem("key", f"{there.dialect} does not take back a release with its part of the ledger", ON_ROWS)
     if policy.decomposes:
         yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", ON_ROWS)
     if policy.transparent:
@@ -103,21 +109,36 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         for place, column in enumerate(columns)
         if column.name.lower() not in {name.lower() for name in wanted}
     ]
+    keep = set[str]() if policy.key else {name.lower() for name in policy.keep}
+    kept = [column for column in others if column.column.name.lower() in keep]
     number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
+    is_of_rows = policy.individual is not None or policy.key is not None
     placed = engine.view(
         "source",
         "publishing/warehouse/place_counts",
         counts=counts,
         counted=keys,
-        others=others,
+        kept=kept,
+        content=_content(engine, there, table, [*keys, *kept]) if kept else None,
+        others=[column for column in others if column not in kept],
         weight=WEIGHT,
-        number=Identifier(number),
+        number=None if is_of_rows else Identifier(number),
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
     here = Frame(CallerView(placed.parts, "source"), str(policy.source))
     # Named, as one that is left open would be taken from those that recode all rows by one rule.
-    counted = policy.model_copy(update={"source": here, "weight": number, "algorithm": policy.algorithm})
+    weight = None if is_of_rows else number
+    counted = policy.model_copy(update={"source": here, "weight": weight, "algorithm": policy.algorithm})
     return CountedSource(there, table, by_name, keys, counts), counted
+
+
+def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
+    """(content): a hash of a table's rows in columns some of which are kept, by which a run knows that they changed."""
+    counts = count_rows(engine, there, "content", table, columns)
+    ordered = sorted(columns, key=lambda column: column.column.name.lower())
+    found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
+    engine.drop(counts)
+    return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
 
 
 def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:

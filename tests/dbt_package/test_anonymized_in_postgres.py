@@ -47,12 +47,15 @@ class Server:
             cursor.execute(sql)
             return cursor.fetchall() if cursor.description else []
 
-    def models(self, rows: int = 200, **policies: dict) -> None:
-        """Models of the same rows, each with a policy."""
+    def models(self, rows: int = 200, contract: dict | None = None, **policies: dict) -> None:
+        """Models of the same rows, each with a policy, and perhaps a contract: the types of its columns."""
         for name, policy in policies.items():
             config = {"materialized": "anonymized", "meta": {"policy": policy}}
-            tests = [{"ldiv.meets_policy": {}}]
-            listed = {"version": 2, "models": [{"name": name, "config": config, "data_tests": tests}]}
+            model = {"name": name, "config": config, "data_tests": [{"ldiv.meets_policy": {}}]}
+            if contract is not None:
+                config["contract"] = {"enforced": True}
+                model["columns"] = [{"name": column, "data_type": kind} for column, kind in contract.items()]
+            listed = {"version": 2, "models": [model]}
             self.project.write(f"models/{name}.yml", json.dumps(listed))
             self.project.write(f"models/{name}.sql", ROWS.format(rows=rows))
 
@@ -102,10 +105,38 @@ def test_unchanged_rows_are_the_same_release_and_changed_rows_are_refused(server
 
 
 def test_what_counts_do_not_serve_is_refused_by_name(server: Server) -> None:
-    server.models(patients={**POLICY, "key": "id"})
+    server.models(patients={**POLICY, "algorithm": "bsgi", "transparent": True})
     done = server.project.run("run")
     assert not done.success
-    assert "key" in done.message("patients")
+    assert "transparent" in done.message("patients")
+
+
+def test_a_contract_that_is_broken_leaves_the_release_before(server: Server) -> None:
+    server.models(patients=POLICY)
+    assert server.project.run("run").success
+    columns = [(name, "text") for (name,) in server.read(
+        "SELECT attname FROM pg_attribute WHERE attrelid = 'clinic.patients'::regclass AND attnum > 0 ORDER BY attnum"
+    )]  # fmt: skip
+    before = server.read("SELECT * FROM clinic.patients")
+    server.models(contract=dict(columns) | {"age": "integer"}, patients=POLICY)
+    done = server.project.run("run")
+    assert not done.success and "the contract is broken: age is" in done.message("patients"), done.said[-8:]
+    assert server.read("SELECT * FROM clinic.patients") == before
+    server.models(contract=dict(columns), patients=POLICY)
+    done = server.project.run("run")
+    assert done.success, done.said[-8:]
+
+
+def test_every_build_adds_classes_under_a_key_and_none_begins_a_series_anew(server: Server) -> None:
+    nightly = {name: value for name, value in POLICY.items() if name != "identifiers"} | {"key": "id"}
+    for number, rows in enumerate((180, 200), 1):
+        server.models(rows=rows, patients=nightly)
+        done = server.project.run("build")
+        assert done.success, done.said[-8:]
+        assert done.message("patients").startswith(f"release {number}: ")
+    done = server.project.run("run", "--full-refresh")
+    assert not done.success and "begun anew" in done.message("patients")
+    assert server.read("SELECT count(*) FROM ldiv.release WHERE status = 'published'") == [(2,)]
 
 
 def test_a_view_in_the_place_of_the_release_stays(server: Server) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 import servers
 import tables
-from there_beds import COLUMNS, TYPES, place, policy, released, rows_of, tables_of, wipe
+from there_beds import COLUMNS, TYPES, embedded, failing, place, policy, released, rows_of, tables_of, wipe
 from times import seeds
 
 import ldiv_db
@@ -25,24 +24,7 @@ from ldiv_db.policy.reading import columns_asked
 from ldiv_db.publishing.ledger import withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 
-#: The servers whose connections are those of a warehouse; others are skipped.
-THERE = ("postgres", "sqlite", "snowflake", "clickhouse")
 ALGORITHMS = ("auto", "topdown", "mondrian", "peel", "stratified", "bsgi", "tp", "tp_plus", "cuts", "hilbert")
-
-
-@pytest.fixture
-def there(server):
-    """A server with nothing in it but what a test makes."""
-    if server.dialect not in THERE:
-        pytest.skip(f"{server.dialect} is no warehouse here")
-    wipe(server)
-    yield server
-    wipe(server)
-
-
-def embedded(con, asked, columns="age, town, dose, secret"):
-    result = ldiv_db.run(con, asked)
-    return result, sorted(map(repr, con.execute(f"SELECT {columns} FROM released").fetchall()))
 
 
 @pytest.mark.parametrize("seed", seeds(12))
@@ -183,20 +165,6 @@ def test_rows_are_appended_behind_those_that_are_there(there, con):
     assert (rows, last) == (80, 2 * first.loss.classes)
 
 
-@contextmanager
-def failing(monkeypatch, name):
-    """Within, that step of a warehouse fails once it is done."""
-    done = getattr(Warehouse, name)
-
-    def fail(self, *args, **kwargs):
-        done(self, *args, **kwargs)
-        raise ldiv_db.DatabaseError("pulled out")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Warehouse, name, fail)
-        yield
-
-
 @pytest.mark.parametrize("step", ["make_table", "send", "create", "put"])
 def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkeypatch, step):
     place(there, con, rows_of(random.Random(5), 40))
@@ -249,8 +217,7 @@ def test_a_plan_writes_nothing(there, con):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"key": "rid", "identifiers": []}, "which row is which"),
-        ({"individual": "rid", "identifiers": []}, "whose rows"),
+        ({"key": "rid", "identifiers": [], "target": {"prefix": "nights"}}, "no table of the warehouse"),
         ({"source": {"query": "SELECT 1"}}, "no table of the warehouse"),
         ({"source": "people.parquet"}, "no table of the warehouse"),
         ({"target": {"file": "r.parquet"}}, "no table of the warehouse"),
@@ -340,7 +307,6 @@ def test_columns_that_nobody_asks_about_stay_there(there, con):
     ("call", "says"),
     [
         (lambda there: ldiv_db.profile(there, "people"), "the columns that are named"),
-        (lambda there: ldiv_db.check(there, "people", "age", require="k:2", individual="rid"), "whose rows they are"),
         (lambda there: ldiv_db.check(there, "people", "height", require="k:2"), "none of the columns"),
         (lambda there: ldiv_db.check(there, "persons", "age", require="k:2"), "no table or view persons"),
         (lambda there: ldiv_db.explore(there, policy()), "takes no warehouse"),

@@ -100,8 +100,8 @@ def test_the_rights_that_are_documented_are_enough(postgres, old):
     postgres.execute(
         "CREATE ROLE publisher LOGIN; GRANT USAGE ON SCHEMA ldiv TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO"
         " publisher; GRANT SELECT, INSERT ON ldiv.run, ldiv.run_secret TO publisher; GRANT INSERT ON"
-        " ldiv.run_requirement TO publisher; GRANT SELECT ON people TO publisher; GRANT SELECT, INSERT, DELETE ON"
-        " released TO publisher"
+        " ldiv.run_requirement TO publisher; GRANT SELECT ON ldiv.release, people TO publisher; GRANT SELECT, INSERT,"
+        " DELETE ON released TO publisher"
     )
     with session(postgres, "publisher") as there:
         assert ldiv_db.run(there, OTHER).loss.rows_published == 50
@@ -170,3 +170,73 @@ def test_of_two_runs_at_once_that_make_target_and_ledger_one_may_fail_in_one_lin
     found = state(postgres)
     assert len(found[0]) == 50 and len(found[2]) == 2 - len(errors)
     assert not [name for name in found[1] if name.startswith("ldiv_")]
+
+
+def nightly(**more):
+    return {name: value for name, value in policy(**{"target": {"table": "released"}, "key": "rid"} | more).items()
+            if name not in ("identifiers", "over_time")}  # fmt: skip
+
+
+def test_of_two_nights_at_once_each_publishes_other_people(postgres, con):
+    rows = rows_of(random.Random(3), 60)
+    place(postgres, con, rows[:40])
+    ldiv_db.run(postgres.connection, nightly())
+    place(postgres, con, rows)
+    errors = at_once(postgres, nightly(), nightly())
+    published = postgres.query("SELECT key_hash, count(*) FROM ldiv.release_member WHERE group_id > 0 GROUP BY 1")
+    assert [count for _, count in published] == [1] * len(published) and len(published) == len(released(postgres))
+    assert len(errors) <= 1 and all("\n" not in error for error in errors), errors
+    assert postgres.query("SELECT count(*) FROM ldiv.release") == [(3 - len(errors),)]
+
+
+def test_a_night_beside_one_that_holds_no_lock_fails_in_one_line(postgres, con, monkeypatch):
+    """As where the table was made between a look for it and the beginning of the transaction."""
+    place(postgres, con, rows_of(random.Random(3), 40))
+    ldiv_db.run(postgres.connection, nightly())
+    monkeypatch.setattr(Warehouse, "_exists_alone", lambda self, table: False)
+    place(postgres, con, rows_of(random.Random(3), 60))
+    with session(postgres) as other:
+        gate, fetch = [], Warehouse.fetch
+
+        def overtaken(self, *args):
+            if not gate:
+                gate.append(True)
+                found = fetch(self, *args)
+                ldiv_db.run(other, nightly())
+                return found
+            return fetch(self, *args)
+
+        monkeypatch.setattr(Warehouse, "fetch", overtaken)
+        with session(postgres) as there, pytest.raises(ldiv_db.DatabaseError) as error:
+            ldiv_db.run(there, nightly())
+    assert len(str(error.value).splitlines()) == 1
+    assert postgres.query("SELECT max(release) FROM ldiv.release") == [(2,)] and len(released(postgres)) <= 60
+
+
+@pytest.mark.parametrize("step", ["fetch", "send", "create", "put"])
+def test_a_night_on_a_connection_that_is_lost_never_was(postgres, con, monkeypatch, step):
+    rows = rows_of(random.Random(4), 60)
+    place(postgres, con, rows[:40])
+    ldiv_db.run(postgres.connection, nightly())
+    ldiv_db.run(con, nightly())
+    before = (released(postgres), tables_of(postgres), postgres.query("SELECT * FROM ldiv.release_member ORDER BY 3"))
+    place(postgres, con, rows)
+    with session(postgres) as there:
+        done, number = getattr(Warehouse, step), there.info.backend_pid
+
+        def lose(self, *args, **kwargs):
+            found = done(self, *args, **kwargs)
+            postgres.query(f"SELECT pg_terminate_backend({number}, 5000)")
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Warehouse, step, lose)
+            fails(there, "the server ended the connection", nightly())
+        there.close()
+    now = (released(postgres), tables_of(postgres), postgres.query("SELECT * FROM ldiv.release_member ORDER BY 3"))
+    assert now == before
+    ldiv_db.run(con, nightly())
+    ldiv_db.run(postgres.connection, nightly())
+    assert released(postgres) == sorted(
+        map(repr, con.execute("SELECT age, town, dose, secret FROM released").fetchall())
+    )

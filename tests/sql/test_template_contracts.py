@@ -313,7 +313,7 @@ def compose(listener):
 
 
 def publish_there(listener):
-    """Runs on a warehouse, by plans of rows and of cells, with values that are not shown."""
+    """Runs on a warehouse, by plans of rows and of cells, of people and of nights, with values that are not shown."""
     rows = [(None if i == 5 else i % 4, "bcdef"[i % 5] if i % 8 else "a", i) for i in range(40)]
     policy = {
         "source": "people", "target": {"table": "out", "if_exists": "append"}, "sensitive": ["s"], "keep": ["note"],
@@ -334,6 +334,11 @@ def publish_there(listener):
             ldiv_db.run(there, {**policy, "algorithm": algorithm, "require": [require]}, listener=listener)
         shown = {"algorithm": {"name": "cuts", "scheme": "vioSA"}, "require": [{"threshold": 0.3}], "target": "shown"}
         ldiv_db.run(there, policy | shown, listener=listener)
+        people = {"individual": {"column": "note", "rows": "together"}, "keep": [], "output": {"person": "who"}}
+        asked = {"algorithm": "topdown", "require": [{"k": 3}]}
+        ldiv_db.run(there, policy | asked | people | {"target": "of_people"}, listener=listener)
+        nightly = policy | asked | {"key": "note", "keep": [], "target": "nights", "over_time": "independent"}
+        ldiv_db.run(there, nightly, listener=listener)
         tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
         warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
 
@@ -982,6 +987,8 @@ LOOPS = {
     "local/stratified/mix_shares": "a cut has a few mixes",
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
+    "recoding/input/count_weights": "the hash of what a warehouse's rows keep is one row",
+    "recoding/input/snapshot_source": "the hash of what a warehouse's rows keep is one row",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 

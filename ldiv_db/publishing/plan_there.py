@@ -1,0 +1,167 @@
+"""The plan of a release whose rows lie in a warehouse, made here from counts, and what its audit reads of it there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.recoding.encode import KEY
+from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
+from ldiv_db.recoding.recode import Recoding
+from ldiv_db.recoding.units import PERSON_NO
+
+
+@dataclass(frozen=True)
+class PublishedColumn(ColumnThere):
+    """A column of a release: `planned` by its combination, or a column of the source as it is."""
+
+    name: Identifier = field(kw_only=True)
+    planned: bool = False
+    #: Whether some of its values are not shown.
+    blank: bool = False
+
+
+@dataclass(frozen=True)
+class CountedSource:
+    """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
+
+    `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
+    names in lower case.
+    """
+
+    there: Warehouse
+    table: Relation
+    columns: dict[str, ColumnThere]
+    keys: Sequence[ColumnThere]
+    counts: Relation
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column of rows that the counts have as values, `alias`: `dictionary` is (value, code)."""
+
+    table: Identifier
+    code: Identifier
+    dictionary: Relation
+    alias: Identifier
+
+
+class PlannedRows(Protocol):
+    """A draft of one table, by the rows that it adds."""
+
+    @property
+    def resolved(self) -> Resolved: ...
+
+    @property
+    def encoded(self) -> Encoded: ...
+
+    @property
+    def recoding(self) -> Recoding: ...
+
+    def published(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
+        """Parameters of the template of its rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlanThere:
+    """The plan of a draft: which combinations of values are published with which labels."""
+
+    engine: Engine
+    source: CountedSource
+    draft: PlannedRows
+
+    def combinations(self, params: dict[str, Any]) -> Relation:
+        """The plan as it goes there, a TEMP table here; `params` are those of the rows that are published."""
+        engine, encoded, recoding = self.engine, self.draft.encoded, self.draft.recoding
+        number = PERSON_NO if self.draft.resolved.released.person else None
+        rows, cells, coded = self._coded()
+        codes = [column.code for column in coded]
+        stretches = engine.materialise(
+            "stretches",
+            "publishing/warehouse/list_stretches",
+            assigned=recoding.assigned,
+            rows=rows,
+            cells=cells,
+            codes=codes,
+            dealt=recoding.dealt,
+            number=number,
+        )
+        return engine.materialise(
+            "planned",
+            "publishing/warehouse/list_combinations",
+            counts=self.source.counts,
+            cells=cells,
+            stretches=stretches,
+            labels=params["labels"],
+            blanked=recoding.blanked,
+            keys=self.source.keys,
+            axes=encoded.axes,
+            told=encoded.told,
+            coded=coded,
+            shown=params["shown"],
+            number=number,
+            weight=WEIGHT,
+            class_id=params["class_id"],
+            last_class=params["last_class"],
+        )
+
+    def _coded(self) -> tuple[Relation, Relation, list[_Coded]]:
+        """The rows that are planned, the cells of them that the counts are of, and the columns that tell these."""
+        engine, encoded, key = self.engine, self.draft.encoded, self.draft.resolved.source.key
+        if key is not None:  # each row is one
+            rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
+            return rows, rows, [_Coded(Identifier("t_key"), Identifier("code"), rows, self._column(key.name).alias)]
+        person = [encoded.individual] if encoded.individual else []
+        found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
+        coded = [
+            _Coded(column.table, column.code, column.dictionary, there.alias)
+            for column, there in zip(found, self.source.keys, strict=False)
+        ]
+        codes = [column.code.name for column in coded]
+        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
+        return encoded.rows, cells, coded
+
+    def columns(self, params: dict[str, Any]) -> list[PublishedColumn]:
+        """The columns of the release, in its order."""
+        ids = Identifier(CLASS_ID)
+        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
+        for span in self.draft.recoding.spans:
+            own = self._column(span.axis.name) if span.form == "value" else None
+            for shown in span.shown:
+                column, text = (own.column, own.as_text) if own else (shown.column, False)
+                found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
+        for place, attribute in enumerate(self.draft.encoded.told):
+            own, blank = self._column(attribute.column.name), place == 0 and self.draft.recoding.blanked is not None
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
+        for kept in self.draft.encoded.kept:
+            planned = kept.alias == PERSON_NO
+            own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
+        return found
+
+    def as_audited(self, tables: Sequence[Relation]) -> Relation:
+        """The rows of the tables, the staged one and that which it is appended to, as a view here on their counts."""
+        engine, there, released = self.engine, self.source.there, self.draft.resolved.released
+        names = [*released.class_ids, *released.identifying, *(c.name for c in self.draft.resolved.source.sensitive)]
+        texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
+        columns = [
+            ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
+            for place, name in enumerate(dict.fromkeys(names))
+        ]
+        parts = [count_rows(engine, there, "written", table, columns) for table in tables]
+        counts, *others = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
+        for other in others:
+            engine.extend(counts, other)
+        return engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=WEIGHT)
+
+    def _column(self, name: str) -> ColumnThere:
+        return self.source.columns[name.lower()]

@@ -1,0 +1,22 @@
+"""A warehouse for the tests of runs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from there_beds import wipe
+
+#: The servers whose connections are those of a warehouse; others are skipped.
+THERE = ("postgres", "sqlite", "snowflake", "clickhouse")
+
+
+@pytest.fixture
+def there(server: Any) -> Iterator[Any]:
+    """A server with nothing in it but what a test makes."""
+    if server.dialect not in THERE:
+        pytest.skip(f"{server.dialect} is no warehouse here")
+    wipe(server)
+    yield server
+    wipe(server)

@@ -1,0 +1,279 @@
+"""People and nights in warehouses: releases, verdicts and ledgers are those of runs on the rows here."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections import Counter, defaultdict
+
+import pytest
+from there_beds import embedded, failing, place, policy, released, rows_of, tables_of
+from times import seeds
+
+import ldiv_db
+from ldiv_db.database.warehouses import Warehouse
+
+LOCAL = ("auto", "topdown", "mondrian", "peel", "stratified")
+SHOWN, TEXT = "age, town, dose, secret", "VARCHAR"
+
+
+def rows_of_people(draw, people):
+    """Rows in which some people have several, and nobody is known of a few."""
+    several = [person for person in range(people) for _ in range(draw.choice([1, 1, 2, 3]))]
+    rows = rows_of(draw, len(several))
+    return [(None if draw.random() < 0.1 else several[number], *row) for number, *row in rows]
+
+
+def of_people(**more):
+    return policy(**{"identifiers": [], "individual": "rid"} | more)
+
+
+def by_person(server, columns=SHOWN):
+    """The rows of each pseudonym, whatever its number is."""
+    found = defaultdict(list)
+    for who, *row in server.query(f"SELECT who, {columns} FROM released"):
+        found[who].append(repr(row))
+    return sorted(map(sorted, found.values()))
+
+
+class Here:
+    """A connection of DuckDB's as a server of the tests."""
+
+    def __init__(self, con):
+        self.query = lambda sql: con.execute(sql).fetchall()
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_people_are_protected_as_in_an_embedded_run(there, con, seed):
+    draw = random.Random(f"people {seed}")
+    place(there, con, rows_of_people(draw, draw.randint(12, 40)))
+    require = draw.choice([{"frequency": 2}, {"distinct": 2}, {"k": 3}, {"entropy": 1.5}])
+    together = draw.random() < 0.5
+    asked = of_people(
+        algorithm=draw.choice(LOCAL),
+        require=[require],
+        individual={"column": "rid", "rows": "together" if together else "apart"},
+        output={"class_id": draw.random() < 0.5} | ({"person": "who"} if together else {}),
+    )
+    try:
+        expected, theirs = embedded(con, asked)
+    except ldiv_db.LdivError as error:
+        with pytest.raises(type(error)):
+            ldiv_db.run(there.connection, asked)
+        return
+    found = ldiv_db.run(there.connection, asked)
+    assert released(there) == theirs
+    assert [v.worst for a in found.audits for v in a.verdicts] == [v.worst for a in expected.audits for v in a.verdicts]
+    assert not [name for name in tables_of(there) if name.lower().startswith(("ldiv_new", "ldiv_plan"))]
+    if together:
+        assert by_person(there) == by_person(Here(con))
+        (audit,) = ldiv_db.check(there.connection, "released", policy=asked)
+        assert audit.holds and audit.verdicts[0].worst == expected.audits[0].verdicts[0].worst
+
+
+@pytest.mark.parametrize("algorithm", ["tds", "cuts", "incognito", "bsgi", "hilbert"])
+def test_people_under_global_recodings_and_classes_of_different_values(con, tmp_path, algorithm):
+    """Nobody's quasi-identifiers or values vary, which these algorithms do not take."""
+    draw = random.Random(algorithm)
+    once = rows_of(draw, 40)
+    rows = [(who, *once[who][1:]) for who in range(40) for _ in range(1 if algorithm in ("bsgi", "hilbert") else 2)]
+    there = lite(tmp_path, rows)
+    place_here(con, rows)
+    trees = {name: {"taxonomy": {"flat": True}} for name in ("age", "town", "dose")}
+    asked = of_people(algorithm=algorithm, quasi_identifiers=trees)
+    _, theirs = embedded(con, asked)
+    ldiv_db.run(there, asked)
+    assert sorted(map(repr, there.execute(f"SELECT {SHOWN} FROM released"))) == theirs
+
+
+def lite(tmp_path, rows):
+    there = sqlite3.connect(tmp_path / "w.sqlite")
+    there.execute("CREATE TABLE people (rid INTEGER, age INTEGER, town TEXT, dose REAL, secret TEXT)")
+    there.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+    there.commit()
+    return there
+
+
+def place_here(con, rows):
+    con.execute("CREATE OR REPLACE TABLE people (rid INT, age INT, town VARCHAR, dose DOUBLE, secret VARCHAR)")
+    con.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+
+
+@pytest.mark.parametrize("mode", ["apart", "together"])
+def test_what_is_asked_of_people_there_is_answered_as_here(con, tmp_path, mode):
+    rows = rows_of_people(random.Random(mode), 40)
+    there = lite(tmp_path, rows)
+    place_here(con, rows)
+    output = {"person": "who"} if mode == "together" else {}
+    keys = {"age": {"numeric": True}, "town": {"taxonomy": {"flat": True}}, "dose": {"numeric": True}}
+    asked = of_people(individual={"column": "rid", "rows": mode}, output=output, quasi_identifiers=keys)
+    ldiv_db.run(there, asked)
+    columns = [name for name, *_ in there.execute("SELECT * FROM released").description]
+    kinds = {"class_id": "BIGINT", "who": "BIGINT"}
+    con.execute(f"CREATE TABLE released ({', '.join(f'{name} {kinds.get(name, TEXT)}' for name in columns)})")
+    marks = ", ".join("?" * len(columns))
+    con.executemany(f"INSERT INTO released VALUES ({marks})", there.execute("SELECT * FROM released").fetchall())
+    known = {"known": "people", "population": "people", "definetti": "people", "targets": "people", "tries": 20}
+    answers = [
+        [
+            ldiv_db.check(on, "released", policy=asked)[0].as_dict(),
+            ldiv_db.check(on, "people", "town", "secret", "k:2", individual="rid")[0].as_dict(),
+            ldiv_db.measure(on, "released", asked, queries=20).as_dict(),
+            {a.name: a.as_dict() for a in ldiv_db.attack(on, "released", policy=asked, **known).attacks},
+            ldiv_db.report(on, "released", asked).document["identifiability"],
+        ]
+        for on in (there, con)
+    ]
+    for attacks in (found[3] for found in answers):
+        del attacks["form"]  # what a warehouse counts has no order
+    assert answers[0] == answers[1]
+
+
+def test_an_audit_finds_values_that_stand_at_somebody_else(con, tmp_path, monkeypatch):
+    """Two people change values between plan and audit: the table has as many of each as before, in other classes."""
+    there = lite(tmp_path, rows_of_people(random.Random(3), 40))
+    asked = of_people(output={"class_id": True})
+    create = Warehouse.create
+
+    def swapped(self, table, *args, **params):
+        create(self, table, *args, **params)
+        name = self.name(table)
+        ((one, value),) = self.rows(f"SELECT rowid, secret FROM {name} ORDER BY rowid LIMIT 1")
+        of_other = f"SELECT rowid, secret FROM {name} WHERE secret <> '{value}' ORDER BY class_id DESC LIMIT 1"
+        ((other, others),) = self.rows(of_other)
+        for row, secret in ((one, others), (other, value)):
+            self.execute(f"UPDATE {name} SET secret = '{secret}' WHERE rowid = {row}")
+
+    monkeypatch.setattr(Warehouse, "create", swapped)
+    with pytest.raises(ldiv_db.AuditError, match="not what people were counted in"):
+        ldiv_db.run(there, asked)
+    assert [name for (name,) in there.execute("SELECT name FROM sqlite_master")] == ["people"]
+
+
+@pytest.mark.parametrize("step", ["create", "put"])
+def test_a_run_that_fails_leaves_nothing_of_people(there, con, monkeypatch, step):
+    place(there, con, rows_of_people(random.Random(5), 30))
+    ldiv_db.run(there.connection, of_people())
+    names = tables_of(there)
+    with failing(monkeypatch, step), pytest.raises(ldiv_db.DatabaseError, match="pulled out"):
+        ldiv_db.run(there.connection, of_people(require=[{"k": 4}]))
+    assert tables_of(there) == names
+
+
+def test_kept_values_that_change_are_a_changed_source(there, con):
+    place(there, con, rows_of(random.Random(6), 40))
+    asked = policy(identifiers=[], keep=["rid"])
+    del asked["over_time"], asked["seed"]
+    ldiv_db.run(there.connection, asked)
+    assert ldiv_db.run(there.connection, asked).as_dict()["unchanged"]
+    there.execute("UPDATE people SET rid = 999 WHERE rid = 3")
+    there.connection.commit()
+    with pytest.raises(ldiv_db.PolicyError, match="have changed since"):
+        ldiv_db.run(there.connection, asked)
+
+
+# -- every night ---------------------------------------------------------------------------------------
+
+NIGHTLY = {"target": {"table": "released"}, "key": "rid", "identifiers": [], "over_time": None}
+
+
+def nightly(**more):
+    return {name: value for name, value in policy(**NIGHTLY | more).items() if value is not None}
+
+
+def nights_of(draw, nights):
+    """The source of each night: some rows go, one has another value, others are new."""
+    rows = rows_of(draw, draw.randint(20, 40))
+    for night in range(nights):
+        yield rows
+        rows = [row for row in rows if draw.random() < 0.9]
+        changed = draw.randrange(len(rows))
+        rows[changed] = (*rows[changed][:4], "HIV")
+        rows += [(100 * (night + 1) + i, *row[1:]) for i, row in enumerate(rows_of(draw, draw.randrange(12)))]
+
+
+def takes_nights(there):
+    if not Warehouse(there.connection).takes_back:
+        with pytest.raises(ldiv_db.PolicyError, match="does not take back a release"):
+            ldiv_db.run(there.connection, nightly())
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", seeds(3))
+def test_every_night_is_that_of_a_series_here(there, con, seed):
+    draw = random.Random(f"nights {seed}")
+    asked = nightly(algorithm=draw.choice([*LOCAL, "bsgi"]), require=[draw.choice([{"frequency": 2}, {"k": 3}])])
+    for number, rows in enumerate(nights_of(draw, 3), 1):
+        place(there, con, rows)
+        if not takes_nights(there):
+            return
+        expected, theirs = embedded(con, asked, f"class_id, {SHOWN}")
+        planned = ldiv_db.plan(there.connection, asked) if number == 3 else None
+        found = ldiv_db.run(there.connection, asked)
+        assert released(there, f"class_id, {SHOWN}") == theirs
+        figures = {name: value for name, value in expected.figures.items() if isinstance(value, int)}
+        assert {name: found.figures[name] for name in figures} == figures and found.figures["release"] == number
+        assert found.inference.holds
+        assert planned is None or planned.figures["rows_published"] == found.figures["rows_published"]
+
+
+def test_a_night_goes_where_the_rows_are_and_says_whose_they_are_nowhere(there, con):
+    place(there, con, rows_of(random.Random(8), 40))
+    if not takes_nights(there):
+        return
+    ldiv_db.run(there.connection, nightly(keep=["dose"], quasi_identifiers=["age", "town"]))
+    names = tables_of(there)
+    assert [name.lower() for name in names if not name.lower().startswith("ldiv_")] == ["people", "released"]
+    columns = [entry[0] for entry in there.connection.execute("SELECT * FROM released").description]
+    assert columns == ["class_id", "age", "town", "secret", "dose"]
+    kept = Counter(there.query("SELECT dose, secret FROM released"))
+    assert kept == Counter(there.query("SELECT dose, secret FROM people"))
+
+
+@pytest.mark.parametrize("step", ["send", "put"])
+def test_a_night_that_fails_is_made_anew(there, con, monkeypatch, step):
+    first, second = nights_of(random.Random(9), 2)
+    place(there, con, first)
+    if not takes_nights(there):
+        return
+    ldiv_db.run(there.connection, nightly())
+    before = (released(there), tables_of(there))
+    ldiv_db.run(con, nightly())
+    place(there, con, second)
+    with failing(monkeypatch, step), pytest.raises(ldiv_db.DatabaseError, match="pulled out"):
+        ldiv_db.run(there.connection, nightly())
+    assert (released(there), tables_of(there)) == before
+    _, theirs = embedded(con, nightly())
+    assert ldiv_db.run(there.connection, nightly()).figures["release"] == 2 and released(there) == theirs
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"key": "age", "quasi_identifiers": ["town"], "identifiers": ["rid", "dose"]}, "a key must distinguish rows"),
+        ({"key": "secret2"}, "no column of the source"),
+        ({"quasi_identifiers": ["age"], "identifiers": ["town", "dose"]}, "and the release"),
+        ({"target": {"table": "others"}, "key": None, "identifiers": ["rid"]}, "published this source|series"),
+    ],
+)
+def test_a_night_that_does_not_go_with_the_last_is_refused(con, tmp_path, more, says):
+    there = lite(tmp_path, rows_of(random.Random(7), 30))
+    ldiv_db.run(there, nightly())
+    before = there.execute("SELECT * FROM released").fetchall()
+    with pytest.raises(ldiv_db.LdivError, match=says):
+        ldiv_db.run(there, nightly(**more))
+    assert there.execute("SELECT * FROM released").fetchall() == before
+
+
+def test_a_table_that_no_night_made_is_left_alone(con, tmp_path):
+    there = lite(tmp_path, rows_of(random.Random(7), 30))
+    there.execute("CREATE TABLE released (x INTEGER)")
+    there.commit()
+    with pytest.raises(ldiv_db.PolicyError, match="released exists"):
+        ldiv_db.run(there, nightly())
+    ldiv_db.run(there, nightly(target={"table": "released", "if_exists": "replace"}))
+    there.execute("DROP TABLE released")
+    there.commit()
+    with pytest.raises(ldiv_db.PolicyError, match="of the last release is gone"):
+        ldiv_db.run(there, nightly())
