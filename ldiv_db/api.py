@@ -243,7 +243,9 @@ def measure(
     not exist, does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, preserve=tuple(asked.preserve))
+    wanted = MeasureRequest(
+        l, class_column, class_label, queries, seed, kl, counts=True, preserve=tuple(asked.preserve)
+    )
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")

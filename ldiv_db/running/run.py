@@ -18,6 +18,7 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
@@ -191,7 +192,8 @@ def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Simil
     """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
-    return measure_recoding(engine, encoded, recoding, has_ids), similarity
+    loss = measure_recoding(engine, encoded, recoding, has_ids)
+    return replace(loss, counts=measure_planned_counts(engine, encoded, recoding)), similarity
 
 
 def _note_on_people(ready: Preparation, recoding: Recoding) -> str:

@@ -55,7 +55,8 @@ def explore(
     under each of `algorithms`. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each
     with a level less). All of them are tried under each of the largest risks in `risk` (0.09, or "1/11") in place of
     the policy's; `least` has what loses least within each. With nothing to vary l is 2 to 7. `by` "utility" compares
-    variants by how far the answers to the policy's `preserve` are off, in place of the mean LM. `workers`, by default
+    variants by how far the answers to the policy's `preserve` are off, or without it counts over two columns, in place
+    of the mean LM. `workers`, by default
     as many as processors, rehearse at once on connections of their own; there is one inside an open transaction, and
     where a frame or a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values
     that a taxonomy lacks.
@@ -100,9 +101,9 @@ def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]
         yield Problem("algorithm.name", what, "explore one release, without a key")
     if by not in get_args(Objective):
         yield Problem("by", f"{by!r} is none", nearest(by, get_args(Objective)))
-    elif by == "utility" and not policy.preserve:
-        what = "is that of the queries that the policy is to preserve, and it names none"
-        yield Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]")
+    elif by == "utility" and not policy.preserve and len([*policy.quasi_identifiers, *policy.sensitive]) < 2:
+        what = "utility is that of counts over two columns, and the policy has one"
+        yield Problem("by", what, f"preserve: [{EXAMPLE}]")
     if workers is not None and workers < 1:
         yield Problem("workers", f"takes a whole number from 1, not {workers!r}")
 
