@@ -43,11 +43,11 @@ _MEANINGS = (
      " that is not published, and every cell of a row that is left out, counts as 1."),
     ("Error of a count", "how far the number of rows is off that an analyst counts by two columns: half of the counts"
      " are off by less. A quasi-identifier that is not published counts as 1."),
-    ("Error of the policy's queries", "how far the answers to its `preserve` are off on average, each by its whole size"
-     " at most."),
+    ("Error of the policy's queries", "how far the answers to its queries (preserve) are off on average, each by its"
+     " whole size at most."),
     ("Largest share", "how sure an attacker can be at most of somebody's sensitive value who finds the class"
-     " (`posterior` in `ldiv attack`). Variants are compared by it."),
-    ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (`prosecutor`). Without a"
+     " (posterior in ldiv attack). Variants are compared by it."),
+    ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (prosecutor). Without a"
      " sensitive attribute variants are compared by it."),
     ("Frontier", "a variant is on it if no other variant is better on both loss and risk."),
 )  # fmt: skip
