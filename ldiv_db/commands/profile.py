@@ -32,7 +32,7 @@ from ldiv_db.measuring.starter_policy import (
     write_starter_policy,
 )
 from ldiv_db.running.estimate import Estimate, about, size
-from ldiv_db.running.run import plan
+from ldiv_db.running.run import estimate
 
 
 @grouped
@@ -110,10 +110,9 @@ def _estimated(
     keys = skeleton.policy["quasi_identifiers"].items()
     flat = {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
     try:
-        ready = plan(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog=catalog)
+        found = estimate(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog)
     except LdivError as error:
         return None, [f"note: what a run of this policy takes is not known: {error.message.splitlines()[0]}"]
-    found = ready.estimate
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 

@@ -28,7 +28,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.running.classes import divergence, work_out
 from ldiv_db.running.comparing import compared_with_earlier
-from ldiv_db.running.estimate import MEASURING, WRITING, expected
+from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
@@ -140,6 +140,12 @@ def plan(
             made = rehearsed(ready).plan
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
+
+
+def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:
+    """What a run would take, without the rest of a plan; raises as `plan`."""
+    with open_context(connection, None, catalog, folder) as context:
+        return prepare(context, resolve_run(context, load_policy(policy)), looks_back=False).estimate
 
 
 def prepared_plan(context: Context, spec: RunSpec) -> Preparation:
