@@ -69,9 +69,9 @@ def profile_command(
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
-    Without --qi a column is taken for an identifier if nearly every row has its own value, if it names rows of another
-    table, or by its name; otherwise for a quasi-identifier. The reason is shown. Without --sensitive the policy asks
-    for k-anonymity. Only counts and forms (`99999`) are printed, no values.
+    Without --qi a column is an identifier if nearly every row has its own value, if it names rows of another table, or
+    by its name; otherwise a quasi-identifier. The reason is shown. Without --sensitive the policy asks for k-anonymity.
+    Only counts and forms (`99999`) are printed, never values.
 
     \b
     Examples:

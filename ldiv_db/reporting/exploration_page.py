@@ -187,7 +187,7 @@ def _not_rehearsed(found: Exploration) -> Iterable[Markup]:
     others = [outcome for outcome in found.outcomes if outcome.loss is None]
     if not others:
         return
-    yield element("h2", "Not possible, or not come to")
+    yield element("h2", "Not possible, or not tried")
     rows = [
         element(
             "tr",

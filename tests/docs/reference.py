@@ -40,6 +40,8 @@ _FUNCTIONS = (
     "parse_policy",
 )
 _STATEMENTS = ("check_sql", "counts_sql")
+#: Members that the program's own screens and pages are made of.
+_OF_FORMS = {"about", "unit", "readings", "axes", "compared", "kept_back", "measured", "policy_of", "ways_out"}
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
 
 
@@ -178,7 +180,12 @@ def members(thing: type) -> Iterator[str]:
     """An item for each public method and property with a docstring, but `as_dict`: its first sentence."""
     for name, value in sorted(vars(thing).items()):
         documented = inspect.isfunction(value) or isinstance(value, property)
-        if documented and name != "as_dict" and not name.startswith(("_", "model_")) and value.__doc__:
+        if (
+            documented
+            and name not in {"as_dict", *_OF_FORMS}
+            and not name.startswith(("_", "model_"))
+            and value.__doc__
+        ):
             called = name if isinstance(value, property) else f"{name}()"
             sentence = " ".join(value.__doc__.split()).split(". ")[0].rstrip(".")
             yield f"- `{called}`: {plain(sentence)}."

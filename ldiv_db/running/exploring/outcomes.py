@@ -126,8 +126,7 @@ def _of_all(lost: float, loss: Loss, columns: int) -> float:
 class Exploration(Printed):
     """The outcomes of variants of a policy on a source of `rows` rows, in the order of the variants' numbers.
 
-    `columns` are the quasi-identifiers of the policy as it is written. Where it was `interrupted` some variants were
-    not come to.
+    `columns` are the quasi-identifiers of the policy as written. If it was `interrupted`, some variants were not tried.
     """
 
     source: str
@@ -157,13 +156,13 @@ class Exploration(Printed):
 
     @property
     def frontier(self) -> list[VariantOutcome]:
-        """The rehearsed outcomes that no other beats: none has less loss without more risk, or the reverse."""
+        """The rehearsed outcomes of which no other is better on both loss and risk."""
         places = [self._place(one) for one in self.done]
         return [one for one in self.ranked if not is_beaten(self._place(one), places)]
 
     @property
     def least(self) -> list[tuple[Any, VariantOutcome | None]]:
-        """For each largest risk that was asked for what loses least of all that keep it, None if nothing does."""
+        """For each largest risk asked for, the outcome that loses least within it, None if there is none."""
         asked = dict.fromkeys(one.variant.varied["risk"] for one in self.outcomes if "risk" in one.variant.varied)
         return [(bound, min(self._within(bound), key=self.loss_of, default=None)) for bound in asked]
 
@@ -200,7 +199,7 @@ class Exploration(Printed):
 
     @property
     def costs(self) -> list[tuple[str, float, float]]:
-        """The cost of each column that was left out: the others' mean LM with it and without, largest saving first.
+        """The cost of each column left out: the mean LM of the others with it and without, largest saving first.
 
         Empty where the policy that they are compared with could not be met.
         """
@@ -286,4 +285,4 @@ def findings(found: Exploration) -> Iterator[str]:
         yield "the policy has no seed: a run draws its own, and its figures differ a little"
     if found.interrupted:
         left = sum(outcome.status == "interrupted" for outcome in found.outcomes)
-        yield f"interrupted: {left:,} of {len(found.outcomes):,} variants were not come to"
+        yield f"interrupted: {left:,} of {len(found.outcomes):,} variants were not tried"
