@@ -149,7 +149,7 @@ def _exit_unless_done(found: Exploration) -> None:
     """End with the exit code of what went wrong, if anything did."""
     if found.interrupted:
         done = sum(outcome.status != "interrupted" for outcome in found.outcomes)
-        typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were come to", err=True)
+        typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were tried", err=True)
         raise typer.Exit(INTERRUPTED)
     statuses = {outcome.status for outcome in found.outcomes}
     if "error" in statuses:

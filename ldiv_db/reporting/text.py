@@ -83,7 +83,7 @@ _FIGURES = {
     "rows_waiting": "rows waiting for a later release",
     "longest_wait": "  for releases, at most",
     "rows_changed": "published rows with other values now",
-    "counterfeits": "counterfeits: values of rows that are gone",
+    "counterfeits": "counterfeits, values of deleted rows",
     "groups": "groups",
     "groups_new": "  new",
     "seconds": "seconds",

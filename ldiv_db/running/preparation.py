@@ -233,7 +233,7 @@ def _task_of(
 def _refuse_append(resolved: Resolved) -> None:
     """Raise PolicyError for a release that is appended to rows of which nobody knows whose they are."""
     if resolved.target.if_exists == "append":
-        what = "does not go with individual: whose the rows are that are published already is not known"
+        what = "does not go with individual: nobody knows whose rows are published already"
         raise PolicyError([Problem("target.if_exists", what, "replace, or a table of its own")])
 
 

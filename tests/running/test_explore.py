@@ -324,7 +324,7 @@ def test_an_error_of_the_database_is_the_outcome_of_its_variant_alone(con, table
         ({"vary": ["rows"]}, "vary: takes taxonomy and columns, not 'rows'"),
         ({"k": [2]}, "the policy requires distinct, which has no k"),
         ({"risk": [2]}, "risk: takes a number from"),
-        ({"by": "looks"}, "by: 'looks' is none"),
+        ({"by": "looks"}, "by: 'looks' is not an objective"),
         ({"workers": 0}, "workers: takes a whole number from 1"),
         ({"l": range(1, MOST_VARIANTS + 3)}, "more than 300 variants"),
     ],

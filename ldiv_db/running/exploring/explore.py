@@ -99,7 +99,7 @@ def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         yield Problem("algorithm.name", what, "explore one release, without a key")
     if by not in get_args(Objective):
-        yield Problem("by", f"{by!r} is none", nearest(by, get_args(Objective)))
+        yield Problem("by", f"{by!r} is not an objective", nearest(by, get_args(Objective)))
     elif by == "utility" and not policy.preserve and len([*policy.quasi_identifiers, *policy.sensitive]) < 2:
         what = "utility is that of counts over two columns, and the policy has one"
         yield Problem("by", what, f"preserve: [{EXAMPLE}]")
