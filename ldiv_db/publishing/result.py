@@ -100,7 +100,7 @@ class Earlier:
             return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
         if self.is_parted:
             what = f"{self._before} published this source before, and the policy says over_time: independent"
-            both = f"Hand out only one of its release and that of {this}: whoever has both may learn more than either tells"
+            both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
             see = f"{what}. {both}"
             if isinstance(self.compared, str):
                 return [see, *([f"what both tell was not measured: {self.compared}"] if self.compared else [])]
