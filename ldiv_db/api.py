@@ -118,15 +118,15 @@ def check(
     is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. Without a sensitive column
     there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
 
-    `sensitive` may be a mapping, as in a policy, to `categories`, `weights` and `taxonomy`. `suppressed` says how rows
-    are taken whose `qi` are all `*` or NULL, or whose sensitive value is NULL: they are judged by default. The `policy`
-    of the release says what is not given, and what labels stand for, which requirements on a population need; relative
-    files lie in `folder`. `individual`, or a policy's pseudonym, is the column that says whose a row is: people are
-    then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a second
+    `sensitive` may be a mapping to `categories`, `weights` and `taxonomy`, as in a policy. `suppressed` says how to
+    take rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The `policy`
+    of the release supplies what is not given, and what labels stand for, which requirements on a population need;
+    `folder` holds relative files. `individual`, or a policy's pseudonym, is the column that says whose a row is: people
+    are then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a second
     reading, by the tests of the dbt package: a verdict has its `second`, or why it is read `once`.
 
-    Every Audit has `holds`, `classes`, `rows` and `verdicts`; nothing is raised if one fails. Raises PolicyError for a
-    table, columns or requirements that do not exist, DatabaseError if the database refuses.
+    Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
+    for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
     question = _question(
@@ -239,12 +239,14 @@ def measure(
     The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
     is the policy's by default; relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
     a published column for CM, `class_column` one of class ids. `seed` draws `queries` random COUNT queries. `answers`
-    are to the policy's `preserve`, or else means and correlations of its columns. `catalog` is the attached database
-    that holds taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does
-    not exist, does not fit or cannot be read, InfeasibleError for an empty source.
+    are those to the policy's `preserve`, or else means and correlations. `catalog` is the attached database with the
+    taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does not exist,
+    does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, preserve=tuple(asked.preserve))
+    wanted = MeasureRequest(
+        l, class_column, class_label, queries, seed, kl, counts=True, preserve=tuple(asked.preserve)
+    )
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")

@@ -150,14 +150,13 @@ def attack_command(
     """Attack a published table: what an attacker gains at best, and what is promised at most.
 
     Always tried: homogeneity, skewness, background knowledge of m excluded values, posterior, prosecutor and marketer
-    risk, and what the form of the table reveals. Other attacks need an option: similarity (--categories), journalist
-    risk (--population), population uniqueness (--population-size), linking (--known), counting (--counting, with
-    --population), composition (--also, with --known), deFinetti (--definetti), downcoding (--downcoding), singling out,
-    linkability and inference (--targets, --control), replay (--replay). Several rows of a person are tried where the
-    --policy names an individual and its source is there.
+    risk, and the form of the table. Other attacks need an option: similarity (--categories), journalist risk
+    (--population), population uniqueness (--population-size), linking (--known), counting (--counting, --population),
+    composition (--also, --known), deFinetti (--definetti), downcoding (--downcoding), singling out, linkability and
+    inference (--targets, --control), replay (--replay), several rows of a person (a --policy with an individual).
 
-    The exit code is 1 if a promise is broken, or might be by an attack that stopped at its --budget. Only counts are
-    printed, unless --show-values.
+    The exit code is 1 if a promise is broken, or if an attack that might break one stopped at its --budget. Without
+    --show-values only counts are printed.
 
     \b
     Examples:

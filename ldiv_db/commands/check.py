@@ -45,16 +45,14 @@ def check_command(
     A class is the rows with equal quasi-identifiers, NULL being a value; of an anatomised pair, the rows of a group.
     The exit code is 1 if a requirement fails, or if a policy counts people and no column says whose a row is.
 
-    Requirements: k:5, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
-    threshold:0.5,HIV=0.1 (and absent=allow if no row need have the values), alpha_k:alpha=0.5,k=3,
-    p_sensitive:p=2,k=5, t_closeness:0.2 (or t=0.2,distance=equal|ordered|hierarchical),
-    beta_likeness:2 (or beta=2,kind=basic|enhanced), delta_disclosure:1 (or delta=1,log=2|e),
-    distinct_alpha:l=3,alpha=1, entropy_alpha:l=2,alpha=2, recursive_alpha:c=2,l=2,alpha=1; of numbers and
-    times range:k=5,e=1000, proximity:epsilon=500,m=3 (of times e=30 days). By a --policy, of a table of people
-    k_map:k=5,population=people, delta_presence:max=0.5,population=people (and min=0.1). For one of several sensitive
-    attributes: disease=distinct:3.
+    Requirements: k:5, risk:0.09, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
+    threshold:0.5,HIV=0.1, alpha_k:alpha=0.5,k=3, p_sensitive:p=2,k=5, t_closeness:t=0.2,distance=equal,
+    beta_likeness:beta=2,kind=basic, delta_disclosure:delta=1,log=e, distinct_alpha:l=3,alpha=1,
+    entropy_alpha:l=2,alpha=2, recursive_alpha:c=2,l=2,alpha=1; of numbers and times range:k=5,e=1000,
+    proximity:epsilon=500,m=3; with a --policy k_map:k=5,population=people, delta_presence:max=0.5,population=people.
+    For one of several sensitive attributes: disease=distinct:3.
 
-    With --twice the dbt package's tests judge every class again, by SQL that shares no formula with the first; if they
+    With --twice the dbt package's tests judge every class again, by SQL that shares no formula with the audit; if they
     find another number of violating classes, the exit code is 1. A --qi that is a column's whole name is not split at
     commas.
 

@@ -120,7 +120,7 @@ def _message_of(error: BaseException) -> str:
     if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
         return f"{error}; what does not fit into memory found no room: give another --temp-dir or --memory-limit"
     if _is_full(error):
-        return "the output cannot be written, as there is no room where it goes; what was done is done"
+        return "the disk is full where the output goes: it cannot be written; what was done is done"
     return error.message if isinstance(error, LdivError) else str(error)
 
 

@@ -67,7 +67,7 @@ class VariantOptions:
     ] = None
     by: Annotated[
         Literal["loss", "utility"],
-        typer.Option(help="Compare variants by loss, or by how far answers to the policy's `preserve` are off."),
+        typer.Option(help="Compare variants by loss, or by how far the answers to `preserve`, or counts, are off."),
     ] = "loss"
 
     @property
@@ -101,10 +101,11 @@ def explore_command(
 ) -> None:
     """Rehearse variants of a policy and show what each would lose and tell; nothing is published.
 
-    Loss is the mean LM of a cell; a column that is not published is lost wholly. With `--by utility` it is how far the
-    answers to the policy's `preserve` are off. Risk is the largest share of a class that a sensitive value has
-    (`posterior` in `ldiv attack`), and 1 / rows of the smallest class (`prosecutor`). A variant is on the frontier, *,
-    if no other is better on both. Ctrl-C keeps what is done. The map is for those who decide; do not publish it.
+    Loss is the mean LM of a cell; a column that is not published is lost wholly. `--by utility` compares by how far the
+    answers to the policy's `preserve` are off, or without it counts over two columns. Risk is the largest share of a
+    class that a sensitive value has (`posterior` in `ldiv attack`), and 1 / rows of the smallest class (`prosecutor`).
+    A variant is on the frontier, *, if no other is better on both. Ctrl-C keeps what is done. The map is for those who
+    decide; do not publish it.
 
     \b
     Examples:
@@ -148,7 +149,7 @@ def _exit_unless_done(found: Exploration) -> None:
     """End with the exit code of what went wrong, if anything did."""
     if found.interrupted:
         done = sum(outcome.status != "interrupted" for outcome in found.outcomes)
-        typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were come to", err=True)
+        typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were tried", err=True)
         raise typer.Exit(INTERRUPTED)
     statuses = {outcome.status for outcome in found.outcomes}
     if "error" in statuses:

@@ -32,7 +32,7 @@ from ldiv_db.measuring.starter_policy import (
     write_starter_policy,
 )
 from ldiv_db.running.estimate import Estimate, about, size
-from ldiv_db.running.run import plan
+from ldiv_db.running.run import estimate
 
 
 @grouped
@@ -69,9 +69,9 @@ def profile_command(
 ) -> None:
     """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
 
-    Without --qi a column is taken for an identifier if nearly every row has its own value, if it names rows of another
-    table, or by its name; otherwise for a quasi-identifier. The reason is shown. Without --sensitive the policy asks
-    for k-anonymity. Only counts and forms (`99999`) are printed, no values.
+    Without --qi a column is an identifier if nearly every row has its own value, if it names rows of another table, or
+    by its name; otherwise a quasi-identifier. The reason is shown. Without --sensitive the policy asks for k-anonymity.
+    Only counts and forms (`99999`) are printed, never values.
 
     \b
     Examples:
@@ -110,10 +110,9 @@ def _estimated(
     keys = skeleton.policy["quasi_identifiers"].items()
     flat = {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
     try:
-        ready = plan(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog=catalog)
+        found = estimate(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog)
     except LdivError as error:
         return None, [f"note: what a run of this policy takes is not known: {error.message.splitlines()[0]}"]
-    found = ready.estimate
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 

@@ -123,13 +123,13 @@ def report_command(
 ) -> None:
     """Write the evidence on a release as a page for the one who signs; writes nothing to the database.
 
-    The page is one file that makes no request to a network. It is for people who may read the source; with --public it
-    is for all who may read the release. It has no value of the data that the policy does not name. PDF needs chromium
+    The page is one file that requests nothing from a network. It is for people who may read the source; with --public
+    for all who may read the release. Values of the data stand in it only if the policy names them. PDF needs chromium
     or weasyprint.
 
-    --verify works every number of a report out again from the table, and many of them a second way. The exit code is 1
-    if the release does not meet its requirements or cannot be judged by them, an attack gains more than is promised, or
-    a report is not of this table.
+    --verify recomputes every number of a report from the table, and many of them a second way. The exit code is 1 if
+    the release does not meet its requirements or cannot be judged by them, an attack gains more than is promised, or a
+    report is not of this table.
 
     \b
     Examples:

@@ -79,7 +79,7 @@ def check_command(
     """Print the audit of a table as one SELECT: no row comes back if the table meets all requirements.
 
     Each row is a class that violates one: requirement, sensitive, rows, reached, margin (negative). If reached and
-    margin are NULL, `requirement` says what leaves the verdict open, e.g. a value of no category. Values that a
+    margin are NULL, `requirement` says what leaves the verdict open, e.g. a value without a category. Values that a
     requirement names stand in the statement. What a dialect cannot express is refused by name.
 
     \b

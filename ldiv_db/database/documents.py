@@ -138,7 +138,7 @@ def load_yaml(text: str, loader: Callable[[str], Any], form: str = "YAML") -> An
     except RecursionError:
         said, where = "is nested too deeply", ""
     except (ValueError, LookupError, AttributeError, TypeError, OverflowError):
-        said, where = "a number, a date or another value is none of its type", ""  # how constructors of YAML fail
+        said, where = "a number, a date or another value is not of its type", ""  # how constructors of YAML fail
     raise ValueError(f"is not {form}: {said}{where}")
 
 

@@ -13,7 +13,7 @@ from ldiv_db.database.errors import DatabaseError
 _TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
 #: More than a BIGINT holds.
 _WIDE = 2**63
-_NO_DECIMAL = "a number has more than 38 digits, or is none: give it a type in a view"
+_NO_DECIMAL = "a value has more than 38 digits, or is not a number: give it a type in a view"
 
 
 def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:

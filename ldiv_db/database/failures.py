@@ -27,7 +27,7 @@ _FORMS = (
      "no server answers"),
     (r"timeout expired|Connection timed out|could not receive data", "the server does not answer in time"),
     (r"(?:missing \"=\" after|invalid connection option|unterminated quoted string|invalid URI|invalid port)",
-     "the address is none that the server's client can read"),
+     "the server's client cannot read the address"),
     (r"lock timeout|database (?:table )?is locked|Lock wait timeout",
      "another session holds a lock that this step needs, and did not let go in time"),
     (r"no database was provided", "its address names no database, as in mysql:host=db database=clinic"),

@@ -145,7 +145,7 @@ def open_frames(given: Any, keep: bool) -> Iterator[Any]:
 def _name_frame(engine: Engine, name: Any, frame: Any) -> Callable[[], object]:
     """Have a frame looked up by its name; what is returned takes the name away."""
     if not isinstance(name, str) or not name:
-        raise PolicyError([Problem("frames", f"{name!r} is no name of a frame", "map texts to frames")])
+        raise PolicyError([Problem("frames", f"{name!r} is not the name of a frame", "map texts to frames")])
     if not is_frame(frame):
         raise PolicyError([Problem(name, f"{type(frame).__name__} is not a frame that the database reads", KINDS)])
     view = Relation(("temp", "main", name)).sql()

@@ -114,7 +114,7 @@ class SparkWarehouse(Warehouse):
             query = getattr(given, "query", None)
             frame = self.session.sql(query) if query else given.value
             if not type(frame).__module__.startswith("pyspark."):
-                what = f"{type(frame).__name__} is no frame of Spark's"
+                what = f"{type(frame).__name__} is not a frame of Spark's"
                 raise PolicyError([Problem("source", what, "session.createDataFrame makes one of it")])
             return frame
         form = _FORMATS.get(Path(given).suffix.lower())

@@ -155,7 +155,7 @@ class Warehouse:
         """The table or view of that name; raises PolicyError for anything else."""
         is_file = isinstance(given, str) and FileRelation.of(given) is not None
         if not isinstance(given, str) or is_file:
-            what = f"{given} is no table of the warehouse"
+            what = f"{given} is not a table of the warehouse"
             raise PolicyError([Problem("source", what, "name a table or view of it")])
         return named_table(given, "source")
 

@@ -18,8 +18,15 @@ from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer, ask
+from ldiv_db.measuring.counts import measure_counts
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
-from ldiv_db.measuring.utility import Divergence, QueryErrors, grow_tries, measure_divergence, measure_queries
+from ldiv_db.measuring.utility import (
+    Divergence,
+    QueryErrors,
+    grow_tries,
+    measure_divergence,
+    measure_queries,
+)
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
@@ -53,6 +60,8 @@ class MeasureRequest:
     queries: int = 0
     seed: int = 0
     kl: bool = True
+    #: Whether to count how far counts over two columns are off.
+    counts: bool = False
     spreads: bool = False
     #: An analyst's queries to ask of both tables, or if there are none usual ones; None to ask none.
     preserve: Sequence[str] | None = None
@@ -173,10 +182,14 @@ class _Measuring:
         )
         loss = self._loss(numbered, found, sensitive, axes, rows_in)
         divergence, queries = None, None
-        if wanted.kl or wanted.queries:
+        if wanted.kl or wanted.queries or wanted.counts:
             counted_rows = {"snapshot": copied.snapshot, "weight": copied.weight}
             cells = engine.materialise("cells", "measuring/count_cells", columns=both, **counted_rows)
             kept, shown = rows_in - copied.left_out, loss.rows_published
+        if wanted.counts:
+            counts = measure_counts(engine, found, sensitive, cells, numbered, kept, wanted.seed)
+            loss = replace(loss, counts=counts)
+        if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, shown)
             if wanted.kl:
                 divergence = measure_divergence(engine, tries, kept, shown)

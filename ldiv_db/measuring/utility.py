@@ -33,7 +33,7 @@ from ldiv_db.measuring.resolve import ResolvedColumn
 #: Masses are whole numbers below two to this power.
 _MASS_BITS = 126
 #: Divergence, and estimates of a row, are summed in this many parts of one, as whole numbers.
-_UNIT = 10**12
+ESTIMATE_UNIT = 10**12
 #: Cells times published combinations of a part at most; few of them are pairs.
 _MOST_PAIRS = 12_000_000_000
 #: The part of all rows that a query would count if columns were uniform and independent.
@@ -138,7 +138,7 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     for cells in _parts(engine, tries):
         covered = {"cells": cells, "boxes": tries.boxes}
         pairs = _pairs(engine, replace(tries, cells=cells))
-        params = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(_UNIT))}
+        params = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(ESTIMATE_UNIT))}
         sums.append(engine.record("measuring/sum_divergence", pairs=pairs, prefix=last, **covered, **params))
         boxes = engine.select("matched_boxes", pairs, "box", distinct=True)
         engine.extend(matched, boxes)
@@ -147,7 +147,7 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     unmatched = engine.total(rest, "rows")
     engine.drop(matched, rest)
     found = [part["divergence"] for part in sums]
-    kl = None if None in found else sum(found) / (_UNIT * rows)
+    kl = None if None in found else sum(found) / (ESTIMATE_UNIT * rows)
     return Divergence(kl, sum(int(part["uncovered"]) for part in sums), unmatched)
 
 
@@ -203,16 +203,29 @@ def measure_queries(
     seed: int,
 ) -> QueryErrors:
     """The errors of `queries` random queries over the quasi-identifiers `keys` and the sensitive attributes."""
-    draws = _draws(keys, sensitive, rows, queries, seed)
+    draws = draw_queries(keys, sensitive, rows, queries, seed)
     batch = max(1, _BATCH_PAIRS // max(1, engine.count(tries.boxes)))
     answers: list[tuple[int, float]] = []
     for start in range(0, queries, batch):
         answers += _answer(engine, [*keys, *sensitive], tries, draws[start : start + batch])
-    bound = max(1.0, rows * SANITY_BOUND)
-    errors = [abs(estimate - answer) / max(answer, bound) for answer, estimate in answers]
+    errors, bound = relative_errors(answers, rows), _bound(rows)
     floored = sum(answer < bound for answer, _ in answers)
-    most = sorted(errors)[-(-9 * queries // 10) - 1]
-    return QueryErrors(queries, seed, math.fsum(errors) / queries, statistics.median(errors), most, bound, floored)
+    mean = math.fsum(errors) / queries
+    return QueryErrors(queries, seed, mean, statistics.median(errors), nine_tenths(errors), bound, floored)
+
+
+def _bound(rows: int) -> float:
+    return max(1.0, rows * SANITY_BOUND)
+
+
+def relative_errors(answers: Sequence[tuple[int, float]], rows: int) -> list[float]:
+    """The errors of estimates relative to the answers."""
+    return [abs(estimate - answer) / max(answer, _bound(rows)) for answer, estimate in answers]
+
+
+def nine_tenths(errors: Sequence[float]) -> float:
+    """The largest error of the nine tenths of them that are least."""
+    return sorted(errors)[-(-9 * len(errors) // 10) - 1]
 
 
 def _answer(
@@ -239,19 +252,27 @@ def _answer(
                 "weights": step.column.weights,
             },
         )
-        params = {"cells": tries.cells, "boxes": tries.boxes, "unit": Value(float(_UNIT))}
+        params = {"cells": tries.cells, "boxes": tries.boxes, "unit": Value(float(ESTIMATE_UNIT))}
         made = {"answered": answered, "shared": shared, "prefix": tries.steps[-1].prefix}
         pairs = engine.rows("measuring/list_answers", **made, **params)
-    return [(int(answer), int(estimate) / _UNIT) for answer, estimate in pairs]
+    return [(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in pairs]
 
 
-def _draws(
-    keys: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn], rows: int, queries: int, seed: int
+def draw_queries(
+    keys: Sequence[ResolvedColumn],
+    sensitive: Sequence[ResolvedColumn],
+    rows: int,
+    queries: int,
+    seed: int,
+    at_least: int = 1,
 ) -> list[tuple[int, ...]]:
-    """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift."""
+    """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift.
+
+    A query takes `at_least` so many of the keys.
+    """
     draws = []
     for query in range(queries):
-        count = 1 + _draw(seed, query, "count", len(keys))
+        count = at_least + _draw(seed, query, "count", len(keys) - at_least + 1)
         order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
         asked = set(order[:count])
         asked |= {len(keys) + _draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()

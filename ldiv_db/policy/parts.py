@@ -18,7 +18,7 @@ from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse, what_
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.values import named_value
-from ldiv_db.taxonomies.readers import UNITS
+from ldiv_db.taxonomies.readers import ISO_UNITS, UNITS
 
 
 class Problems:
@@ -159,17 +159,20 @@ class TaxonomySpec(PolicyPart):
         if sum(getattr(self, name) is not None for name in kinds) != 1:
             listed = ", ".join(f"`{name}:`" for name in kinds[1:])
             return [Problem(key, f"takes one of: a name in the catalog, {listed}")]
-        unknown = [unit for unit in self.dates or () if unit not in UNITS]
+        known = (*UNITS, *ISO_UNITS[1:3])
+        unknown = [unit for unit in self.dates or () if unit not in known]
         if unknown:
-            return [Problem(f"{key}.dates", f"no unit {unit!r}", nearest(unit, UNITS)) for unit in unknown]
+            return [Problem(f"{key}.dates", f"no unit {unit!r}", nearest(unit, known)) for unit in unknown]
         return list(self._misfits(key))[:1]
 
     def _misfits(self, key: str) -> Iterator[Problem]:
         """Keys that exclude one another, and lists in another order than they should have."""
         if self.prefix is not None and sorted(set(self.prefix), reverse=True) != self.prefix:
             yield Problem(f"{key}.prefix", "takes falling lengths, e.g. [5, 3, 1]")
-        if self.dates is not None and [unit for unit in UNITS if unit in self.dates] != self.dates:
-            yield Problem(f"{key}.dates", f"takes rising units of {', '.join(UNITS)}")
+        rising = ([unit for unit in units if unit in (self.dates or ())] for units in (UNITS, ISO_UNITS))
+        if self.dates is not None and self.dates not in rising:
+            what = f"takes rising units of {', '.join(UNITS)}, or of {', '.join(ISO_UNITS)}: no week lies in one month"
+            yield Problem(f"{key}.dates", what)
         if self.before is not None and (self.dates is None or not {"year", "decade"}.issuperset(self.dates)):
             yield Problem(f"{key}.before", "goes with `dates:` of years and decades")
         if self.tree is not None and self.file is None:

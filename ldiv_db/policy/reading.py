@@ -159,7 +159,7 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
     policy = bound.arguments.get("policy")
     if isinstance(policy, Policy | Mapping):
         if (policy.key if isinstance(policy, Policy) else policy.get("key")) is not None:
-            what = "makes releases over time, which need a database that stays, and a frame is none"
+            what = "makes releases over time, which need a database that stays, unlike a frame"
             raise PolicyError([Problem("key", what, "give the address of a file, and the frame as its source")])
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
         is_named = isinstance(given, Mapping) and "source" in keys

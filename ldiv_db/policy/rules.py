@@ -149,11 +149,11 @@ def _without_class_ids(policy: Policy) -> list[Args]:
 TRANSPARENT = ("bsgi", *DECOMPOSITIONS)
 _PLUS = next(iter(DECOMPOSITIONS))
 _LEAVE, _NOT_WITH, _ONE = "leave it out", "does not go with {series}", "it is proved for one sensitive attribute"
-_KNOWN = "what {algorithm} publishes is not made in a way that may be known"
+_KNOWN = "{algorithm} does not withstand an attacker who knows the method"
 _ONE_TABLE = "algorithm: auto publishes one table in which some are harmless"
 _WAITS = "leave it out: rows that find no place wait for a later release"
 _AGAIN, _MISSING = "releases that are compared reveal more", "people who are left out stand out"
-_WRITTEN = "how a row is written distinguishes it from others of its value"
+_WRITTEN = "a row's spelling distinguishes it from others with its value"
 _COUNTED = "{algorithm} publishes tables of single rows, which counts do not distinguish"
 
 #: Those on a source of counts.
@@ -175,7 +175,7 @@ RULES: tuple[PolicyRule, ...] = (
     *_within(
         lambda p: not p.decomposes,
         "",
-        (lambda p: not p.require, "require", "must name one requirement at least"),
+        (lambda p: not p.require, "require", "must name at least one requirement"),
         (_each(lambda s: s.l is not None), "sensitive.{}.l", "goes with a decomposition", f"algorithm: {_PLUS}"),
     ),
     *_within(
@@ -225,7 +225,8 @@ RULES: tuple[PolicyRule, ...] = (
             lambda p: p.individual is not None and p.algorithm.name not in KEEPS_APART,
             "individual",
             "",
-            f"whose the rows of earlier releases are is not known; algorithm: {KEEPS_APART[0]} keeps a person's apart",
+            "the ledger does not know whose the rows of earlier releases are; "
+            f"algorithm: {KEEPS_APART[0]} keeps a person's apart",
         ),
         (lambda p: p.suppressed != "judge", "suppressed", "", "nothing is suppressed"),
         (lambda p: p.suppression is not None, "suppression", "", _WAITS),
@@ -245,9 +246,9 @@ RULES: tuple[PolicyRule, ...] = (
             "anatomy protects one attribute",
             "or use decomposition_plus",
         ),
-        (_own_columns, "{}", "is what {algorithm} calls a column of its own", "rename it"),
+        (_own_columns, "{}", "is the name of a column that {algorithm} adds", "rename it"),
         (_primary, "algorithm.primary", "{!r} is not sensitive", "{1}"),
-        (_larger_l, "sensitive.{}.l", "is more than the {1} rows of a group", "l of {2} is the most there is"),
+        (_larger_l, "sensitive.{}.l", "is more than the {1} rows of a group", "the l of {2} is the most"),
     ),
     *_within(
         lambda p: p.is_series,

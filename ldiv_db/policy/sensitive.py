@@ -88,7 +88,7 @@ def texts_of(
     texts, others = in_type(engine, kind, values)
     texts = folded(engine, texts, same)
     if others and not allow_others:
-        what = f"{len(others):,} of the values named are no {without_members(kind)}: {listing(others)}"
+        what = f"{len(others):,} of the values named are not of type {without_members(kind)}: {listing(others)}"
         raise PolicyError([Problem(key, what)])
     if pairs := twice(texts):
         raise PolicyError([Problem(key, f"names one value twice: {listing(pair)}") for pair in pairs])

@@ -100,7 +100,8 @@ class Earlier:
             return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
         if self.is_parted:
             what = f"{self._before} published this source before, and the policy says over_time: independent"
-            see = f"{what}. See that nobody has its release and that of {this}, who may learn more than either tells"
+            both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
+            see = f"{what}. {both}"
             if isinstance(self.compared, str):
                 return [see, *([f"what both tell was not measured: {self.compared}"] if self.compared else [])]
             return [see, *map(_told_by_both, self.compared)]
@@ -118,12 +119,16 @@ class Earlier:
 
     @property
     def _changed(self) -> Problem:
-        since = "its rows have changed since" if self.same_rows is False else "nobody knows if its rows have changed"
+        since = (
+            "its rows have changed since"
+            if self.same_rows is False
+            else "it is not known whether its rows have changed"
+        )
         told = "who has both releases may learn more than either tells"
         what = f"{self._before} published this source, and {since}: {told}"
         hint = (
             "name the column that says which row is which (key: …), and releases are made to go together; or say"
-            " over_time: independent, and see that nobody has both"
+            " over_time: independent, and make sure that nobody has both"
         )
         if self.run_id is not None:
             hint += f"; or, if its release was never handed out, `ldiv runs withdraw DATABASE {self.run_id}`"

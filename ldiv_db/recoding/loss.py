@@ -12,7 +12,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Encoded
-from ldiv_db.recoding.precision import Precision, Told, measure_precision
+from ldiv_db.recoding.precision import CountErrors, Precision, Told, measure_precision
 from ldiv_db.recoding.recode import Recoding
 
 
@@ -43,6 +43,8 @@ class Loss:
     kl: float | None = None
     #: How closely each quasi-identifier is told.
     precision: tuple[Precision, ...] = ()
+    #: How far counts over two columns are off, if the table was asked.
+    counts: CountErrors | None = None
     classes_made: int | None = None
 
     @property
@@ -83,6 +85,7 @@ class Loss:
             "stars": self.stars,
             "lm_by_column": self.lm_by_column,
             "precision": [one.as_dict() for one in self.precision],
+            "counts": self.counts and self.counts.as_dict(),
         }
 
 

@@ -1,8 +1,8 @@
-"""How closely a release tells a quasi-identifier, in a sentence: `age is within 4 for nine rows of ten`.
+"""What a release tells, in sentences: `age is within 4 for nine rows of ten`, and how far counts are off.
 
-It is LM said otherwise (Iyengar 2002). A number is read as the middle of its range, and so is off by half of the width
-at most, which is the range's LM times that of the whole column; of a taxonomy with n leaves a node or set with an LM of
-x has 1 + x (n - 1). Rows that are left out tell nothing.
+Precision is LM said otherwise (Iyengar 2002). A number is read as the middle of its range, and so is off by half of
+the width at most, which is the range's LM times that of the whole column; of a taxonomy with n leaves a node or set
+with an LM of x has 1 + x (n - 1). Rows that are left out tell nothing.
 """
 
 from __future__ import annotations
@@ -67,6 +67,21 @@ class Precision:
             return f"within {far:,.0f}" if far >= 100 else f"within {far:.3g}"
         unit, seconds = next(((unit, n) for unit, n in _TIMES if far >= n), _TIMES[-1])
         return f"within {far / seconds:,.3g} {unit}"
+
+
+@dataclass(frozen=True)
+class CountErrors:
+    """The relative errors of `queries` random counts over two columns each: their median, and that of nine of ten."""
+
+    queries: int
+    median: float
+    nine_tenths: float
+
+    def __str__(self) -> str:
+        return f"a count over two columns is off by {self.median:.1%} (median), {self.nine_tenths:.1%} (nine of ten)"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "text": str(self)}
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,13 @@ class Sets:
     """The sets of one quasi-identifier.
 
     `spans` is (low, high, set_no, label, lm, ncp) for spans (set_no 0) and sets; `assigned` is (class_id, set_no)
-    for the classes that are published as a set.
+    for the classes that are published as a set, `members` (set_no, code).
     """
 
     axis: Axis
     spans: Relation
     assigned: Relation
+    members: Relation
 
     #: The classes' column that holds the number of their set.
     column = NamedAfter("{0.axis.code.name}_set")
@@ -70,8 +71,10 @@ def find_sets(
         null_code=Value(axis.null_code),
         unit=Value(LOSS_UNIT),
     )
+    both = {"left_columns": ["set_no"], "right_columns": ["code"]}
+    codes = engine.join(f"set_members_{code}", numbered, members, "class_id", **both)
     engine.drop(members, numbered)
-    return Sets(axis, labelled, placed)
+    return Sets(axis, labelled, placed, codes)
 
 
 #: The template of the release.
@@ -105,6 +108,8 @@ class Spans:
     relation: Relation
     form: Form | Literal["value"] = "label"
     set_no: Identifier | None = None
+    #: (set_no, code): the members of the sets.
+    members: Relation | None = None
 
     lm = NamedAfter("{0.axis.code.name}_lm")
     ncp = NamedAfter("{0.axis.code.name}_ncp")
@@ -207,9 +212,7 @@ def _with_sets(
     dropped = [span.relation for span in spans if span.axis.name in found]
     engine.drop(*dropped, classes, *(one.assigned for one in sets))
     return placed, [
-        Spans(span.axis, found[span.axis.name].spans, "set", found[span.axis.name].column)
-        if span.axis.name in found
-        else span
+        Spans(span.axis, one.spans, "set", one.column, one.members) if (one := found.get(span.axis.name)) else span
         for span in spans
     ]
 

@@ -40,10 +40,12 @@ LINE = 18.0
 _NONE = "\ufffd"
 
 
-def element(name: str, *children: str | Markup, **attributes: str | float | None) -> Markup:
+def element(name: str, /, *children: str | Markup, **attributes: str | float | None) -> Markup:
     """An element; attributes of None are left out, a trailing `_` of their names is dropped, `_` becomes `-`."""
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     written = "".join(f' {key.replace("viewbox", "viewBox")}="{_attribute(value)}"' for key, value in given.items())
+    if name == "input":  # it has no end
+        return Markup(f"<{name}{written}>")
     inside = Markup("").join(_clean(child) for child in children)
     return Markup(f"<{name}{written}>{inside}</{name}>")
 

@@ -6,7 +6,7 @@ variant at a time, with a button to copy the policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from ldiv_db.reporting.charts import Bar, Point, bar_chart, scatter
 from ldiv_db.reporting.drawing import CHART_STYLE, element, joined_lines
-from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings, is_beaten
+from ldiv_db.running.exploring.outcomes import Axis, Exploration, VariantOutcome, findings, is_beaten
 
 STYLE = joined_lines("exploration.css")
 #: Without it all variants are on the page, one below the other.
@@ -30,16 +30,24 @@ _INTERNAL = (
     "For those who decide on the release. It tells more of the data than the release will: keep it as you keep the"
     " source, and do not publish it."
 )
-_AXIS = {"loss": "loss, mean LM of a cell (0 to 1)", "utility": "mean error of the answers (0 to 1)"}
+#: What can be held against risk: what the choice is called, and the axis.
+_AXES: Mapping[Axis, tuple[str, str]] = {
+    "loss": ("Loss", "loss, mean LM of a cell (0 to 1)"),
+    "counts": ("Error of a count", "median error of a count over two columns (0 to 1)"),
+    "answers": ("Error of the policy's queries", "mean error of the answers (0 to 1)"),
+}
 _POSTERIOR = "largest share of a value in a class (0 to 1)"
 _PROSECUTOR = "1 / rows of the smallest class (0 to 1)"
 _MEANINGS = (
     ("Loss", "the mean LM of a cell: 0 where every value is published as it is, 1 where nothing is. A quasi-identifier"
      " that is not published, and every cell of a row that is left out, counts as 1."),
-    ("Error", "how far the answers to the policy's queries are off on average, where variants are compared by that."),
+    ("Error of a count", "how far the number of rows is off that an analyst counts by two columns: half of the counts"
+     " are off by less. A quasi-identifier that is not published counts as 1."),
+    ("Error of the policy's queries", "how far the answers to its queries (preserve) are off on average, each by its"
+     " whole size at most."),
     ("Largest share", "how sure an attacker can be at most of somebody's sensitive value who finds the class"
-     " (`posterior` in `ldiv attack`). Variants are compared by it."),
-    ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (`prosecutor`). Without a"
+     " (posterior in ldiv attack). Variants are compared by it."),
+    ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (prosecutor). Without a"
      " sensitive attribute variants are compared by it."),
     ("Frontier", "a variant is on it if no other variant is better on both loss and risk."),
 )  # fmt: skip
@@ -81,33 +89,35 @@ def page(found: Exploration) -> str:
 
 
 def _charts(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
-    """Loss against each of the two risks, of which the first is the one that variants are compared by."""
+    """Each axis against each of the two risks: the first of both is what variants are compared by."""
     if not found.done:
         return
-    charts = [_chart(found, "prosecutor", _PROSECUTOR, linked)]
-    if found.sensitive:
-        charts.insert(0, _chart(found, "posterior", _POSTERIOR, linked))
+    risks = {**({"posterior": _POSTERIOR} if found.sensitive else {}), "prosecutor": _PROSECUTOR}
     yield element("h2", "Map")
-    yield element(
-        "p", "Each mark leads to its variant. The line is the frontier: lower is less loss, left is less risk."
-    )
+    yield element("p", "Each mark leads to its variant. The line is the frontier: lower is better, left is less risk.")
+    for axis in found.axes if len(found.axes) > 1 else ():
+        is_first = "" if axis == found.axes[0] else None
+        yield element("input", type="radio", name="axis", id=f"axis-{axis}", checked=is_first)
+        yield element("label", _AXES[axis][0], for_=f"axis-{axis}")
+    charts = (_chart(found, axis, risk, name, linked) for axis in found.axes for risk, name in risks.items())
     yield element("div", *charts, class_="maps", id="maps")
 
 
-def _chart(found: Exploration, risk: str, name: str, linked: Set[int]) -> Markup:
-    points = [_point(found, one, risk, _number(one) in linked) for one in found.ranked]
+def _chart(found: Exploration, axis: Axis, risk: str, name: str, linked: Set[int]) -> Markup:
+    points = [_point(found, one, axis, risk, _number(one) in linked) for one in found.ranked]
     places = [(point.x, point.y) for point in points]
     best = sorted({place for place in places if not is_beaten(place, places)})
     points.sort(key=lambda point: (point.x, point.y) in best)  # drawn last they lie above the others
     groups = sorted({point.group for point in points})
     line = [next(point for point in points if (point.x, point.y) == place) for place in best]
-    return element("figure", scatter("Loss against risk", points, name, _AXIS[found.by], line, groups))
+    title, unit = _AXES[axis]
+    return element("figure", scatter(f"{title} against risk", points, name, unit, line, groups), class_=axis)
 
 
-def _point(found: Exploration, outcome: VariantOutcome, risk: str, linked: bool) -> Point:
+def _point(found: Exploration, outcome: VariantOutcome, axis: Axis, risk: str, linked: bool) -> Point:
     at = getattr(outcome.risk, risk) or 0.0
     anchor = _anchor(outcome) if linked else None
-    return Point(at, found.loss_of(outcome), outcome.variant.label, _group(outcome), anchor)
+    return Point(at, found.measured(outcome, axis), outcome.variant.label, _group(outcome), anchor)
 
 
 def _group(outcome: VariantOutcome) -> str:
@@ -133,7 +143,8 @@ def _table(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
     if not found.done:
         return
     best = set(map(_number, found.frontier))
-    heads = ["Variant", "Frontier", found.compared.capitalize(), *(["Largest share"] if found.sensitive else [])]
+    heads = ["Variant", "Frontier", *(_AXES[axis][0] for axis in found.axes)]
+    heads += ["Largest share"] if found.sensitive else []
     heads += ["1 / smallest class", "Classes", "Rows left out", "Algorithm"]
     rows = [_row(found, one, _number(one) in best, _number(one) in linked) for one in found.ranked]
     yield element("h2", "Variants")
@@ -151,7 +162,7 @@ def _row(found: Exploration, outcome: VariantOutcome, is_best: bool, linked: boo
     name: str | Markup = element("a", label, href=f"#{_anchor(outcome)}") if linked else label
     risks = [risk.posterior, risk.prosecutor] if found.sensitive else [risk.prosecutor]
     numbers = [
-        _decimal(found.loss_of(outcome)),
+        *(_decimal(found.measured(outcome, axis)) for axis in found.axes),
         *map(_decimal, risks),
         f"{loss.classes:,}",
         f"{loss.rows_suppressed:,}",
@@ -172,7 +183,7 @@ def _not_rehearsed(found: Exploration) -> Iterable[Markup]:
     others = [outcome for outcome in found.outcomes if outcome.loss is None]
     if not others:
         return
-    yield element("h2", "Not possible, or not come to")
+    yield element("h2", "Not possible, or not tried")
     rows = [
         element(
             "tr",
@@ -234,7 +245,7 @@ def _facts(found: Exploration, outcome: VariantOutcome) -> list[tuple[str, str]]
     shares = f"{_decimal(risk.posterior)} at most, {_decimal(risk.posterior_mean)} on average"
     facts = [
         ("Algorithm", outcome.algorithm),
-        (found.compared.capitalize(), _decimal(found.loss_of(outcome))),
+        *((_AXES[axis][0], _decimal(found.measured(outcome, axis))) for axis in found.axes),
         ("Loss of what is published", _decimal(loss.lm_mean)),
         *([("Largest share", shares)] if found.sensitive else []),
         ("1 / class", f"{_decimal(risk.prosecutor)} at most, {_decimal(risk.prosecutor_mean)} on average"),
@@ -243,9 +254,9 @@ def _facts(found: Exploration, outcome: VariantOutcome) -> list[tuple[str, str]]
         ("Rows", f"{loss.rows_published:,} published, {loss.rows_suppressed:,} left out"),
         ("Cells that are *", f"{loss.stars:,}"),
         ("What is told", "; ".join(map(str, loss.precision))),
-        *([("What it answers", "; ".join(map(str, outcome.answers)))] if outcome.answers else []),
     ]
-    return facts
+    said = [*([loss.counts] if loss.counts else []), *outcome.answers]
+    return [*facts, *([("What it answers", "; ".join(map(str, said)))] if said else [])]
 
 
 def _list(facts: Sequence[tuple[str, str]]) -> Markup:

@@ -42,7 +42,7 @@ def figures(document: Document) -> dict[str, list[ReportFigure]]:
     utility = source.get("utility")
     return {
         "audit": [*_sizes(document), *_largest_shares(document)],
-        "identifiability": _risks(document["identifiability"], source.get("risk_before")),
+        "identifiability": _risks(document["identifiability"], source),
         "attacks": _attacks(document["attacks"]["attacks"]),
         "loss": _loss(utility["loss"]["lm_by_column"]) if utility else [],
         "columns": list(_columns(utility["spreads"])) if utility else [],
@@ -88,19 +88,20 @@ def _largest_shares(document: Document) -> Iterator[ReportFigure]:
         yield ReportFigure(title, histogram(title, bins, "largest share (0 to 1)", "number of classes", marks=marks))
 
 
-def _risks(found: Document, before: Document | None) -> list[ReportFigure]:
-    """Risk before and after, each kind's largest and mean."""
-    threshold = found["threshold"]
+def _risks(found: Document, source: Document) -> list[ReportFigure]:
+    """Initial and residual risk, maximum and average, each in the sample or the population; initial as far as known."""
+    sample = source.get("risk_before")
+    people = source.get("risk_before_of_population") or sample
     rows = []
     for risk in found["risks"]:
-        for key, word in (("largest", "largest"), ("mean", "mean")):
+        is_of_sample = risk["risk"] == "prosecutor" or len(found["risks"]) < 3
+        of, before = ("sample", sample) if is_of_sample else ("population", people)
+        for key, word in (("largest", "maximum"), ("mean", "average")):
             if risk[key] is not None:
-                was = before[key] if before and risk["risk"] == "prosecutor" else None
-                rows.append(Bar(f"{risk['risk'].capitalize()}, {word}", (was, risk[key]), threshold))
-    if before is None:
-        rows = [Bar(row.label, row.values[1:], row.bound) for row in rows]
-    title = "Risk of re-identification" + (", before and after" if before else "")
-    series = ("before (source)", "after (release)") if before else ()
+                values = (before[key], risk[key]) if sample and before else (risk[key],)
+                rows.append(Bar(f"{risk['risk'].capitalize()} ({of}), {word}", values, found["threshold"]))
+    title = "Risk of re-identification" + (", initial and residual" if sample else "")
+    series = ("initial (source)", "residual (release)") if sample else ()
     return [ReportFigure(title, bar_chart(title, rows, "probability (0 to 1)", series, "threshold"))]
 
 

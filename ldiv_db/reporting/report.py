@@ -99,7 +99,7 @@ def read_report(path: Path) -> Document:
     except OSError as error:
         raise PolicyError([Problem("verify", f"cannot read {path}: {error.strerror}")]) from error
     except ValueError as error:
-        what = "is no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+        what = "is not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
         raise PolicyError([Problem("verify", f"{path} {what}", "give what `ldiv report --json` printed")]) from error
     return found if isinstance(found, dict) else {}
 

@@ -91,7 +91,7 @@ class ReportRequest:
         known = {name.lower() for name in self.reasoned}
         for name in self.context.reasons:
             if name.lower() not in known:
-                what = "is no identifier and no quasi-identifier"
+                what = "is neither an identifier nor a quasi-identifier"
                 yield Problem(f"context.reasons.{name}", what, nearest(name, self.reasoned))
         for key in self.context.blanks(self.reasoned) if self.final else ():
             yield Problem(f"context.{key}", "is blank", ReleaseContext.asks(key))

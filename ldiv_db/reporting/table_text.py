@@ -14,6 +14,7 @@ from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.display import Part, facts_of, table_of
+from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
 from ldiv_db.measuring.uniqueness import RARE
@@ -106,6 +107,12 @@ def told_in_words(precision: Sequence[Precision], most: int | None = None) -> It
     yield from (("what is told" if one is least[0] else "", str(one)) for one in least)
 
 
+def answers_in_words(loss: Loss, answers: Sequence[Answer] = ()) -> Iterator[tuple[str, str]]:
+    """How far counts and other answers are off, a line each."""
+    said = [*([loss.counts] if loss.counts else []), *answers]
+    yield from (("" if number else "what it answers", str(one)) for number, one in enumerate(said))
+
+
 def measurement_text(found: Measurement) -> Iterator[Part]:
     """The measures of a loss, a line each."""
     yield facts_of(f"{found.source} → {found.published}", _measures(found))
@@ -122,7 +129,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     yield DISTINCT_CLASSES, f"{loss.classes:,}"
     yield class_size_of(found.of_people), sizes_in_words(loss)
     yield from told_in_words(loss.precision)
-    yield from (("" if number else "what it answers", str(answer)) for number, answer in enumerate(found.answers))
+    yield from answers_in_words(loss, found.answers)
     yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
     yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "stars", f"{loss.stars:,} cells fully generalised"

@@ -15,6 +15,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Released, Result
 from ldiv_db.reporting.table_text import (
+    answers_in_words,
     class_size_of,
     notes_text,
     number_or_dash,
@@ -51,6 +52,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
         yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
     yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield from told_in_words(loss.precision, most=3)
+    yield from answers_in_words(loss)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "fully generalised", f"{loss.stars:,} cells"
@@ -81,7 +83,7 @@ _FIGURES = {
     "rows_waiting": "rows waiting for a later release",
     "longest_wait": "  for releases, at most",
     "rows_changed": "published rows with other values now",
-    "counterfeits": "counterfeits: values of rows that are gone",
+    "counterfeits": "counterfeits, values of deleted rows",
     "groups": "groups",
     "groups_new": "  new",
     "seconds": "seconds",

@@ -230,7 +230,7 @@ def verify(
 
     `given` may bring the policy and its folder, `plain` writes a document as the report is written.
 
-    Raises PolicyError for what is no report, and for a policy that is not the report's.
+    Raises PolicyError for what is not a report, and for a policy that is not the report's.
     """
     asked = question_again(reported, given)
     with opened(context, table, asked) as subject:
@@ -260,10 +260,10 @@ def verify(
 
 
 def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
-    """The question that the report answers; raises PolicyError for what is no report of ours."""
+    """The question that the report answers; raises PolicyError for what is not a report of ours."""
     known = isinstance(reported, dict) and reported.get("form") == FORM
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
-        raise PolicyError([Problem("verify", f"is no report ({FORM})", "give what `ldiv report --json` printed")])
+        raise PolicyError([Problem("verify", f"is not a report ({FORM})", "give what `ldiv report --json` printed")])
     try:
         quoted = _QuotedRequest.model_validate(reported["asked"]).model_dump(exclude_unset=True)
         context = ReleaseContext.model_validate(reported.get("context"))

@@ -125,17 +125,20 @@ class Preparation(Shown, PreparedRun):
     earlier: Earlier = field(default_factory=Earlier)
 
 
-def prepare(context: Context, spec: RunSpec, publishes: bool = False) -> Preparation:
+def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met.
 
-    One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows.
+    One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that
+    does not look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate.
     """
     engine, listener, show_values = context.engine, context.listener, context.show_values
     listener.on_stage(READING)
-    people = _people(engine, spec.resolved)
+    people = _people(engine, spec.resolved) if looks_back else None
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = ledger.earlier_runs(engine, spec.resolved, context.folder, coding.snapshot, coding.weight)
+    earlier = Earlier()
+    if looks_back:
+        earlier = ledger.earlier_runs(engine, spec.resolved, context.folder, coding.snapshot, coding.weight)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
@@ -230,7 +233,7 @@ def _task_of(
 def _refuse_append(resolved: Resolved) -> None:
     """Raise PolicyError for a release that is appended to rows of which nobody knows whose they are."""
     if resolved.target.if_exists == "append":
-        what = "does not go with individual: whose the rows are that are published already is not known"
+        what = "does not go with individual: nobody knows whose rows are published already"
         raise PolicyError([Problem("target.if_exists", what, "replace, or a table of its own")])
 
 

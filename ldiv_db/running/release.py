@@ -163,5 +163,5 @@ def _published_beside(context: Context, resolved: Resolved) -> str:
     if run_id is not None and resolved.policy.over_time is None:
         what = f"run {run_id} published this source without a key, so that its release does not go together with these"
         hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
-        raise PolicyError([Problem("key", what, f"{hint}, and see that nobody has both")])
+        raise PolicyError([Problem("key", what, f"{hint}, and make sure that nobody has both")])
     return ledger.latest_release(engine, is_source) or (f"run {run_id}" if run_id else "")

@@ -210,7 +210,7 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     known = {column.name.lower() for column in columns_of(subject.engine, subject.table)}
     lacking = [name for name in names if name.lower() not in known]
     if lacking:
-        what = f"{subject.name} is no release of this policy: it lacks the column {lacking[0]}"
+        what = f"{subject.name} is not a release of this policy: it lacks the column {lacking[0]}"
         raise PolicyError([Problem("policy", what)])
     texts = isinstance(subject.table, FileRelation) and Path(subject.table.path).suffix.lower() == ".csv"
     table = subject.table
@@ -249,7 +249,7 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables
         raise PolicyError([Problem(target.key, f"there is no table {sql_name_of(gone[0])}")])
     named = catalog.named_table(subject.name, "table")
     if not any(catalog.same_table(engine, named, table) for table in [prefix, *tables.all]):
-        what = f"{subject.name} is none of the tables of {target.name}, which the policy publishes"
+        what = f"{subject.name} is not one of the tables of {target.name}, which the policy publishes"
         raise PolicyError([Problem("table", what, f"name {sql_name_of(tables.people)}")])
     with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
     return tables if with_marginals else tables.plain

@@ -18,6 +18,7 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
@@ -27,7 +28,7 @@ from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.running.classes import divergence, work_out
 from ldiv_db.running.comparing import compared_with_earlier
-from ldiv_db.running.estimate import MEASURING, WRITING, expected
+from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
@@ -52,25 +53,23 @@ def run(
 ) -> Result | Any:
     """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
 
-    `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a session
-    of Spark's, or a warehouse.
+    `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a Spark
+    session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …). The warehouse
+    speaks `dialect`, by default that of its driver. Rows stay there: the warehouse counts them, the plan is made here
+    from the counts, and the release is written and audited there.
 
-    A warehouse is any other connection of Python's, by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
-    `dialect`, by default that of its driver. Rows stay there: the warehouse counts them, the plan is made here from the
-    counts, and the release is written and audited there.
-
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; of a mapping of
+    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
     names to frames the policy names one. The release stays in memory (`Result.table`) unless the policy has a target.
 
-    `folder` is where the policy's relative files lie. `catalog` is the attached database that holds taxonomies and the
-    ledger, if it is not the current one; of a warehouse it is the ledger's schema. `kl` adds the KL divergence. With
-    `show_values` errors name values that are too frequent or not in a taxonomy. `workers` processes, by default as many
-    as threads, solve a table of more than the policy's `part_rows` rows; the release is the same for any number.
+    `folder` holds the policy's relative files. `catalog` is the attached database with taxonomies and ledger, if that
+    is not the current one; for a warehouse the ledger's schema. `kl` adds the KL divergence. With `show_values` errors
+    name values that are too frequent or not in a taxonomy. `workers` processes, by default as many as threads, solve a
+    table of more than the policy's `part_rows` rows; their number does not change the release.
 
-    Release, audit and ledger row are one transaction; nothing is written if PolicyError, InfeasibleError, AuditError or
-    DatabaseError is raised. They join a transaction that is open: the caller commits, or rolls back after an error; an
-    open one of a warehouse is refused. A release to a file is written beside its place, audited there and moved into
-    place; it joins no transaction.
+    Release, audit and ledger row are one transaction: PolicyError, InfeasibleError, AuditError and DatabaseError leave
+    nothing behind. An open transaction is joined: the caller commits, or rolls back after an error; a warehouse refuses
+    an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
+    transaction.
     """
     start, asked = time.perf_counter(), load_policy(policy)
     if isinstance(connection, PlannedThere):
@@ -123,9 +122,9 @@ def plan(
 ) -> Preparation | Any:
     """Plan a run by counts alone, on whatever `run` takes; writes nothing that stays.
 
-    `rehearse` goes through all that a run does, with a TEMP table in place of the release and nothing in the ledger;
-    `listener` then hears every statement. It takes as long as a run, and no warehouse does it. Under a policy with a
-    `key` the classes of the next release are formed, and the `Released` that is returned is not audited.
+    `rehearse` does all that a run does, with a TEMP table in place of the release and nothing in the ledger; `listener`
+    then hears every statement. It takes as long as a run, and no warehouse does it. Under a policy with a `key` the
+    classes of the next release are formed, and the `Released` that is returned is not audited.
     """
     asked = load_policy(policy)
     if isinstance(connection, PlannedThere):
@@ -144,6 +143,12 @@ def plan(
             made = rehearsed(ready).plan
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
+
+
+def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:
+    """What a run would take, without the rest of a plan; raises as `plan`."""
+    with open_context(connection, None, catalog, folder) as context:
+        return prepare(context, resolve_run(context, load_policy(policy)), looks_back=False).estimate
 
 
 def prepared_plan(context: Context, spec: RunSpec) -> Preparation:
@@ -196,7 +201,8 @@ def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Simil
     """The loss of what is to be published, and how many of its rows are open to the similarity attack."""
     engine, encoded, has_ids = ready.task.engine, ready.encoded, ready.resolved.released.has_class_ids
     similarity = measure_similarity(engine, encoded, recoding, ready.resolved.required.attributes, has_ids)
-    return measure_recoding(engine, encoded, recoding, has_ids), similarity
+    loss = measure_recoding(engine, encoded, recoding, has_ids)
+    return replace(loss, counts=measure_planned_counts(engine, encoded, recoding)), similarity
 
 
 def _note_on_people(ready: Preparation, recoding: Recoding) -> str:

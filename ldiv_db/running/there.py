@@ -82,7 +82,7 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
     if policy.databases:
         yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
     if policy.target.table is None or policy.target.database is not None:
-        yield Problem("target", "is no table of the warehouse", "target: {table: …}")
+        yield Problem("target", "is not a table of the warehouse", "target: {table: …}")
     for name, setting in policy.sensitive.items():
         if setting.same:
             yield Problem(f"sensitive.{name}.same", "a warehouse has other letters and blanks", "fold them in a view")
@@ -147,7 +147,7 @@ def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Prob
     names = [column.name for column in columns]
     for key, name in policy.roles():
         if name.lower() not in types:
-            yield Problem(f"{key}.{name}", "is no column of the source", nearest(name, names))
+            yield Problem(f"{key}.{name}", "is not a column of the source", nearest(name, names))
         elif types[name.lower()] == "unread" and key != "identifiers":
             hint = "give numbers, texts or times in a view, or list it as identifier"
             yield Problem(f"{key}.{name}", "is of a type that is not read", hint)

@@ -31,7 +31,7 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
     `tree` names one of several trees of a nested file. Raises PolicyError if the file is none.
     """
     if not path.is_file():
-        raise PolicyError([Problem("taxonomy", f"no file {path.name}")])
+        raise PolicyError([Problem("taxonomy", f"no file {path.name} in {path.parent.resolve()}")])
     nested = path.suffix.lower() in (".yml", ".yaml", ".json")
     try:
         trees = rooted(_read_nested(path, tree)) if nested else read_levels(path)
@@ -239,8 +239,10 @@ class Level:
     same: tuple[Step, ...] = ()
 
 
-#: The stretches of time that values can be grouped by, from short to long.
+#: The stretches of time that values can be grouped by, from short to long: months lie in years, weeks in those of
+#: ISO 8601, which begin with the week of their first Thursday.
 UNITS = ("day", "month", "quarter", "year", "decade")
+ISO_UNITS = ("day", "week", "iso_year", "decade")
 
 
 def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) -> list[Level]:
@@ -253,7 +255,12 @@ def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) 
 
 
 def date_levels(units: Sequence[str], before: int | None = None) -> list[Level]:
-    """The levels of stretches of time, short ones first; years `before` one are a single value."""
+    """The levels of stretches of time, short ones first; years `before` one are a single value.
+
+    Above weeks and years of ISO 8601 a decade is one of such years.
+    """
+    if set(ISO_UNITS[1:3]) & set(units):
+        units = ["iso_decade" if unit == "decade" else unit for unit in units]
     bands = () if before is None else (Band.of("0001", f"{before - 1:04}", f"before {before}"),)
     return [Level(Identifier(f"level_{i}"), unit=unit, bands=bands) for i, unit in enumerate(units, 1)]
 

@@ -299,7 +299,7 @@ def test_only_anatomy_has_a_column_of_counts(con, paper):
     policy = paper_policy(source="counted", sensitive={"n": {"l": 3}}, identifiers=["name", "salary", "occupation"])
     result = ldiv_db.publish_release(con, policy | {"algorithm": {"name": "decomposition_plus"}})
     assert columns(con, result.figures["tables"][1]) == ["group_id", "n"]
-    with pytest.raises(ldiv_db.PolicyError, match="n: is what anatomy calls a column of its own"):
+    with pytest.raises(ldiv_db.PolicyError, match="n: is the name of a column that anatomy adds"):
         ldiv_db.publish_release(con, policy | {"algorithm": {"name": "anatomy"}})
 
 

@@ -47,7 +47,7 @@ def test_what_cannot_be_opened_is_said_without_its_address(postgres: Any) -> Non
         (f"host=127.0.0.1 port=1 password='{ESCAPED}'", "no server answers"),
         (f"host=no.such.host.invalid password='{ESCAPED}'", "the server's name is not known here"),
         (f"service=nowhere password='{ESCAPED}'", "the service is in no service file"),
-        (f"host=h pass word='{ESCAPED}'", "the address is none that the server's client can read"),
+        (f"host=h pass word='{ESCAPED}'", "the server's client cannot read the address"),
         ("postgresql://ana:hUsh/x@host/db", ""),
         ("postgresql://ana:p@hUsh@127.0.0.1:1/db", ""),
     ):

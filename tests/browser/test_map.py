@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import chromium
@@ -11,6 +12,7 @@ from test_report import CONTRASTS, OVERLAPS, WIDTHS
 
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.precision import CountErrors
 from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome
 from ldiv_db.running.exploring.variants import Variant
@@ -21,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(chromium.installed() is None, reason="Chromium is not installed"),
 ]
 NAMES = ("age", "a column of a very long name, ünïcode and <b>tags</b>", "zip")
-MARKS = "[...document.querySelectorAll('#maps svg a')]"
+MARKS = "[...document.querySelectorAll('#maps svg a')].filter(one => one.getClientRects().length)"
 SHOWN = "[...document.querySelectorAll('article')].filter(one => one.getClientRects().length).map(one => one.id)"
 CURRENT = "[...document.querySelectorAll('#maps a[aria-current]')].map(one => one.getAttribute('href'))"
 
@@ -32,6 +34,7 @@ def outcome(number, varied, risk, lost):
     columns = dict(zip(NAMES, (lost, lost / 2, lost / 3), strict=True))
     mean = sum(columns.values()) / 3
     loss = Loss(900 // number, 900, 0, 0, number, number + 3, mean * 2700, mean, mean * 2700, mean, 900, columns, 12)
+    loss = replace(loss, counts=CountErrors(100, lost / 4, lost))
     found = Risk(risk, risk / 2, 1 / number, 1 / (number + 1))
     return VariantOutcome(Variant(number, policy, varied, keys), "done", "", "bsgi", number, loss, found)
 
@@ -92,7 +95,7 @@ def test_a_click_on_a_mark_shows_its_variant(browser, path):
         mark = f"{MARKS}[{number}]"
         href = tab.value(f"{mark}.getAttribute('href')")
         click(tab, mark)
-        assert tab.comes(SHOWN, [href[1:]]) and tab.value(CURRENT) == [href, href]
+        assert tab.comes(SHOWN, [href[1:]]) and tab.value(CURRENT) == [href] * 4
         assert tab.value("document.activeElement.id") == href[1:]
     assert tab.messages == []
 
@@ -105,6 +108,17 @@ def test_enter_on_a_mark_shows_its_variant(browser, path):
     for kind in ("keyDown", "keyUp"):
         tab.call("Input.dispatchKeyEvent", type=kind, **key)
     assert tab.comes(SHOWN, [tab.value(f"{mark}.getAttribute('href')")[1:]])
+
+
+def test_another_axis_is_chosen(browser, path):
+    tab = opened(browser, path)
+    shown = "[...document.querySelectorAll('#maps figure')].filter(one => one.getClientRects().length)"
+    assert tab.value(f"{shown}.map(one => one.className)") == ["loss", "loss"]
+    click(tab, "document.querySelector('label[for=axis-counts]')")
+    assert tab.comes(f"{shown}.map(one => one.className)", ["counts", "counts"])
+    assert "median error of a count" in tab.value(f"{shown}[0].textContent")
+    click(tab, f"{MARKS}[1]")
+    assert tab.comes(f"{CURRENT}.length", 4)  # in the charts of both axes
 
 
 def test_the_policy_is_copied(browser, path):

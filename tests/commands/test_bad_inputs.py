@@ -137,7 +137,7 @@ BAD = {
         quasi_identifiers={"age": AGE, "country": {"numeric": True}},
     ),
     "qi: dates of numbers": policy("stretches of time need dates", **age(taxonomy={"dates": ["year"]})),
-    "qi: unknown unit": policy("no unit 'week'", **age(taxonomy={"dates": ["week"]})),
+    "qi: unknown unit": policy("no unit 'hour'", **age(taxonomy={"dates": ["hour"]})),
     "qi: falling units": policy("takes rising units", **age(taxonomy={"dates": ["year", "day"]})),
     "qi: rising prefixes": policy("takes falling lengths", **age(taxonomy={"prefix": [1, 2]})),
     "qi: prefix of nothing": policy("prefix.0: ", **age(taxonomy={"prefix": [0]})),

@@ -140,8 +140,8 @@ def test_ctrl_c_keeps_what_is_done(bed: Any, workers: int) -> None:
     command = [*begin, str(bed.database), str(bed.policy), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 130 and "Traceback" not in done.stderr, done.stderr
-    assert re.search(r"interrupted: \d+ of 60 variants were come to", done.stderr)
-    assert "Ctrl-C came first" in done.stdout and "Not possible, or not come to" in out.read_text(encoding="utf-8")
+    assert re.search(r"interrupted: \d+ of 60 variants were tried", done.stderr)
+    assert "Ctrl-C came first" in done.stdout and "Not possible, or not tried" in out.read_text(encoding="utf-8")
     out.unlink()
     assert bed.files() == before
 

@@ -14,7 +14,7 @@ RUN_KEYS = {
     "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds",
     "versions", "notes", "inferred", "unchanged",
 }  # fmt: skip
-LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column", "precision"}
+LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column", "precision", "counts"}
 REQUIREMENT_KEYS = {
     "name", "parameters", "holds", "worst", "worst_is", "worst_class", "worst_class_rows", "margin", "classes",
     "violating_classes", "violating_rows", "second_reading", "read_once", "sensitive",

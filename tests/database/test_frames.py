@@ -243,7 +243,7 @@ def test_what_is_read_once_is_read_whole():
         (lambda: ldiv_db.run(3, POLICY), "connection: takes a connection, a frame or an address, not int"),
         (lambda: ldiv_db.profile(None), "con: takes a connection, a frame or an address, not NoneType"),
         (lambda: ldiv_db.run({"a": [1]}, POLICY), "a: list is not a frame that the database reads"),
-        (lambda: ldiv_db.run({3: 4}, POLICY), "3 is no name of a frame"),
+        (lambda: ldiv_db.run({3: 4}, POLICY), "3 is not the name of a frame"),
         (lambda: ldiv_db.profile({"a": Stream(None), "b": Stream(None)}), "is not a frame that the database reads"),
     ],
 )

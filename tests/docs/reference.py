@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -22,10 +22,8 @@ _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
 #: So many examples of a command are on the page; `--help` has them all.
 _EXAMPLES_SHOWN = 1
-#: What every command takes, as the page says at its head.
-_JSON = "- `--json`: Print one JSON object."
-#: What so many commands take in the same words stands once.
-_MANY = 2
+#: What so many commands take in the same words stands once; what so many take, its sections do not name again.
+_MANY, _MOST = 2, 7
 _FUNCTIONS = (
     "run",
     "plan",
@@ -40,6 +38,8 @@ _FUNCTIONS = (
     "parse_policy",
 )
 _STATEMENTS = ("check_sql", "counts_sql")
+#: Members that the program's own screens and pages are made of.
+_OF_FORMS = {"about", "unit", "readings", "axes", "compared", "kept_back", "measured", "policy_of", "ways_out"}
 _ERRORS = ("LdivError", "PolicyError", "InfeasibleError", "AuditError", "DatabaseError")
 
 
@@ -52,16 +52,20 @@ def plain(text: str) -> str:
 
 def commands() -> str:
     """The page of the command line: what several commands take stands once, before them."""
-    shared = [line for line, times in Counter(_all_lines()).items() if times >= _MANY]
+    times = Counter(_all_lines())
+    shared = {line: found >= _MOST for line, found in times.items() if found >= _MANY}
+    most, several = ([line for line, is_common in shared.items() if is_common is wanted] for wanted in (True, False))
     head = [
         "# Commands",
         "`ldiv COMMAND --help` says the same, with more examples. This page is written from it, by"
         " `python -m tests.docs.reference`.",
-        "Every command takes `--json` and then prints one JSON object, on a failure one with the key `error`"
+        "With `--json` a command prints one JSON object, on a failure one with the key `error`"
         " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
         " words.",
+        "## What most commands take",
+        "\n".join(most),
         "## What several commands take",
-        "\n".join(shared),
+        "\n".join(several),
     ]
     for name in COMMANDS:
         head += list(command(f"ldiv {name}", command_of(name), shared))
@@ -85,8 +89,8 @@ def parameters_of(found: Any) -> list[str]:
     return [line_of(parameter, context) for parameter in found.params if not parameter.hidden]
 
 
-def command(name: str, found: Any, shared: Collection[str], level: int = 2) -> Iterator[str]:
-    """The section of a command, and of those of a group one by one; of what is `shared` the names alone."""
+def command(name: str, found: Any, shared: Mapping[str, bool], level: int = 2) -> Iterator[str]:
+    """The section of a command, and of those of a group one by one; of what is `shared` the names, if they are rare."""
     said = inspect.cleandoc(found.help or "").replace("\b\n", "").replace("\b", "")
     yield f"{'#' * level} `{name}`"
     if hasattr(found, "commands"):
@@ -100,7 +104,7 @@ def command(name: str, found: Any, shared: Collection[str], level: int = 2) -> I
         lines = "\n".join(_first(inspect.cleandoc(examples["examples"].strip("\n"))))
         yield f"```sh\n{lines}\n```"
     listed = parameters_of(found)
-    beside = [line for line in listed if line in shared and line != _JSON]
+    beside = [line for line in listed if not shared.get(line, True)]
     names = ", ".join(line.split("`")[1].removesuffix(" …") for line in beside)
     own = [line for line in listed if line not in shared]
     yield "\n".join([*own, *([f"- As above: `{names}`."] if names else [])])
@@ -178,7 +182,12 @@ def members(thing: type) -> Iterator[str]:
     """An item for each public method and property with a docstring, but `as_dict`: its first sentence."""
     for name, value in sorted(vars(thing).items()):
         documented = inspect.isfunction(value) or isinstance(value, property)
-        if documented and name != "as_dict" and not name.startswith(("_", "model_")) and value.__doc__:
+        if (
+            documented
+            and name not in {"as_dict", *_OF_FORMS}
+            and not name.startswith(("_", "model_"))
+            and value.__doc__
+        ):
             called = name if isinstance(value, property) else f"{name}()"
             sentence = " ".join(value.__doc__.split()).split(". ")[0].rstrip(".")
             yield f"- `{called}`: {plain(sentence)}."

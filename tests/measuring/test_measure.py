@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import json
+import math
 import random
 import statistics
 import tempfile
@@ -381,6 +382,13 @@ def verify(case, con, folder):
     assert near(found.queries.mean_relative_error, statistics.mean(errors))
     assert near(found.queries.median_relative_error, statistics.median(errors))
     assert near(found.queries.nine_tenths_relative_error, sorted(errors)[10])  # the 11th of 12
+    keys, of_two = len(case.columns), []
+    for place in range(keys):
+        pair = [[(row[place], row[-1]) for row in table] for table in (case.source, case.cells, [case.domains])]
+        of_two += oracle.query_errors(*pair[:2], pair[2][0], 1, -(-100 // keys), case.seed + place)
+    counts = found.loss.counts
+    assert counts.queries == len(of_two) >= 100 and near(counts.median, statistics.median(of_two))
+    assert near(counts.nine_tenths, sorted(of_two)[math.ceil(0.9 * len(of_two)) - 1])
 
 
 @pytest.mark.parametrize("seed", seeds(25))

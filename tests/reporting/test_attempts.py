@@ -14,6 +14,7 @@ from ldiv_db.attacking.gains import Attack, Untried, gain_of
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting import attempts
+from ldiv_db.reporting.drawing import number
 from ldiv_db.reporting.report import verify_report
 from ldiv_db.reporting.request import ReportRequest
 
@@ -220,7 +221,18 @@ def test_the_initial_risk_in_a_population_by_hand(hospital, columns):
     mean = sum(Fraction(rows, alike[values]) for values, rows in sample.items()) / sample.total()
     assert found["mean"] == pytest.approx(float(mean))
     assert found["mean"] < report.document["source"]["risk_before"]["mean"] or columns == ["age"]
-    assert "The source is taken for the population" not in report.html()
+    shown = report.html()
+    assert "The source is taken for the population" not in shown
+    sample, risks = report.document["source"]["risk_before"], report.document["identifiability"]["risks"]
+    prosecutor, journalist, marketer = risks
+    for label, initial, residual in (
+        ("Prosecutor (sample), maximum", sample["largest"], prosecutor["largest"]),
+        ("Prosecutor (sample), average", sample["mean"], prosecutor["mean"]),
+        ("Journalist (population), maximum", found["largest"], journalist["largest"]),
+        ("Journalist (population), average", found["mean"], journalist["mean"]),
+        ("Marketer (population), average", found["mean"], marketer["mean"]),
+    ):
+        assert f"{label}: initial (source) {number(initial)}, residual (release) {number(residual)}" in shown
 
 
 def test_without_a_population_there_is_one_initial_risk(hospital, document):

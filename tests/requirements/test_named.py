@@ -101,10 +101,15 @@ def test_python_may_name_values_by_its_own(con, kind, value, named):
 
 
 NO_VALUE = [
-    ("INTEGER", "10", "{HIV: 0.5}", "1 of the values named are no INTEGER: 'HIV'"),
-    ("INTEGER", "2", "{1.5: 0.5}", "1 of the values named are no INTEGER: '1.5'"),  # the database would round it
-    ("DECIMAL(4,2)", "1.5", "{1.504: 0.5}", "are no DECIMAL"),
-    ("DATE", "'2020-01-02'", "{'2020-01-02 12:00:00': 0.5}", "are no DATE"),
+    ("INTEGER", "10", "{HIV: 0.5}", "1 of the values named are not of type INTEGER: 'HIV'"),
+    (
+        "INTEGER",
+        "2",
+        "{1.5: 0.5}",
+        "1 of the values named are not of type INTEGER: '1.5'",
+    ),  # the database would round it
+    ("DECIMAL(4,2)", "1.5", "{1.504: 0.5}", "are not of type DECIMAL"),
+    ("DATE", "'2020-01-02'", "{'2020-01-02 12:00:00': 0.5}", "are not of type DATE"),
     ("VARCHAR", "'10'", "{010: 0.5, 10: 0.5}", "1 of the values named are in no row: '010'"),
     ("INTEGER", "10", "{11: 0.5, 12: 0.5}", "2 of the values named are in no row: '11', '12'"),
     ("VARCHAR", "'null'", "{null: 0.5}", "1 of the values named are in no row: NULL"),
@@ -134,7 +139,7 @@ def test_a_value_need_not_be_one_of_every_attribute_that_a_requirement_is_for(co
             continue
         with pytest.raises(ldiv_db.PolicyError, match=says):
             ldiv_db.check(con, "t", ["q"], ["a", "b"], require)
-    with pytest.raises(ldiv_db.PolicyError, match="are no BIGINT: 'v1'"):  # of the other attribute alone
+    with pytest.raises(ldiv_db.PolicyError, match="are not of type BIGINT: 'v1'"):  # of the other attribute alone
         of_both = [{"threshold": {"v1": 0.5}, "sensitive": name} for name in "ba"]
         ldiv_db.check(con, "t", ["q"], ["a", "b"], of_both)
 
@@ -214,7 +219,7 @@ def test_categories_are_of_the_values_that_are_named(con, tmp_path, kind, value,
 @pytest.mark.parametrize(
     ("kind", "value", "categories", "says"),
     [
-        ("INTEGER", "10", "[[HIV], [10, 7]]", "are no INTEGER: 'HIV'"),
+        ("INTEGER", "10", "[[HIV], [10, 7]]", "are not of type INTEGER: 'HIV'"),
         ("DECIMAL(4,2)", "1.5", "[[1.5], [1.50, 7]]", "names one value twice"),
         ("VARCHAR", "'No'", "[['no'], [a]]", "not 1 of those in the table"),
     ],

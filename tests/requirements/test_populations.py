@@ -377,7 +377,7 @@ def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path,
     ("require", "changes", "says"),
     [
         ({"k_map": 5}, {}, "takes k, population"),
-        ({"k_map": {"k": 5, "population": 3}}, {}, "takes the name of a table or file"),
+        ({"k_map": {"k": 5, "population": 3}}, {}, "of a table or file, not 3: its size says nothing of any class"),
         ({"k_map": {"k": 2, "population": "nobody"}}, {}, "no table or view nobody"),
         ({"k_map": {"k": 2, "population": "cities"}}, {}, "cities has no column job"),
         ({"delta_presence": {"max": 2, "population": PEOPLE}}, {}, "from 0 to 1"),

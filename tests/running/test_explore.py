@@ -235,11 +235,29 @@ def test_variants_are_compared_by_what_they_answer(con, table, folder, frame):
         assert outcome.answers == answers
         assert found.loss_of(outcome) == sum(min(answer.error, 1) for answer in answers) / 2 > 0
         assert answers[1].error == 0
+        assert str(outcome.loss.counts) in page(found)
     reasons = {one.variant.label: one.status for one in found.outcomes if one.loss is None}
     assert reasons == {"without age": "refused", "without city": "refused"}
     best = min(found.done, key=found.loss_of)
     assert f"the least error, by {best.variant.label}: {best.answers[0]}" in str(found)
     assert "mean error of the answers" in page(found) and str(best.answers[0]) in page(found)
+
+
+def test_without_queries_variants_are_compared_by_counts(con, table, folder):
+    table("people", COLUMNS, people(6))
+    found = ldiv_db.explore(con, policy(), vary="columns", by="utility", folder=folder, workers=1)
+    total = len(found.columns)
+    for outcome in found.done:
+        released = {**policy(), **found.policy_of(outcome), "source": "people", "seed": 7, "target": "released"}
+        result = ldiv_db.run(con, released | {"target": f"out{outcome.variant.number}"}, folder=folder, kl=True)
+        counts, kept = result.loss.counts, len(result.loss.lm_by_column)
+        assert outcome.loss.counts == counts
+        assert found.loss_of(outcome) == pytest.approx((kept * min(counts.median, 1) + total - kept) / total)
+        assert 0 < found.loss_of(outcome) <= 1
+    assert str(min(found.done, key=found.loss_of).loss.counts) in str(found)
+    alone = policy(quasi_identifiers={"age": {"numeric": True}}, sensitive={}, keep=[], require=[{"k": 2}])
+    with pytest.raises(PolicyError, match="by: utility is that of counts over two columns"):
+        ldiv_db.explore(con, alone, k=[2], by="utility", folder=folder)
 
 
 def test_the_frontier_is_that_of_all_pairs():
@@ -306,8 +324,7 @@ def test_an_error_of_the_database_is_the_outcome_of_its_variant_alone(con, table
         ({"vary": ["rows"]}, "vary: takes taxonomy and columns, not 'rows'"),
         ({"k": [2]}, "the policy requires distinct, which has no k"),
         ({"risk": [2]}, "risk: takes a number from"),
-        ({"by": "looks"}, "by: 'looks' is none"),
-        ({"by": "utility"}, "by: utility is that of the queries that the policy is to preserve"),
+        ({"by": "looks"}, "by: 'looks' is not an objective"),
         ({"workers": 0}, "workers: takes a whole number from 1"),
         ({"l": range(1, MOST_VARIANTS + 3)}, "more than 300 variants"),
     ],

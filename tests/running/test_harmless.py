@@ -172,7 +172,10 @@ def test_releases_over_time_have_no_harmless_values(con: Any, name: str) -> None
         ({"sensitive": {"job": {"harmless": []}}}, "sensitive.job.harmless: is empty"),
         ({"sensitive": {"job": {"harmless": [["none"]]}}}, "sensitive.job.harmless: names values"),
         ({"sensitive": {"job": {"harmless": ["none", "none"]}}}, "sensitive.job.harmless: names one value twice"),
-        ({"sensitive": {"note": {"harmless": ["x"]}}, "keep": ["job"]}, "sensitive.note.harmless: .* are no INTEGER"),
+        (
+            {"sensitive": {"note": {"harmless": ["x"]}}, "keep": ["job"]},
+            "sensitive.note.harmless: .* are not of type INTEGER",
+        ),
         ({"sensitive": {"note": {"harmless": ["1", "01"]}}, "keep": ["job"]}, "names one value twice: '1', '01'"),
     ],
 )

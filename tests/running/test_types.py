@@ -1,5 +1,7 @@
 """Every column type as a quasi-identifier and as a sensitive attribute; names and sources of every kind."""
 
+import datetime
+
 import pytest
 
 import ldiv_db
@@ -25,6 +27,7 @@ TREES = {
         {"taxonomy": {"dates": ["month", "quarter", "year", "decade"]}},
         "TIMESTAMP '1989-01-01 12:00:00' + i * INTERVAL 5 MONTH",
     ),
+    "weeks": ({"taxonomy": {"dates": ["week", "iso_year", "decade"]}}, "DATE '2019-10-25' + CAST(i * 9 AS INTEGER)"),
     "boolean": ({"taxonomy": {"file": "boolean.yml"}}, "i % 2 = 0"),
     "enum": (
         {"taxonomy": {"file": "enum.yml"}},
@@ -89,6 +92,9 @@ def test_trees_made_of_values(con, tmp_path, name, nulls):
 def _covers(name, label, truth):
     if name == "enum":
         return {"some": truth in ("low", "mid"), "much": truth == "high"}.get(label, label == truth)
+    if name == "weeks":
+        year, week, _ = datetime.date.fromisoformat(truth).isocalendar()
+        return label in (f"{year}-W{week:02}", f"ISO {year}", f"ISO {year // 10}0s")
     if label.endswith("s") and name == "decades":
         return truth.startswith(label[:3])
     if "-Q" in label:
@@ -116,7 +122,8 @@ def test_sensitive_values_of_any_type_are_published_as_they_were(con, value):
         ({"numeric": True}, "ranges need numbers, dates or timestamps"),
         ({"taxonomy": {"ranges": [5]}}, "ranges need numbers"),
         ({"taxonomy": {"dates": ["day"]}}, "need dates or timestamps"),
-        ({"taxonomy": {"dates": ["week"]}}, "no unit 'week'"),
+        ({"taxonomy": {"dates": ["weeks"]}}, "no unit 'weeks'"),
+        ({"taxonomy": {"dates": ["week", "month"]}}, "no week lies in one month"),
         ({"taxonomy": {"dates": ["year", "day"]}}, "rising units"),
         ({"taxonomy": {"prefix": [1, 3]}}, "falling lengths"),
         ({"taxonomy": {"prefix": [0]}}, "takes a number from 1"),

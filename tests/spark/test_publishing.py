@@ -123,7 +123,7 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     for change, said in {
         ("individual", "name"): "individual: counts do not say whose rows",
         ("source", "nowhere"): "source: nowhere: ",
-        ("target", "t.csv"): "target: is no table of the warehouse",
+        ("target", "t.csv"): "target: is not a table of the warehouse",
         ("algorithm", "anatomy"): "publishes tables of single rows",
         ("target", "ldiv.mine"): "schema 'ldiv' is the ledger's own",
     }.items():

@@ -1,5 +1,6 @@
 """Taxonomies: what they are read from, and every way in which they can be wrong."""
 
+import datetime
 import json
 from math import prod
 
@@ -7,11 +8,12 @@ import oracle
 import pytest
 
 from ldiv_db.database import migrate
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.taxonomies import taxonomy
 from ldiv_db.taxonomies.ranges import from_ranges
-from ldiv_db.taxonomies.readers import from_edges, read_edges, read_taxonomy
+from ldiv_db.taxonomies.readers import date_levels, from_edges, from_values, read_edges, read_taxonomy
 
 
 def nested(tax):
@@ -72,7 +74,7 @@ def test_empty_file(tmp_path, name):
 
 
 def test_missing_file(tmp_path):
-    assert "no file x.csv" in problems(read_taxonomy, tmp_path / "x.csv")
+    assert f"no file x.csv in {tmp_path.resolve()}" in problems(read_taxonomy, tmp_path / "x.csv")
 
 
 @pytest.mark.parametrize(
@@ -282,3 +284,19 @@ def test_leaves_that_become_one_are_one_below_the_same_group(tmp_path):
     assert_numbered(folded)
     apart = read_taxonomy(write(tmp_path / "x.csv", "Flu;Lung;*\nflu;Joint;*\n"))
     assert "'flu' stands for more than one" in problems(apart.with_leaves, {"Flu": "flu", "flu": "flu"})
+
+
+def test_weeks_nest_in_years_and_decades_of_iso_8601(con):
+    """Every day of 40 years is where Python's calendar has it: whatever decade its own year is of."""
+    first, days = datetime.date(1995, 1, 1), 14_610
+    con.execute("CREATE TABLE t AS SELECT CAST($first AS DATE) + CAST(range AS INTEGER) AS d FROM range($days)",
+                {"first": first, "days": days})  # fmt: skip
+    levels = date_levels(["day", "week", "iso_year", "decade"])
+    made = nested(from_values(Engine(con), Relation(("t",)), Identifier("d"), levels, "weeks"))
+    expected = {}
+    for day in (first + datetime.timedelta(i) for i in range(days)):
+        year, week, _ = day.isocalendar()
+        below = expected
+        for label in (f"ISO {year // 10}0s", f"ISO {year}", f"{year}-W{week:02}", str(day)):
+            below = below.setdefault(label, {})
+    assert made == {"*": expected}

@@ -51,18 +51,18 @@ def explore(
 ) -> Exploration:
     """The risk-utility map of a policy: variants of it rehearsed, with what each would lose and tell.
 
-    Each requirement that has an l takes those of `l` in turn (the p of `p_sensitive`), each that has a k those of `k`,
-    under each of `algorithms`. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each
-    with a level less). All of them are tried under each of the largest risks in `risk` (0.09, or "1/11") in place of
-    the policy's; `least` has what loses least within each. With nothing to vary l is 2 to 7. `by` "utility" compares
-    variants by how far the answers to the policy's `preserve` are off, in place of the mean LM. `workers`, by default
-    as many as processors, rehearse at once on connections of their own; there is one inside an open transaction, and
-    where a frame or a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values
-    that a taxonomy lacks.
+    Requirements take each `l` in turn (the p of `p_sensitive`) and each `k`, under each of `algorithms`; with nothing
+    to vary, l is 2 to 7. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each with
+    a level less). All variants are tried under each largest risk in `risk` (0.09, or "1/11") in place of the policy's;
+    `least` has what loses least within each. `by` "utility" compares variants by how far the answers to the policy's
+    `preserve` are off, or without it counts over two columns, in place of the mean LM. `workers`, by default as many as
+    processors, rehearse at once on their own connections; there is one inside an open transaction, and where a frame or
+    a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a taxonomy
+    lacks.
 
-    Nothing is published, nothing enters the ledger. On Ctrl-C the Exploration has what was done, and `interrupted` is
+    Nothing is published or entered in the ledger. After Ctrl-C the Exploration has what was done, and `interrupted` is
     true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not fit
-    its source or has nothing of what is to be varied, InfeasibleError for an empty source.
+    its source or lacks what is to be varied, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
     asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)), tuple(risk))
@@ -99,10 +99,10 @@ def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         yield Problem("algorithm.name", what, "explore one release, without a key")
     if by not in get_args(Objective):
-        yield Problem("by", f"{by!r} is none", nearest(by, get_args(Objective)))
-    elif by == "utility" and not policy.preserve:
-        what = "is that of the queries that the policy is to preserve, and it names none"
-        yield Problem("by", f"utility {what}", f"preserve: [{EXAMPLE}]")
+        yield Problem("by", f"{by!r} is not an objective", nearest(by, get_args(Objective)))
+    elif by == "utility" and not policy.preserve and len([*policy.quasi_identifiers, *policy.sensitive]) < 2:
+        what = "utility is that of counts over two columns, and the policy has one"
+        yield Problem("by", what, f"preserve: [{EXAMPLE}]")
     if workers is not None and workers < 1:
         yield Problem("workers", f"takes a whole number from 1, not {workers!r}")
 

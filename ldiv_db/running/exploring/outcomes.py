@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ldiv_db.display import Printed
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.recoding.loss import Loss
-from ldiv_db.recoding.precision import Precision
+from ldiv_db.recoding.precision import CountErrors, Precision
 from ldiv_db.running.exploring.variants import Variant
 
 #: What became of a variant: it was rehearsed, the data cannot meet it, its policy is refused, its release failed the
@@ -21,6 +21,8 @@ Status = Literal["done", "infeasible", "refused", "failed", "error", "interrupte
 
 #: What variants are compared by.
 Objective = Literal["loss", "utility"]
+#: What may stand against risk: what they lose (LM), and how far counts, or the policy's queries, are off.
+Axis = Literal["loss", "counts", "answers"]
 #: Sentences on a variant in a line.
 _SAID = 3
 #: What of a policy no page shows: passwords may stand in the one, and who has the other can run the program again.
@@ -65,16 +67,21 @@ class VariantOutcome:
     answers: tuple[Answer, ...] = ()
 
     @property
-    def error(self) -> float:
+    def answers_error(self) -> float:
         """How far the answers are off on average, each by its whole size at most."""
         errors = [min(answer.error, 1.0) for answer in self.answers if answer.error is not None]
         return fmean(errors) if errors else 0.0
 
+    def counts_error(self, columns: int) -> float:
+        """How far counts over two columns are off (median); of so many quasi-identifiers one left out counts as 1."""
+        assert self.loss is not None  # noqa: S101 - it was rehearsed
+        told = min(self.loss.counts.median, 1.0) if self.loss.counts else 1.0
+        return _of_all(len(self.loss.lm_by_column) * told, self.loss, columns)
+
     def total_loss(self, columns: int) -> float:
         """The mean LM of a cell of so many quasi-identifiers; those that are left out are lost wholly."""
         assert self.loss is not None  # noqa: S101 - it was rehearsed
-        lost = self.loss.lm_by_column
-        return (sum(lost.values()) + columns - len(lost)) / columns
+        return _of_all(sum(self.loss.lm_by_column.values()), self.loss, columns)
 
     def as_dict(self) -> dict[str, Any]:
         """The outcome as JSON has it."""
@@ -105,16 +112,21 @@ class VariantOutcome:
             "stars": loss.stars,
             "precision": [one.as_dict() for one in loss.precision],
             "answers": [answer.as_dict() for answer in self.answers],
-            "error": self.error if self.answers else None,
+            "error": self.answers_error if self.answers else None,
+            "counts": loss.counts and loss.counts.as_dict(),
         }
+
+
+def _of_all(lost: float, loss: Loss, columns: int) -> float:
+    """The mean over so many quasi-identifiers of what is lost in those that are published; the others lose 1 each."""
+    return (lost + columns - len(loss.lm_by_column)) / columns
 
 
 @dataclass(frozen=True)
 class Exploration(Printed):
     """The outcomes of variants of a policy on a source of `rows` rows, in the order of the variants' numbers.
 
-    `columns` are the quasi-identifiers of the policy as it is written. Where it was `interrupted` some variants were
-    not come to.
+    `columns` are the quasi-identifiers of the policy as written. If it was `interrupted`, some variants were not tried.
     """
 
     source: str
@@ -129,7 +141,7 @@ class Exploration(Printed):
     document: Mapping[str, Any] | None = field(default=None, repr=False)
     #: Whether the policy's requirements are on people; risks are of rows all the same.
     of_people: bool = False
-    #: What variants are compared by beside risk: what they lose (LM), or how far their answers are off.
+    #: What variants are compared by beside risk: what they lose (LM), or how far answers or counts are off.
     by: Objective = "loss"
 
     @property
@@ -144,13 +156,13 @@ class Exploration(Printed):
 
     @property
     def frontier(self) -> list[VariantOutcome]:
-        """The rehearsed outcomes that no other beats: none has less loss without more risk, or the reverse."""
+        """The rehearsed outcomes of which no other is better on both loss and risk."""
         places = [self._place(one) for one in self.done]
         return [one for one in self.ranked if not is_beaten(self._place(one), places)]
 
     @property
     def least(self) -> list[tuple[Any, VariantOutcome | None]]:
-        """For each largest risk that was asked for what loses least of all that keep it, None if nothing does."""
+        """For each largest risk asked for, the outcome that loses least within it, None if there is none."""
         asked = dict.fromkeys(one.variant.varied["risk"] for one in self.outcomes if "risk" in one.variant.varied)
         return [(bound, min(self._within(bound), key=self.loss_of, default=None)) for bound in asked]
 
@@ -165,15 +177,29 @@ class Exploration(Printed):
         return {"loss": "loss", "utility": "error"}[self.by]
 
     def loss_of(self, outcome: VariantOutcome) -> float:
-        """What variants are compared by: the mean LM of a cell of the policy's quasi-identifiers, or the mean error.
+        """What variants are compared by: the mean LM of a cell of the policy's quasi-identifiers, or the error.
 
         A quasi-identifier that is left out is lost wholly.
         """
-        return outcome.error if self.by == "utility" else outcome.total_loss(len(self.columns))
+        return self.measured(outcome, self.axes[0])
+
+    @property
+    def axes(self) -> list[Axis]:
+        """What can be held against risk, first what variants are compared by."""
+        asked: list[Axis] = ["answers"] if any(one.answers for one in self.outcomes) else []
+        asked += ["counts"] if any(one.loss and one.loss.counts for one in self.outcomes) else []
+        return [*asked, "loss"] if self.by == "utility" else ["loss", *asked]
+
+    def measured(self, outcome: VariantOutcome, axis: Axis) -> float:
+        """The outcome's place on an axis, from 0 to 1."""
+        if axis == "answers":
+            return outcome.answers_error
+        columns = len(self.columns)
+        return outcome.counts_error(columns) if axis == "counts" else outcome.total_loss(columns)
 
     @property
     def costs(self) -> list[tuple[str, float, float]]:
-        """The cost of each column that was left out: the others' mean LM with it and without, largest saving first.
+        """The cost of each column left out: the mean LM of the others with it and without, largest saving first.
 
         Empty where the policy that they are compared with could not be met.
         """
@@ -209,7 +235,7 @@ class Exploration(Printed):
             "seconds": self.seconds,
             "variants": [
                 one.as_dict()
-                | ({} if one.loss is None else {"loss": one.total_loss(len(self.columns))})
+                | ({} if one.loss is None else {"loss": self.measured(one, "loss"), "compared_by": self.loss_of(one)})
                 | ({} if one.loss is None else {"frontier": one.variant.number in best})
                 | {"policy": self.policy_of(one)}
                 for one in self.outcomes
@@ -227,10 +253,12 @@ class Exploration(Printed):
         return [key for key in SECRET if key in (self.document or {})]
 
 
-def _told(outcome: VariantOutcome) -> Sequence[Answer | Precision]:
+def _told(outcome: VariantOutcome) -> Sequence[Answer | CountErrors | Precision]:
     """The few things that say best what a variant is good for: answers, or how closely its columns are told."""
-    assert outcome.loss is not None  # noqa: S101 - it was rehearsed
-    return outcome.answers[:_SAID] or sorted(outcome.loss.precision, key=lambda one: -one.nine_tenths)[:_SAID]
+    loss = outcome.loss
+    assert loss is not None  # noqa: S101 - it was rehearsed
+    said: list[Answer | CountErrors | Precision] = [*outcome.answers, *([loss.counts] if loss.counts else [])]
+    return [*said, *sorted(loss.precision, key=lambda one: -one.nine_tenths)][:_SAID]
 
 
 def is_beaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
@@ -257,4 +285,4 @@ def findings(found: Exploration) -> Iterator[str]:
         yield "the policy has no seed: a run draws its own, and its figures differ a little"
     if found.interrupted:
         left = sum(outcome.status == "interrupted" for outcome in found.outcomes)
-        yield f"interrupted: {left:,} of {len(found.outcomes):,} variants were not come to"
+        yield f"interrupted: {left:,} of {len(found.outcomes):,} variants were not tried"

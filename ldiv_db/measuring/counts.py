@@ -1,0 +1,203 @@
+"""How far random counts over two columns are off: a quasi-identifier with a sensitive attribute, or with another.
+
+Queries are drawn and answered as in `utility`, of all pairs of columns at once: tables of pairs are (pair, one, other,
+rows), of the source's codes or of the numbers of published values. What a run is about to publish is known by its codes
+and classes, so no label is written or read.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.measuring.resolve import ResolvedColumn
+from ldiv_db.measuring.utility import ESTIMATE_UNIT, draw_queries, nine_tenths, relative_errors
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
+from ldiv_db.recoding.precision import CountErrors
+from ldiv_db.recoding.recode import Recoding, Spans
+
+#: Counts that are asked of a table, as many of each quasi-identifier.
+_COUNTS = 100
+#: Decimals of errors, so that they do not depend on how estimates are grouped.
+_DIGITS = 9
+_ROWS = Identifier("rows")
+
+
+@dataclass(frozen=True)
+class CountedColumn:
+    """A column that is counted.
+
+    `places` is (code, place), where each code of the counted rows stands among the column's, if that is elsewhere;
+    `span` is what a planned one is published as.
+    """
+
+    column: ResolvedColumn
+    places: Relation | None = None
+    span: Spans | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One column of a pair, under the name that its codes have in tables of pairs."""
+
+    number: Value
+    name: Identifier
+    counted: CountedColumn
+
+    table = NamedAfter("side_{0.name.name}")
+    width = NamedAfter("{0.name.name}_width")
+    shift = NamedAfter("{0.name.name}_shift")
+
+    @property
+    def column(self) -> ResolvedColumn:
+        return self.counted.column
+
+    @property
+    def first(self) -> Value:
+        return Value(self.column.first)
+
+    @property
+    def last(self) -> Value:
+        return Value(self.column.first + self.column.leaves - 1)
+
+    @property
+    def null_code(self) -> Value:
+        return Value(self.column.null_code)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two columns that are counted together."""
+
+    number: Value
+    sides: tuple[Side, Side]
+    #: Whether the second is a sensitive attribute, which every query asks about.
+    is_sensitive: bool
+
+
+def _pairs(keys: Sequence[CountedColumn], sensitive: Sequence[CountedColumn]) -> list[Pair]:
+    """A pair for each quasi-identifier; none if there is one column alone."""
+    pairs = []
+    for number, key in enumerate(keys):
+        others = sensitive[number % len(sensitive) :] if sensitive else [*keys[number + 1 :], *keys[:number]]
+        for other in others[:1]:
+            both = (Side(Value(1), Identifier("one"), key), Side(Value(2), Identifier("other"), other))
+            pairs.append(Pair(Value(number), both, bool(sensitive)))
+    return pairs
+
+
+def measure_counts(
+    engine: Engine,
+    keys: Sequence[ResolvedColumn],
+    sensitive: Sequence[ResolvedColumn],
+    cells: Relation,
+    numbered: Relation,
+    rows: int,
+    seed: int,
+) -> CountErrors | None:
+    """The errors of counts of the `rows` of the source's `cells`, by the published rows `numbered` by their values.
+
+    None where there are not two columns, or no rows.
+    """
+    pairs = _pairs([*map(CountedColumn, keys)], [*map(CountedColumn, sensitive)])
+    return _errors(engine, pairs, cells, _ROWS, numbered, rows, seed)
+
+
+def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding, seed: int = 0) -> CountErrors | None:
+    """The same of what a recoding would publish, as `measure_counts` finds it in the release."""
+    with engine.scope():
+        keys = [_planned(engine, span) for span in recoding.spans]
+        sensitive = [_placed_values(engine, axis, seed) for axis in encoded.told]
+        numbered = engine.materialise(
+            "numbered",
+            "measuring/number_planned",
+            members=encoded.members(recoding.dealt),
+            assigned=recoding.assigned,
+            dealt=recoding.dealt,
+            classes=recoding.classes,
+            blanked=recoding.blanked,
+            keys=keys,
+            sensitive=sensitive,
+        )
+        return _errors(
+            engine, _pairs(keys, sensitive), encoded.counted, encoded.weight, numbered, encoded.row_count, seed
+        )
+
+
+def _planned(engine: Engine, span: Spans) -> CountedColumn:
+    """A quasi-identifier by what its published spans cover; numbers by their places among those that occur."""
+    axis, code = span.axis, span.axis.code.name
+    places, leaves, null_code = None, axis.leaves, axis.null_code
+    if axis.nodes is None:
+        places = engine.materialise(f"places_{code}", "measuring/place_numbers", dictionary=axis.dictionary)
+        leaves = (engine.most(places, "last") or 0) + 1
+        null_code = None if axis.null_code is None else leaves - 1
+    covers = engine.materialise(
+        f"covers_{code}",
+        "measuring/cover_spans",
+        span=span,
+        places=places,
+        nodes=axis.nodes,
+        null_code=Value(axis.null_code),
+        leaves=Value(leaves),
+        bounds=span.form == "bounds",
+    )
+    made = (axis.dictionary, covers, covers, covers, leaves)
+    column = ResolvedColumn(axis.name, axis.code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
+    return CountedColumn(column, places, span)
+
+
+def _placed_values(engine: Engine, axis: SensitiveAxis, seed: int) -> CountedColumn:
+    """A sensitive attribute with its values in the order that `measure` gives them; number 0 is a blank."""
+    code = axis.code.name
+    params = {"dictionary": axis.dictionary, "seed": Value(seed)}
+    places = engine.materialise(f"places_{code}", "measuring/place_values", **params)
+    leaves = engine.count(places)
+    covers = engine.materialise(f"covers_{code}", "measuring/cover_values", places=places, leaves=Value(leaves))
+    made = (axis.dictionary, covers, covers, covers, leaves)
+    return CountedColumn(ResolvedColumn(axis.column.name, axis.code, axis.table, *made, first=1), places)
+
+
+def _errors(
+    engine: Engine,
+    pairs: Sequence[Pair],
+    counted: Relation,
+    weight: Identifier | None,
+    numbered: Relation,
+    rows: int,
+    seed: int,
+) -> CountErrors | None:
+    """The errors of the counts of all pairs: `counted` has the source's codes, `numbered` what is published."""
+    if not pairs or not rows:
+        return None
+    with engine.scope():
+        listed = {"pairs": pairs, "placed": True, "counted": counted, "weight": weight}
+        source = engine.materialise("source_pairs", "measuring/list_pairs", **listed)
+        listed |= {"placed": False, "counted": numbered, "weight": _ROWS}
+        release = engine.materialise("release_pairs", "measuring/list_pairs", **listed)
+        names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
+        columns = dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT")
+        drawn = engine.load("draws", columns, _draws(pairs, rows, seed))
+        anchors = engine.materialise("anchors", "measuring/anchor_pairs", draws=drawn, pairs=source)
+        asked = engine.materialise("asked", "measuring/ask_pairs", anchors=anchors, pairs=pairs)
+        params = {"asked": asked, "source_pairs": source, "release_pairs": release, "pairs": pairs}
+        answers = engine.rows("measuring/answer_pairs", unit=Value(float(ESTIMATE_UNIT)), **params)
+    errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
+    median, most = statistics.median(errors), nine_tenths(errors)
+    return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))
+
+
+def _draws(pairs: Sequence[Pair], rows: int, seed: int) -> list[tuple[int, ...]]:
+    """(query, pair, anchor, width and shift of either side) of the counts of all pairs."""
+    drawn = []
+    of_each = -(-_COUNTS // len(pairs))
+    for number, pair in enumerate(pairs):
+        one, other = (side.column for side in pair.sides)
+        keys, sensitive = ([one], [other]) if pair.is_sensitive else ([one, other], [])
+        for query, *rest in draw_queries(keys, sensitive, rows, of_each, seed + number, at_least=len(keys)):
+            anchor, *widths = rest
+            drawn.append((number * of_each + query, number, anchor, *widths))
+    return drawn
