@@ -196,8 +196,11 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
-    if request.individual is not None:
-        return audits
+    return audits if request.individual is not None else _of_rows(engine, subject, request, audits)
+
+
+def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: list[Audit]) -> list[Audit]:
+    """The audits of rows that no column says the owners of: warned of that, and without verdicts on people."""
     told = UNTOLD if request.protects_people else people_warning(engine, subject, list(request.sensitive))
     told = NOT_JUDGED if request.is_open else told
     audits[0] = replace(audits[0], warnings=(*audits[0].warnings, *([told] if told else [])))

@@ -87,9 +87,7 @@ def _drafted(
 ) -> ClassesDraft | DecomposedDraft:
     """The next release as it will be, once `settle` has seen to what a process left of the one before."""
     engine, on_stage = context.engine, context.listener.on_stage
-    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": partial(_checked_target, engine, there)}
-    resolved = resolve(engine, policy, context.folder, checks)
-    target = resolved.judged["target"]
+    resolved, target = resolve_release(context, policy, there)
     on_stage("reading earlier releases")
     migrate.pending(engine)  # raises if the ledger could not be written
     settle(engine, target.name)
@@ -103,6 +101,16 @@ def _refuse_unsettled(engine: Engine, series: str) -> None:
     for entry in ledger.unsettled(engine, series):
         what = f"release {entry.release} of {series} is under way, or was cut off"
         raise PolicyError([Problem("series", what, "`ldiv release list` settles it where its process is dead")])
+
+
+def resolve_release(
+    context: Context, policy: Policy, there: InWarehouse | None = None
+) -> tuple[Resolved, SeriesTarget]:
+    """The policy held against its source, for releases over time, and their target; raises PolicyError."""
+    target = partial(_checked_target, context.engine, there)
+    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": target}
+    resolved = resolve(context.engine, policy, context.folder, checks)
+    return resolved, resolved.judged["target"]
 
 
 def _checked_target(engine: Engine, there: InWarehouse | None, found: Findings) -> SeriesTarget | None:
