@@ -143,7 +143,7 @@ def test_people(spark, con, tmp_path, mode):
     fill(con, "source", {"who": "INTEGER", "age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, rows)
     policy = {
         "source": "source", "target": "out", "quasi_identifiers": {"age": {"numeric": True}, "town": {}},
-        "sensitive": ["s"], "individual": {"column": "who", "rows": mode}, "require": [{"k": 3}], "algorithm": "topdown",
-        "seed": 1,
+        "sensitive": ["s"], "individual": {"column": "who", "rows": mode}, "require": [{"k": 3}],
+        "algorithm": "topdown", "seed": 1,
     }  # fmt: skip
     assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
