@@ -61,8 +61,11 @@ def is_warehouse(given: Any) -> bool:
 class Warehouse:
     """A database in which rows stay: it counts them, and writes a release as it is told.
 
-    `dialect` is by default that of the connection's driver. Raises PolicyError for one that is not known.
+    `dialect` is by default that of the connection's driver. Raises PolicyError for one that is not known. `accept` is
+    what else judges a table before it takes the place of another: it raises an error, and the table is not put.
     """
+
+    accept: Callable[[Relation], None] = staticmethod(lambda staged: None)
 
     def __init__(self, connection: Any, dialect: str | None = None):
         self.connection = connection
@@ -79,8 +82,6 @@ class Warehouse:
         self.stages_beside = self.takes_back
         #: Whether rows of a table can be changed.
         self.updates = True
-        #: What else judges a table before it takes the place of another; it raises an error, and the table is not put.
-        self.accept: Callable[[Relation], None] = lambda staged: None
 
     def _own_dialect(self) -> str:
         if self.is_adbc:

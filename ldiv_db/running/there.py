@@ -119,7 +119,7 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         counts=counts,
         counted=keys,
         kept=kept,
-        content=_content(engine, there, table, [*keys, *kept]) if kept else None,
+        content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
         number=None if is_of_rows else Identifier(number),
@@ -133,7 +133,7 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
 
 
 def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
-    """(content): a hash of a table's rows in columns some of which are kept, by which a run knows that they changed."""
+    """(content): a hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
     counts = count_rows(engine, there, "content", table, columns)
     ordered = sorted(columns, key=lambda column: column.column.name.lower())
     found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")

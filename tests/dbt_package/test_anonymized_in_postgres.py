@@ -61,89 +61,89 @@ class Server:
 
 
 @pytest.fixture
-def server(postgres: Path, tmp_path: Path) -> Server:
+def clinic(postgres: Path, tmp_path: Path) -> Server:
     return Server(postgres, tmp_path / "project")
 
 
-def test_two_models_at_once_are_published_audited_and_tested(server: Server) -> None:
-    server.models(patients=POLICY, guests={**POLICY, "require": [{"distinct": 2}]})
-    done = server.project.run("build")
+def test_two_models_at_once_are_published_audited_and_tested(clinic: Server) -> None:
+    clinic.models(patients=POLICY, guests={**POLICY, "require": [{"distinct": 2}]})
+    done = clinic.project.run("build")
     assert done.success, done.said[-8:]
     assert "200 rows in" in done.message("patients")
     least = "SELECT min(n) FROM (SELECT count(DISTINCT disease) AS n FROM clinic.{} GROUP BY age, sex) AS c"
-    assert server.read(least.format("patients"))[0][0] >= 3
-    assert server.read(least.format("guests"))[0][0] >= 2
-    assert server.read("SELECT count(*) FROM clinic.patients") == [(200,)]
-    assert server.read("SELECT count(*) FROM ldiv.run WHERE status = 'published'") == [(2,)]
+    assert clinic.read(least.format("patients"))[0][0] >= 3
+    assert clinic.read(least.format("guests"))[0][0] >= 2
+    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(200,)]
+    assert clinic.read("SELECT count(*) FROM ldiv.run WHERE status = 'published'") == [(2,)]
     left = "SELECT relname FROM pg_class WHERE relname LIKE 'ldiv_%' AND relkind IN ('r', 'v')"
-    assert server.read(left) == []
+    assert clinic.read(left) == []
 
 
-def test_a_model_that_fails_leaves_the_release_before(server: Server) -> None:
-    server.models(patients=POLICY)
-    assert server.project.run("run").success
-    before = server.read("SELECT * FROM clinic.patients")
-    server.models(patients={**POLICY, "require": [{"distinct": 9}]})
-    done = server.project.run("run")
+def test_a_model_that_fails_leaves_the_release_before(clinic: Server) -> None:
+    clinic.models(patients=POLICY)
+    assert clinic.project.run("run").success
+    before = clinic.read("SELECT * FROM clinic.patients")
+    clinic.models(patients={**POLICY, "require": [{"distinct": 9}]})
+    done = clinic.project.run("run")
     assert not done.success
     assert "distinct" in done.message("patients")
-    assert server.read("SELECT * FROM clinic.patients") == before
+    assert clinic.read("SELECT * FROM clinic.patients") == before
 
 
-def test_unchanged_rows_are_the_same_release_and_changed_rows_are_refused(server: Server) -> None:
-    server.models(patients=POLICY)
-    assert server.project.run("run").success
-    before = server.read("SELECT * FROM clinic.patients")
-    done = server.project.run("run")
+def test_unchanged_rows_are_the_same_release_and_changed_rows_are_refused(clinic: Server) -> None:
+    clinic.models(patients=POLICY)
+    assert clinic.project.run("run").success
+    before = clinic.read("SELECT * FROM clinic.patients")
+    done = clinic.project.run("run")
     assert done.message("patients").startswith("unchanged: ")
-    assert server.read("SELECT * FROM clinic.patients") == before
-    server.models(rows=190, patients=POLICY)
-    done = server.project.run("run")
+    assert clinic.read("SELECT * FROM clinic.patients") == before
+    clinic.models(rows=190, patients=POLICY)
+    done = clinic.project.run("run")
     assert not done.success
     assert "over_time: independent" in done.message("patients")
-    assert server.read("SELECT * FROM clinic.patients") == before
+    assert clinic.read("SELECT * FROM clinic.patients") == before
 
 
-def test_what_counts_do_not_serve_is_refused_by_name(server: Server) -> None:
-    server.models(patients={**POLICY, "algorithm": "bsgi", "transparent": True})
-    done = server.project.run("run")
+def test_what_counts_do_not_serve_is_refused_by_name(clinic: Server) -> None:
+    clinic.models(patients={**POLICY, "algorithm": "bsgi", "transparent": True})
+    done = clinic.project.run("run")
     assert not done.success
     assert "transparent" in done.message("patients")
 
 
-def test_a_contract_that_is_broken_leaves_the_release_before(server: Server) -> None:
-    server.models(patients=POLICY)
-    assert server.project.run("run").success
-    columns = [(name, "text") for (name,) in server.read(
+def test_a_contract_that_is_broken_leaves_the_release_before(clinic: Server) -> None:
+    clinic.models(patients=POLICY)
+    assert clinic.project.run("run").success
+    columns = [(name, "text") for (name,) in clinic.read(
         "SELECT attname FROM pg_attribute WHERE attrelid = 'clinic.patients'::regclass AND attnum > 0 ORDER BY attnum"
     )]  # fmt: skip
-    before = server.read("SELECT * FROM clinic.patients")
-    server.models(contract=dict(columns) | {"age": "integer"}, patients=POLICY)
-    done = server.project.run("run")
+    before = clinic.read("SELECT * FROM clinic.patients")
+    clinic.models(contract=dict(columns) | {"age": "integer"}, patients=POLICY)
+    done = clinic.project.run("run")
     assert not done.success and "the contract is broken: age is" in done.message("patients"), done.said[-8:]
-    assert server.read("SELECT * FROM clinic.patients") == before
-    server.models(contract=dict(columns), patients=POLICY)
-    done = server.project.run("run")
+    assert clinic.read("SELECT * FROM clinic.patients") == before
+    clinic.models(contract=dict(columns), patients=POLICY)
+    done = clinic.project.run("run")
     assert done.success, done.said[-8:]
 
 
-def test_every_build_adds_classes_under_a_key_and_none_begins_a_series_anew(server: Server) -> None:
+def test_every_build_adds_classes_under_a_key_and_none_begins_a_series_anew(clinic: Server) -> None:
     nightly = {name: value for name, value in POLICY.items() if name != "identifiers"} | {"key": "id"}
     for number, rows in enumerate((180, 200), 1):
-        server.models(rows=rows, patients=nightly)
-        done = server.project.run("build")
+        clinic.models(rows=rows, patients=nightly)
+        done = clinic.project.run("build")
         assert done.success, done.said[-8:]
         assert done.message("patients").startswith(f"release {number}: ")
-    done = server.project.run("run", "--full-refresh")
+    done = clinic.project.run("run", "--full-refresh")
     assert not done.success and "begun anew" in done.message("patients")
-    assert server.read("SELECT count(*) FROM ldiv.release WHERE status = 'published'") == [(2,)]
+    assert clinic.read("SELECT count(*) FROM ldiv.release WHERE status = 'published'") == [(2,)]
 
 
-def test_a_view_in_the_place_of_the_release_stays(server: Server) -> None:
-    server.read("CREATE SCHEMA clinic")
-    server.read("CREATE VIEW clinic.patients AS SELECT 1 AS one")
-    server.models(patients=POLICY)
-    done = server.project.run("run")
+def test_a_view_in_the_place_of_the_release_stays(clinic: Server) -> None:
+    clinic.read("CREATE SCHEMA clinic")
+    clinic.read("CREATE VIEW clinic.patients AS SELECT 1 AS one")
+    clinic.models(patients=POLICY)
+    done = clinic.project.run("run")
     assert not done.success
     assert "is a view" in done.message("patients")
-    assert server.read("SELECT one FROM clinic.patients") == [(1,)]
+    assert clinic.read("SELECT one FROM clinic.patients") == [(1,)]

@@ -130,3 +130,20 @@ def run_spark(spark, con, policy):
     from alike import to_spark  # noqa: PLC0415
 
     return ldiv_db.run(spark, {**policy, "source": to_spark(spark, con, "source"), "target": "never"})
+
+
+@pytest.mark.parametrize("mode", ["apart", "together"])
+def test_people(spark, con, tmp_path, mode):
+    """Most have several rows, and nobody is known of some."""
+    rng = random.Random(mode)
+    persons = [None if rng.random() < 0.1 else rng.randrange(40) for _ in range(80)]
+    rows = [
+        (who, rng.randint(20, 40), rng.choice(["a", "b", None]), rng.choice(["flu", "HIV", "ok"])) for who in persons
+    ]
+    fill(con, "source", {"who": "INTEGER", "age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, rows)
+    policy = {
+        "source": "source", "target": "out", "quasi_identifiers": {"age": {"numeric": True}, "town": {}},
+        "sensitive": ["s"], "individual": {"column": "who", "rows": mode}, "require": [{"k": 3}],
+        "algorithm": "topdown", "seed": 1,
+    }  # fmt: skip
+    assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
