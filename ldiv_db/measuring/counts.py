@@ -141,7 +141,6 @@ def _planned(engine: Engine, span: Spans) -> CountedColumn:
         span=span,
         places=places,
         nodes=axis.nodes,
-        null_code=Value(axis.null_code),
         leaves=Value(leaves),
         bounds=span.form == "bounds",
     )

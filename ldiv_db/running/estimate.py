@@ -37,7 +37,7 @@ SECONDS = {
     forming("topdown"): (2.8, 1.9),
     forming("cuts"): (0.5, 10.3),
     IMPROVING: (0.0, 2.4),
-    MEASURING: (0.15, 0.5),
+    MEASURING: (0.03, 0.02),
     WRITING: (0.17, 0.17),
 }
 #: Those of a stage that was not measured.

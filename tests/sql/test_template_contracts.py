@@ -985,6 +985,7 @@ LOOPS = {
     "local/peel/renew_standing": "one vector of levels is looked up",
     "local/stratified/list_cuts": "a node has a few parts",
     "local/stratified/mix_shares": "a cut has a few mixes",
+    "measuring/ask_pairs": "as many queries as are asked for, and one tree",
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
     "recoding/input/count_weights": "the hash of what a warehouse's rows keep is one row",
