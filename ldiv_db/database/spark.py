@@ -140,8 +140,8 @@ class SparkWarehouse(Warehouse):
         self._views.append(name)
         return Relation((name,))
 
-    def lend(self, engine: Engine, rows: Relation, table: Relation) -> None:
-        """Have the rows of a TEMP table of the engine's as a view."""
+    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str | None = None) -> None:
+        """Have the rows of a TEMP table of the engine's as a view; what was counted has its type still."""
         types = import_module("pyspark.sql.pandas.types")
         given = engine.reader(rows).read_all()
         with self._doing("send a plan to its executors"):

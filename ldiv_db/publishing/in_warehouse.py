@@ -15,11 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ldiv_db.database.catalog import SCHEMA, named_table
+from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.destinations import Destination
@@ -31,6 +31,8 @@ from ldiv_db.publishing.ledger_there import LedgerThere
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
+#: Where the templates of this module are.
+_SQL = "publishing/warehouse"
 _LEFT = "what a run to this target left that did not end is removed"
 
 
@@ -114,7 +116,7 @@ class InWarehouse(Destination):
             return False
         relations = {"staged": staged, "published": self.table, "columns": [*map(Identifier, columns)]}
         with suppress(DatabaseError):
-            return there.rows(there.written("publishing/warehouse/count_differing", **relations)) == [(0,)]
+            return there.rows(there.written(f"{_SQL}/count_differing", **relations)) == [(0,)]
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
@@ -151,25 +153,27 @@ class InWarehouse(Destination):
 
     def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
-        there, engine = self.source.there, self.engine
+        there, engine, source = self.source.there, self.engine, self.source.table
+        published = self._published(draft)
+        kept = published[len(published) - len(draft.encoded.kept) :]
+        exact, as_texts = there.exact(source), there.dialect in _LOOSE
+        own = [column for column in published if not column.planned]
+        loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
         with engine.scope(), draft.rows(last) as params:
             planned = self._planned(draft, params)
-            several = engine.least(planned, "whole") == 0
-            there.lend(engine, planned, plan)
-        published = self._published(draft, params)
-        kept = published[len(published) - len(draft.encoded.kept) :]
-        as_texts = there.dialect in _LOOSE
-        there.create(
-            staged,
-            "publishing/warehouse/write_rows",
-            source=self.source.table,
-            plan=plan,
-            keys=self.source.keys,
-            published=published,
-            kept=kept,
-            loose=[column for column in published if not column.planned and (as_texts or column not in kept)],
-            several=several,
-        )
+            if there.traits.repeats and not kept and not loose:
+                planned = engine.materialise(
+                    "repeated", f"{_SQL}/count_published", combinations=planned, published=published, weight=WEIGHT
+                )
+                typed = there.written(f"{_SQL}/type_plan", source=source, own=own, others=_others(engine, planned, own))
+                there.lend(engine, planned, plan, typed)
+                there.create(staged, f"{_SQL}/repeat_rows", plan=plan, published=published, weight=WEIGHT)
+            else:
+                several = engine.least(planned, "whole") == 0
+                there.lend(engine, planned, plan)
+                keys = self.source.keys
+                told = {"keys": keys, "published": published, "kept": kept, "loose": loose, "several": several}
+                there.create(staged, f"{_SQL}/write_rows", source=source, plan=plan, **told)
         there.drop(plan)
 
     def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
@@ -179,7 +183,7 @@ class InWarehouse(Destination):
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
         stretches = engine.materialise(
             "stretches",
-            "publishing/warehouse/list_stretches",
+            f"{_SQL}/list_stretches",
             assigned=recoding.assigned,
             rows=encoded.rows,
             cells=cells,
@@ -188,7 +192,7 @@ class InWarehouse(Destination):
         )
         return engine.materialise(
             "planned",
-            "publishing/warehouse/list_combinations",
+            f"{_SQL}/list_combinations",
             counts=self.source.counts,
             cells=cells,
             stretches=stretches,
@@ -204,10 +208,10 @@ class InWarehouse(Destination):
             last_class=params["last_class"],
         )
 
-    def _published(self, draft: RunDraft, params: dict[str, Any]) -> list[PublishedColumn]:
+    def _published(self, draft: RunDraft) -> list[PublishedColumn]:
         """The columns of the release, in its order."""
         ids = Identifier("class_id")
-        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
+        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if draft.resolved.released.has_class_ids else []
         for span in draft.recoding.spans:
             own = self._column(span.axis.name) if span.form == "value" else None
             for shown in span.shown:
@@ -250,3 +254,10 @@ class InWarehouse(Destination):
     def _work(self) -> Relation:
         """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
         return self.table if self.source.there.stages_beside else self._ledger.table("run")
+
+
+def _others(engine: Engine, planned: Relation, own: Sequence[ColumnThere]) -> list[ColumnThere]:
+    """The columns of a plan that are not columns of the source's own, with their types here."""
+    shown = {column.alias.name for column in own}
+    listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, planned) if c.name not in shown]
+    return [ColumnThere(name, name, nullable=kind) for name, kind in listed]

@@ -197,7 +197,7 @@ def failing(monkeypatch, name):
         yield
 
 
-@pytest.mark.parametrize("step", ["make_table", "send", "create", "put"])
+@pytest.mark.parametrize("step", ["lend", "send", "create", "put"])
 def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkeypatch, step):
     place(there, con, rows_of(random.Random(5), 40))
     ldiv_db.run(there.connection, policy())
