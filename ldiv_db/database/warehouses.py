@@ -290,10 +290,11 @@ class Warehouse:
         """A place for a table that is there for the time of a run, in the schema of another."""
         return self.beside(beside, name)
 
-    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str | None = None) -> None:
+    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "", parts: int = 0) -> None:
         """Have the rows of a TEMP table of the engine's in a scratch table there, which is counted to plan with it.
 
-        Its columns have the types of our own database, or those of the SELECT `typed`.
+        Its columns have the types of our own database, or those of the SELECT `typed`. Where a release has the order of
+        what it is made of, its rows are sorted by `place` in so many `parts`.
         """
         if typed:
             self.execute(f"CREATE TABLE {self.name(table)}{self.traits.storage} AS\n{typed}")

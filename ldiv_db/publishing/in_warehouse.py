@@ -19,7 +19,7 @@ from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.destinations import Destination
@@ -33,6 +33,8 @@ _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 _LOOSE = ("postgres", "sqlite")
 #: Where the templates of this module are.
 _SQL = "publishing/warehouse"
+#: The most rows that one row of a plan stands for, and the rows of a part of the release.
+_REPEATED = 1_000_000
 _LEFT = "what a run to this target left that did not end is removed"
 
 
@@ -156,18 +158,16 @@ class InWarehouse(Destination):
         there, engine, source = self.source.there, self.engine, self.source.table
         published = self._published(draft)
         kept = published[len(published) - len(draft.encoded.kept) :]
+        repeats = there.traits.repeats
         exact, as_texts = there.exact(source), there.dialect in _LOOSE
         own = [column for column in published if not column.planned]
         loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
         with engine.scope(), draft.rows(last) as params:
             planned = self._planned(draft, params)
-            if there.traits.repeats and not kept and not loose:
-                planned = engine.materialise(
-                    "repeated", f"{_SQL}/count_published", combinations=planned, published=published, weight=WEIGHT
-                )
-                typed = there.written(f"{_SQL}/type_plan", source=source, own=own, others=_others(engine, planned, own))
-                there.lend(engine, planned, plan, typed)
-                there.create(staged, f"{_SQL}/repeat_rows", plan=plan, published=published, weight=WEIGHT)
+            if repeats and not kept and not loose:
+                self._repeat(planned, published, plan)
+                shown = {"published": published, "weight": WEIGHT, "as_list": repeats == "list"}
+                there.create(staged, f"{_SQL}/repeat_rows", plan=plan, **shown)
             else:
                 several = engine.least(planned, "whole") == 0
                 there.lend(engine, planned, plan)
@@ -175,6 +175,18 @@ class InWarehouse(Destination):
                 told = {"keys": keys, "published": published, "kept": kept, "loose": loose, "several": several}
                 there.create(staged, f"{_SQL}/write_rows", source=source, plan=plan, **told)
         there.drop(plan)
+
+    def _repeat(self, planned: Relation, published: Sequence[PublishedColumn], plan: Relation) -> None:
+        """Have the rows that differ in the release there with their counts, in the types of the source."""
+        there, engine = self.source.there, self.engine
+        params = {"combinations": planned, "published": published, "weight": WEIGHT, "most": Value(_REPEATED)}
+        counted = engine.materialise("counted", f"{_SQL}/count_published", **params)
+        own = [column for column in published if not column.planned]
+        shown = {column.alias.name for column in own}
+        listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, counted) if c.name not in shown]
+        others = [ColumnThere(name, name, nullable=kind) for name, kind in listed]
+        typed = there.written(f"{_SQL}/type_plan", source=self.source.table, own=own, others=others)
+        there.lend(engine, counted, plan, typed, 1 + engine.count_weighted(counted, WEIGHT) // _REPEATED)
 
     def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here."""
@@ -254,10 +266,3 @@ class InWarehouse(Destination):
     def _work(self) -> Relation:
         """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
         return self.table if self.source.there.stages_beside else self._ledger.table("run")
-
-
-def _others(engine: Engine, planned: Relation, own: Sequence[ColumnThere]) -> list[ColumnThere]:
-    """The columns of a plan that are not columns of the source's own, with their types here."""
-    shown = {column.alias.name for column in own}
-    listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, planned) if c.name not in shown]
-    return [ColumnThere(name, name, nullable=kind) for name, kind in listed]

@@ -6,7 +6,8 @@ import re
 import sqlite3
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -336,6 +337,12 @@ def publish_there(listener):
         ldiv_db.run(there, policy | shown, listener=listener)
         tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
         warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
+        for repeats in ("rows", "list"):
+            traits = replace(warehouses.TRAITS["sqlite"], repeats=repeats, exact="SELECT 's'")
+            patch.setitem(warehouses.TRAITS, "sqlite", traits)
+            repeated = {"keep": [], "identifiers": ["note"], "algorithm": "bsgi", "require": [{"k": 2}]}
+            with suppress(ldiv_db.DatabaseError):  # SQLite does not repeat
+                ldiv_db.run(there, policy | repeated, listener=listener)
 
 
 def write_down_the_audit():
