@@ -29,7 +29,7 @@ from ldiv_db.database.spark_tables import (
     type_of,
 )
 from ldiv_db.database.templates import Relation, literal
-from ldiv_db.database.traits_there import TraitsThere
+from ldiv_db.database.traits_there import TRAITS
 from ldiv_db.database.warehouses import Warehouse
 
 
@@ -55,7 +55,7 @@ class SparkWarehouse(Warehouse):
     def __init__(self, session: Any):
         self.session = session
         self.dialect = "spark"
-        self.traits = TraitsThere()
+        self.traits = TRAITS["spark"]
         self.takes_back = False
         self.stages_beside = True
         self.updates = False
