@@ -38,10 +38,21 @@ class TraitsThere:
     update: str = "UPDATE {table} SET {values} WHERE {where}"
     #: What has a table counted, to plan with it.
     analyze: str = ""
+    #: Whether a row can be repeated as a count says, by a function that gives `rows` or a `list`.
+    repeats: str = ""
+    #: The SELECT of the columns of a table in which equal values are written alike.
+    exact: str = ""
     #: The types whose values a driver is handed as text, beside times.
     texts: tuple[str, ...] = ()
 
 
+#: Truth, whole numbers, texts, days, times and UUIDs; enums, and decimals with a scale. A collation may ignore case.
+_EXACT = (
+    "SELECT a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
+    " LEFT JOIN pg_catalog.pg_collation c ON c.oid = a.attcollation WHERE a.attrelid = {table}::regclass"
+    " AND COALESCE(c.collisdeterministic, true) AND (t.typtype = 'e' OR (a.atttypid = 1700 AND a.atttypmod > 0)"
+    " OR a.atttypid IN (16, 20, 21, 23, 25, 1042, 1043, 1082, 1083, 1114, 1184, 2950))"
+)
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
     # Its driver refuses NULL without a type.
@@ -65,7 +76,8 @@ TRAITS = {
     ),
     "databricks": TraitsThere(replaces=True),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
-    # them, so that it would sort all rows as texts; and it would compile statements that run once.
+    # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
+    # combinations would not fit into the 4 MB that it has by default.
     "postgres": TraitsThere(
         takes_back=True,
         mark="%s",
@@ -73,6 +85,8 @@ TRAITS = {
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
             "SET LOCAL enable_mergejoin = off",
             "SET LOCAL jit = off",
+            "SELECT set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')), 2^27)::bigint / 1024"
+            " || 'kB', true)",
         ),
         lock="LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
         tables="SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
@@ -80,9 +94,12 @@ TRAITS = {
         here="current_schema()",
         schemata="SELECT nspname FROM pg_catalog.pg_namespace",
         analyze="ANALYZE {}",
+        repeats="rows",
+        exact=_EXACT,
     ),
     "redshift": TraitsThere(takes_back=True, mark="%s"),
     "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}"),
+    "spark": TraitsThere(repeats="list"),
     "sqlite": TraitsThere(
         takes_back=True,
         begin="BEGIN IMMEDIATE",

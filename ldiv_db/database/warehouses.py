@@ -297,12 +297,24 @@ class Warehouse:
         """A place for a table that is there for the time of a run, in the schema of another."""
         return self.beside(beside, name)
 
-    def lend(self, engine: Engine, rows: Relation, table: Relation) -> None:
-        """Have the rows of a TEMP table of the engine's in a scratch table there, which is counted to plan with it."""
-        self.make_table(table, columns_of(engine, rows))
+    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "", parts: int = 0) -> None:
+        """Have the rows of a TEMP table of the engine's in a scratch table there, which is counted to plan with it.
+
+        Its columns have the types of our own database, or those of the SELECT `typed`. Where a release has the order of
+        what it is made of, its rows are sorted by `place` in so many `parts`.
+        """
+        if typed:
+            self.execute(f"CREATE TABLE {self.name(table)}{self.traits.storage} AS\n{typed}")
+        else:
+            self.make_table(table, columns_of(engine, rows))
         self.send(engine, rows, table)
         if self.traits.analyze:
             self.execute(self.traits.analyze.format(self.name(table)))
+
+    def exact(self, table: Relation) -> set[str]:
+        """The columns, in lower case, in which values that are equal are known to be written alike."""
+        asked = self.traits.exact.format(table=literal(self.name(table)))
+        return {name.lower() for (name,) in self.rows(asked)} if asked else set()
 
     def extent(self, table: Relation, column: str | None) -> tuple[int, int]:
         """The rows of a table, and the largest number in a column; 0 without a column, or rows."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
+from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
@@ -24,7 +25,7 @@ from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.publishing.plan_there import CountedSource, PlannedRows, PlanThere
+from ldiv_db.publishing.plan_there import SQL, CountedSource, PlannedRows, PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
@@ -99,7 +100,7 @@ class InWarehouse(Destination):
             return False
         relations = {"staged": staged, "published": self.table, "columns": [*map(Identifier, columns)]}
         with suppress(DatabaseError):
-            return there.rows(there.written("publishing/warehouse/count_differing", **relations)) == [(0,)]
+            return there.rows(there.written(f"{SQL}/count_differing", **relations)) == [(0,)]
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
@@ -140,25 +141,24 @@ class InWarehouse(Destination):
 
     def _stage(self, plan: PlanThere, staged: Relation, lent: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
-        there, engine = self.source.there, self.engine
+        there, engine, source = self.source.there, self.engine, self.source.table
+        published = plan.columns()
+        kept = published[len(published) - len(plan.draft.encoded.kept) :]
+        exact, as_texts = there.exact(source), there.dialect in _LOOSE
+        own = [column for column in published if not column.planned]
+        loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
         with engine.scope(), plan.draft.published(last) as params:
             planned = plan.combinations(params)
-            several = engine.least(planned, "whole") == 0
-            there.lend(engine, planned, lent)
-        published = plan.columns(params)
-        kept = published[len(published) - len(plan.draft.encoded.kept) :]
-        as_texts = there.dialect in _LOOSE
-        there.create(
-            staged,
-            "publishing/warehouse/write_rows",
-            source=self.source.table,
-            plan=lent,
-            keys=self.source.keys,
-            published=published,
-            kept=kept,
-            loose=[column for column in published if not column.planned and (as_texts or column not in kept)],
-            several=several,
-        )
+            if there.traits.repeats and not kept and not loose:
+                there.lend(engine, *plan.repeated(planned, published, lent))
+                shown = {"published": published, "weight": WEIGHT, "as_list": there.traits.repeats == "list"}
+                there.create(staged, f"{SQL}/repeat_rows", plan=lent, **shown)
+            else:
+                several = engine.least(planned, "whole") == 0
+                there.lend(engine, planned, lent)
+                keys = self.source.keys
+                told = {"keys": keys, "published": published, "kept": kept, "loose": loose, "several": several}
+                there.create(staged, f"{SQL}/write_rows", source=source, plan=lent, **told)
         there.drop(lent)
 
     def _refuse_other_columns(self, staged: Relation) -> None:

@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
@@ -17,6 +18,11 @@ from ldiv_db.recoding.encode import KEY
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.units import PERSON_NO
+
+#: Where the templates of releases in warehouses are.
+SQL = "publishing/warehouse"
+#: The most rows that one row of a plan stands for, and the rows of a part of the release.
+_REPEATED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class PlanThere:
         codes = [column.code for column in coded]
         stretches = engine.materialise(
             "stretches",
-            "publishing/warehouse/list_stretches",
+            f"{SQL}/list_stretches",
             assigned=recoding.assigned,
             rows=rows,
             cells=cells,
@@ -97,7 +103,7 @@ class PlanThere:
         )
         return engine.materialise(
             "planned",
-            "publishing/warehouse/list_combinations",
+            f"{SQL}/list_combinations",
             counts=self.source.counts,
             cells=cells,
             stretches=stretches,
@@ -130,10 +136,28 @@ class PlanThere:
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
         return encoded.rows, cells, coded
 
-    def columns(self, params: dict[str, Any]) -> list[PublishedColumn]:
+    def repeated(
+        self, planned: Relation, published: Sequence[PublishedColumn], lent: Relation
+    ) -> tuple[Relation, Relation, str, int]:
+        """What to lend where a release is its different rows, each as often as it is published.
+
+        These rows with their counts, the table for them, the SELECT of its types, and the number of parts.
+        """
+        engine = self.engine
+        params = {"combinations": planned, "published": published, "weight": WEIGHT, "most": Value(_REPEATED)}
+        counted = engine.materialise("counted", f"{SQL}/count_published", **params)
+        own = [column for column in published if not column.planned]
+        shown = {column.alias.name for column in own}
+        listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, counted) if c.name not in shown]
+        others = [ColumnThere(name, name, nullable=kind) for name, kind in listed]
+        typed = self.source.there.written(f"{SQL}/type_plan", source=self.source.table, own=own, others=others)
+        return counted, lent, typed, 1 + engine.count_weighted(counted, WEIGHT) // _REPEATED
+
+    def columns(self) -> list[PublishedColumn]:
         """The columns of the release, in its order."""
         ids = Identifier(CLASS_ID)
-        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if params["class_id"] else []
+        has_ids = self.draft.resolved.released.has_class_ids
+        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if has_ids else []
         for span in self.draft.recoding.spans:
             own = self._column(span.axis.name) if span.form == "value" else None
             for shown in span.shown:

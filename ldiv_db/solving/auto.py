@@ -120,8 +120,6 @@ def ranked(
 ) -> tuple[list[Checked], list[Trial]]:
     """The candidates, those first that lose least on a part of the rows, and their trials there; within the budget."""
     taken, left = within(candidates, budget)
-    if len(taken) == 1:
-        return [*candidates], []
     trials = [attempt(solver, part, found.candidate) for found in taken]
     order = sorted(range(len(taken)), key=lambda i: (trials[i].plan is None, *_rank(trials[i], suppress), i))
     return [*(taken[i] for i in order), *left], trials
@@ -239,7 +237,7 @@ class Auto(Chooser):
     def choose(self, task: Task, solver: Solver) -> Plan:
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._may_leave_out(task)
-        if _is_large(task):
+        if _is_large(task) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
                 found, before = ranked(solver, sampled(task, SAMPLE), found, budget, suppress)
             budget = 0

@@ -107,16 +107,28 @@ def watched() -> Iterator[Memory]:
 
 def held_below(root: int) -> list[Held]:
     """What the process and its descendants hold now; those that end meanwhile are left out."""
+    return [held for process in _below(root) if (held := _held(process, process == root))]
+
+
+def worked_below(root: int) -> float:
+    """Seconds of processor time of the process and its descendants, those that ended and were waited for included."""
+    ticks = sum(sum(map(int, _fields_of(_PROC / str(process))[11:15])) for process in _below(root))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def parent_of(process: int) -> int:
+    """The process that started it."""
+    return int(_fields_of(_PROC / str(process))[1])
+
+
+def _below(root: int) -> list[int]:
     children: dict[int, list[int]] = defaultdict(list)
     for folder in _PROC.iterdir():
         if folder.name.isdigit() and (parent := _parent(folder)) is not None:
             children[parent].append(int(folder.name))
-    found, waiting = [], [root]
-    while waiting:
-        process = waiting.pop()
-        waiting += children[process]
-        held = _held(process, process == root)
-        found += [held] if held else []
+    found = [root]
+    for process in found:  # grows meanwhile
+        found += children[process]
     return found
 
 

@@ -165,7 +165,7 @@ def test_rows_are_appended_behind_those_that_are_there(there, con):
     assert (rows, last) == (80, 2 * first.loss.classes)
 
 
-@pytest.mark.parametrize("step", ["make_table", "send", "create", "put"])
+@pytest.mark.parametrize("step", ["lend", "send", "create", "put"])
 def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkeypatch, step):
     place(there, con, rows_of(random.Random(5), 40))
     ldiv_db.run(there.connection, policy())

@@ -1,5 +1,6 @@
 """What every template promises: its header, its parameters, and SQL that other engines can carry."""
 
+import contextlib
 import pickle
 import random
 import re
@@ -7,6 +8,7 @@ import sqlite3
 import tempfile
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
@@ -341,6 +343,12 @@ def publish_there(listener):
         ldiv_db.run(there, nightly, listener=listener)
         tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
         warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
+        for repeats in ("rows", "list"):
+            traits = replace(warehouses.TRAITS["sqlite"], repeats=repeats, exact="SELECT 's'")
+            patch.setitem(warehouses.TRAITS, "sqlite", traits)
+            repeated = {"keep": [], "identifiers": ["note"], "algorithm": "bsgi", "require": [{"k": 2}]}
+            with contextlib.suppress(ldiv_db.DatabaseError):  # SQLite does not repeat
+                ldiv_db.run(there, policy | repeated, listener=listener)
 
 
 def write_down_the_audit():
