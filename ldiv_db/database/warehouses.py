@@ -41,7 +41,8 @@ _MODULES = {
     "sqlite3": "sqlite",
     "trino": "trino",
 }
-_VENDORS = {"postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake", "bigquery": "bigquery"}
+_VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
+            "bigquery": "bigquery"}  # fmt: skip
 #: Rows that are fetched, or sent, at once.
 _AT_ONCE = 50_000
 #: The marks of a value that a driver binds by its place.

@@ -1,0 +1,132 @@
+"""Random tables of types that a server has, with policies of every kind: what runs in warehouses are tried on."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from recoded import KEYS, NAMED, OTHERS, TREE, Case
+from servers import TYPES, DuckDB, comparable
+
+import ldiv_db
+
+#: The types whose values SQLite gives back as they were put in.
+LITE = ("text", "integer", "double")
+#: Algorithms, and the requirements that each of a family takes.
+LOCAL = ("auto", "fast", "topdown", "mondrian", "peel", "stratified")
+CUTS = ("cuts", "annealing")
+#: Those that may publish sets of values.
+SETS = (*LOCAL, "bsgi")
+REQUIRE: dict[tuple[str, ...], list[list[dict[str, Any]]]] = {
+    LOCAL: [
+        [{"k": 4}], [{"risk": 0.2}], [{"distinct": 2}, {"k": 3}], [{"frequency": 2}], [{"entropy": 1.5}],
+        [{"recursive": {"c": 2, "l": 2}}], [{"alpha_k": {"alpha": 0.7, "k": 3}}], [{"p_sensitive": {"p": 2, "k": 4}}],
+        [{"threshold": {"default": 0.6}}], [{"t_closeness": 0.4}], [{"beta_likeness": 1}],
+    ],
+    ("bsgi",): [[{"distinct": 2}], [{"frequency": 2}], [{"unique_distinct": 2}, {"k": 2}], [{"entropy": 2}]],
+    ("tp", "tp_plus", "hilbert"): [[{"frequency": 2}]],
+    CUTS: [[{"threshold": {"default": 0.6}}], [{"threshold": {"default": 0.81}}, {"frequency": 1.2}]],
+    ("incognito", "tds"): [
+        [{"k": 3}], [{"distinct": 2}, {"k": 2}], [{"alpha_k": {"alpha": 0.8, "k": 2}}], [{"t_closeness": 0.5}],
+    ],
+}  # fmt: skip
+#: What a policy may say beside: how labels are written, and what becomes of NULLs.
+FORMS: dict[str, list[Any]] = {
+    "output": [{}, {}, {"class_id": True}, {"bounds": True}, {"types": "text"}],
+    "nulls": ["value", "suppress"],
+    "nulls_sensitive": ["value", "suppress"],
+}
+
+
+def random_people(seed: Any, types: Collection[str] = TYPES) -> Case:
+    """A table of columns of these types and a policy of any kind; the run may be infeasible."""
+    draw = random.Random(f"people {seed}")
+    family = draw.choice([LOCAL, LOCAL, *REQUIRE])
+    names = draw.sample([name for name, (kind, *_) in KEYS.items() if kind in types], draw.choice([1, 2, 3, 4]))
+    keys = {name: _entry(draw, name, is_local=family in (LOCAL, ("bsgi",))) for name in names}
+    others = [kind for kind in OTHERS if kind in types]
+    several = family == LOCAL and draw.random() < 0.2
+    secrets = {name: draw.choice(others) for name in ("group", "state")[: 1 + several]}
+    columns = {name: KEYS[name][0] for name in names} | secrets | {'o"k': draw.choice(others), "rid": "integer"}
+    missing = draw.choice([0, 0.1, 0.3])
+
+    def one(values: list[Any], share: float) -> Any:
+        return None if draw.random() < share else draw.choice(values)
+
+    rows = [
+        (
+            *(one(KEYS[name][1], missing) for name in names),
+            *(one(OTHERS[kind], missing / 3) for kind in secrets.values()),
+            one(OTHERS[columns['o"k']], 0.2),
+            number,
+        )
+        for number in range(draw.choice([20, 40, 90]))
+    ]
+    algorithm = _algorithm(draw, draw.choice(family))
+    policy = {
+        "source": '"my source"', "target": {"table": "released", "if_exists": "replace"}, "quasi_identifiers": keys,
+        "sensitive": [*secrets], "keep": ['o"k'], "identifiers": ["rid"], "seed": draw.randint(0, 99),
+        "algorithm": algorithm, "require": draw.choice(REQUIRE[family]),
+        "over_time": "independent",
+    } | {part: draw.choice(choices) for part, choices in FORMS.items()}  # fmt: skip
+    if algorithm["name"] in SETS:
+        policy["recode"] = draw.choice(["tree", "set"])
+    if algorithm.get("scheme") in ("vioSA", "allSA"):  # they publish NULL for what they suppress
+        policy["nulls_sensitive"] = "suppress"
+    return Case(columns, rows, policy, {"tree.json": TREE, "named.json": NAMED})
+
+
+def _entry(draw: random.Random, name: str, is_local: bool) -> dict[str, Any]:
+    """How a quasi-identifier is generalised; only algorithms that form classes take one without a taxonomy."""
+    kind, _, taxonomies = KEYS[name]
+    entries: list[dict[str, Any]] = [{"taxonomy": taxonomy} for taxonomy in taxonomies]
+    if is_local:
+        entries += [{}] if kind in ("text", "boolean") else [{"numeric": True}] * 3
+    return draw.choice(entries)
+
+
+def _algorithm(draw: random.Random, name: str) -> dict[str, Any]:
+    """An algorithm with some of its options."""
+    options: dict[str, Any] = {"name": name}
+    if name in CUTS:
+        options |= {"scheme": draw.choice(["none", "vioSA", "allSA", "allRec"])}
+    if name == "annealing":
+        options |= {"steps": 5}
+    if name == "bsgi":
+        options |= {"residue": draw.choice(["incorporate", "suppress"])}
+    if name == "tp":
+        options |= draw.choice([{}, {"coarsen": "auto"}])
+    return options
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A run in DuckDB: its case, and the result with the rows of the release and what `check` says, or the error."""
+
+    case: Case
+    result: Any = None
+    release: Counter[tuple[Any, ...]] | None = None
+    checked: Any = None
+    error: type[Exception] | None = None
+
+
+@cache
+def embedded(seed: int, types: tuple[str, ...] = TYPES, plain_names: bool = False) -> Embedded:
+    """The random case of a seed, run in DuckDB."""
+    case, server = random_people(seed, types), DuckDB()
+    if plain_names:
+        case.rename()
+    with tempfile.TemporaryDirectory() as folder:
+        case.place(server, Path(folder))
+        try:
+            result = ldiv_db.run(server.connection, case.policy, folder)
+        except ldiv_db.LdivError as error:
+            return Embedded(case, error=type(error))
+        checked = ldiv_db.check(server.connection, "released", policy=case.policy, folder=folder)
+    return Embedded(case, result, comparable(server.query("SELECT * FROM released")), checked)
