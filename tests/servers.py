@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import sqlglot
 
 Rows = Sequence[tuple[Any, ...]]
 #: The types of a column that every server has under some name; a decimal has two digits after the point.
@@ -386,7 +387,7 @@ class BigQuery(Server):
         class Client(bigquery.Client):  # type: ignore[misc]
             """It raises what the emulator says of a query that fails, in an answer that does not.
 
-            Where no dataset is named, tables are those of the default one, which the emulator does not list.
+            The emulator knows no default dataset: it is named where a statement names none.
             """
 
             def _call_api(self, *given: Any, **more: Any) -> Any:
@@ -396,7 +397,7 @@ class BigQuery(Server):
                 return found
 
             def query_and_wait(self, query: str, **more: Any) -> Any:
-                return super().query_and_wait(query.replace(" FROM INFORMATION_SCHEMA.T", " FROM d.INFORMATION_SCHEMA.T"), **more)
+                return super().query_and_wait(_with_dataset(query), **more)
 
         address = {"api_endpoint": f"http://127.0.0.1:{_bigquery_port()}"}
         settings = bigquery.QueryJobConfig(default_dataset="p.d")
@@ -420,6 +421,18 @@ class BigQuery(Server):
 
     def escaped_quote(self) -> str:
         return "\\`"
+
+
+def _with_dataset(sql: str) -> str:
+    """A statement whose tables are all of a dataset, `d` where it names none."""
+    if "INFORMATION_SCHEMA" in sql:
+        return sql.replace(" FROM INFORMATION_SCHEMA.TABLES", " FROM d.INFORMATION_SCHEMA.TABLES")
+    tree = sqlglot.parse_one(sql, "bigquery")
+    known = {step.alias for step in tree.find_all(sqlglot.exp.CTE)}
+    for table in tree.find_all(sqlglot.exp.Table):
+        if not table.db and table.name not in known and isinstance(table.this, sqlglot.exp.Identifier):
+            table.set("db", sqlglot.exp.to_identifier("d"))
+    return tree.sql("bigquery")
 
 
 def _bigquery_port() -> int:

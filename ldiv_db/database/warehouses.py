@@ -74,10 +74,8 @@ class Warehouse:
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
             raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
         self.traits = TRAITS.get(self.dialect, TraitsThere())
-        #: Whether a table that was made can be taken back.
+        #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
-        #: Whether work is done beside a target: where nobody sees it, or a table is renamed within its schema alone.
-        self.stages_beside = self.takes_back
         #: Whether rows of a table can be changed.
         self.updates = True
 

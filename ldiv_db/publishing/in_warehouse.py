@@ -28,7 +28,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
-_STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
+_STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
 _LEFT = "what a run to this target left that did not end is removed"
@@ -86,17 +86,20 @@ class InWarehouse(Destination):
             raise refused("target", f"{self.table} exists", hint)
 
     def settle(self) -> list[str]:
-        """Remove what dead runs left beside the place; the runs whose release was not put there."""
+        """Remove what dead runs left; the runs whose release was not put into its place."""
         there, left = self.source.there, []
-        form = f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
-        for name in there.tables(self._work):
-            found = re.fullmatch(form, name.lower())
-            if found and found[1] == _ASIDE:
-                there.put_back(there.beside(self._work, found[0]), self.table)
-            elif found:
-                beside = there.beside(self._work, found[0])
-                left += [found[2]] if found[1] == _STAGED and not self._is_in_place(beside, found[3]) else []
-                there.drop(beside)
+        form = f"({_STAGED}|{_PLAN}|{_COPY}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
+        for place in {place.parts[:-1]: place for place in (self._work, self.table)}.values():
+            for name in there.tables(place):
+                found = re.fullmatch(form, name.lower())
+                if found is None:
+                    continue
+                table = there.beside(place, found[0])
+                if found[1] == _ASIDE:
+                    there.put_back(table, self.table)
+                else:
+                    left += [found[2]] if found[1] == _STAGED and not self._is_in_place(table, found[3]) else []
+                    there.drop(table)
         return left
 
     def _is_in_place(self, staged: Relation, before: str | None) -> bool:
@@ -249,4 +252,4 @@ class InWarehouse(Destination):
     @property
     def _work(self) -> Relation:
         """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
-        return self.table if self.source.there.stages_beside else self._ledger.table("run")
+        return self.table if self.source.there.takes_back else self._ledger.table("run")

@@ -65,6 +65,14 @@ def small(con: Any, rows: int = 40) -> dict[str, Any]:
     }
 
 
+def names(session: Any) -> set[str]:
+    """The names of the tables of the default schema and of the ledger's."""
+    shown = session.sql("SHOW TABLES").collect()
+    if session.catalog.databaseExists("ldiv"):
+        shown += session.sql("SHOW TABLES IN ldiv").collect()
+    return {row["tableName"] for row in shown if not row["isTemporary"]}
+
+
 def written(table: Any) -> list[str]:
     """The rows of a table of Arrow's as text that tells -0.0 from 0.0, points in time in UTC."""
     return [repr([_in_utc(value) for value in row.values()]) for row in table.to_pylist()]

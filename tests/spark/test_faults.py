@@ -5,7 +5,7 @@ import resource
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from alike import small, written
+from alike import names, small, written
 from drivers import kill_driver
 
 import ldiv_db
@@ -22,6 +22,7 @@ DEATHS = [
     (f"{SPARK}:SparkWarehouse.create", "before", "old", []),
     (f"{SPARK}:SparkWarehouse.create", "after", "old", []),
     ("ldiv_db.publishing.ledger_there:LedgerThere.enter", "after", "old", ["dropped"]),
+    (f"{SPARK}:SparkWarehouse._write", "after 2", "old", ["dropped"]),
     (f"{SPARK}:rename", "after", "none", ["dropped"]),
     (f"{SPARK}:rename", "after 3", "new", ["published"]),
     (f"{SPARK}:SparkWarehouse.put", "after", "new", ["published"]),
@@ -29,8 +30,7 @@ DEATHS = [
 
 
 def left_beside(spark, folder):
-    tables = {row["tableName"] for row in spark.sql("SHOW TABLES").collect() if not row["isTemporary"]}
-    return {name for name in tables | {path.name for path in folder.iterdir()} if name.startswith("ldiv_")}
+    return {name for name in names(spark) | {path.name for path in folder.iterdir()} if name.startswith("ldiv_")}
 
 
 @pytest.fixture
