@@ -184,7 +184,7 @@ class InWarehouse(Destination):
             "stretches",
             "publishing/warehouse/list_stretches",
             assigned=recoding.assigned,
-            rows=encoded.rows,
+            rows=encoded.members(recoding.dealt),
             cells=cells,
             codes=[*map(Identifier, codes)],
             dealt=recoding.dealt,

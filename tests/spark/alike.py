@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+import there_cases
+from servers import DuckDB
+
 import ldiv_db
 
 _NUMBERS = itertools.count(1)
@@ -43,6 +46,20 @@ def run_both(session: Any, con: Any, policy: dict[str, Any], folder: Path, table
     source = to_spark(session, con, table)
     found = ldiv_db.run(session, {**policy, "source": source, "target": target}, folder)
     return embedded, found
+
+
+def run_random(session: Any, seed: int, folder: Path) -> None:
+    """Hold the run of a random policy on a random table against the embedded one."""
+    expected, server, target = there_cases.embedded(seed), DuckDB(), f"released_{next(_NUMBERS)}"
+    expected.case.place(server, folder)
+    policy = {**expected.case.policy, "source": to_spark(session, server.connection, '"my source"'), "target": target}
+    if expected.error:
+        with pytest.raises(expected.error):
+            ldiv_db.run(session, policy, folder)
+        return
+    found = ldiv_db.run(session, policy, folder)
+    checked = ldiv_db.check(session, target, policy=policy, folder=folder)
+    expected.assert_same([tuple(row) for row in session.table(target).collect()], found, checked)
 
 
 def _has_schema(con: Any) -> bool:
