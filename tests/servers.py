@@ -424,13 +424,13 @@ class BigQuery(Server):
 
 
 def _with_dataset(sql: str) -> str:
-    """A statement whose tables are all of a dataset, `d` where it names none."""
+    """A statement whose tables are of a dataset, `d` where it names none; there the emulator takes plain names alone."""
     if "INFORMATION_SCHEMA" in sql:
         return sql.replace(" FROM INFORMATION_SCHEMA.TABLES", " FROM d.INFORMATION_SCHEMA.TABLES")
     tree = sqlglot.parse_one(sql, "bigquery")
     known = {step.alias for step in tree.find_all(sqlglot.exp.CTE)}
     for table in tree.find_all(sqlglot.exp.Table):
-        if not table.db and table.name not in known and isinstance(table.this, sqlglot.exp.Identifier):
+        if not table.db and table.name not in known and _PLAIN.fullmatch(table.name):
             table.set("db", sqlglot.exp.to_identifier("d"))
     return tree.sql("bigquery")
 
