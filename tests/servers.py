@@ -424,7 +424,7 @@ class BigQuery(Server):
 
 
 def _with_dataset(sql: str) -> str:
-    """A statement whose tables are of a dataset, `d` where it names none; there the emulator takes plain names alone."""
+    """A statement whose tables are of the dataset `d` where it names none: those that have plain names."""
     if "INFORMATION_SCHEMA" in sql:
         return sql.replace(" FROM INFORMATION_SCHEMA.TABLES", " FROM d.INFORMATION_SCHEMA.TABLES")
     tree = sqlglot.parse_one(sql, "bigquery")

@@ -85,22 +85,28 @@ class InWarehouse(Destination):
             hint = "set if_exists: replace or append, or name another table"
             raise refused("target", f"{self.table} exists", hint)
 
-    def settle(self) -> list[str]:
-        """Remove what dead runs left; the runs whose release was not put into its place."""
-        there, left = self.source.there, []
+    def settle(self) -> bool:
+        """Settle what runs left that did not end; true if there was something.
+
+        The ledger comes first: a run that is entered and has no staged release left is one that was published.
+        """
+        there = self.source.there
         form = f"({_STAGED}|{_PLAN}|{_COPY}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
-        for place in {place.parts[:-1]: place for place in (self._work, self.table)}.values():
-            for name in there.tables(place):
-                found = re.fullmatch(form, name.lower())
-                if found is None:
-                    continue
-                table = there.beside(place, found[0])
-                if found[1] == _ASIDE:
-                    there.put_back(table, self.table)
-                else:
-                    left += [found[2]] if found[1] == _STAGED and not self._is_in_place(table, found[3]) else []
-                    there.drop(table)
-        return left
+        found = [
+            (there.beside(place, left[0]), left)
+            for place in {place.parts[:-1]: place for place in (self._work, self.table)}.values()
+            for name in there.tables(place)
+            if (left := re.fullmatch(form, name.lower()))
+        ]
+        staged = [(table, left) for table, left in found if left[1] == _STAGED]
+        gone = [left[2] for table, left in staged if not self._is_in_place(table, left[3])]
+        self._ledger.settle(self.engine, str(self.target), gone)
+        for table, left in found:
+            if left[1] == _ASIDE:
+                there.put_back(table, self.table)
+            else:
+                there.drop(table)
+        return bool(found)
 
     def _is_in_place(self, staged: Relation, before: str | None) -> bool:
         """True if a staged release was put into its place, where `before` rows were that it was to be appended to.
@@ -125,10 +131,9 @@ class InWarehouse(Destination):
         there = self.source.there
         there.make_schema(self.table)
         there.make_schema(self._work)
-        if left := self.settle():
+        if self.settle():
             draft.note(_LEFT)
             self.refuse()  # what was moved aside is there again
-        self._ledger.settle(self.engine, str(self.target), left)
         before = None
         if self.target.if_exists == "append" and there.exists(self.table):
             ids = draft.resolved.released.class_ids
@@ -146,7 +151,7 @@ class InWarehouse(Destination):
         except BaseException:
             if not there.takes_back:
                 with suppress(LdivError):  # the first error is the one to report
-                    self._ledger.settle(self.engine, str(self.target), self.settle())
+                    self.settle()
             raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])

@@ -11,6 +11,8 @@ import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
 from ldiv_db.database.spark import SparkWarehouse
 from ldiv_db.database.spark_tables import drop, quoted, rename, sibling
+from ldiv_db.publishing.ledger import runs, withdraw_run
+from ldiv_db.publishing.ledger_there import ledger_of
 
 
 def policy_of(spark, con, target, **more):
@@ -70,6 +72,14 @@ def test_changed_rows_are_not_published_again_without_a_word(spark, con):
         ldiv_db.run(spark, policy)
     assert spark.table("again").toArrow().equals(before)
     spark.sql("DROP TABLE changing")
+
+
+def test_a_run_that_is_withdrawn_has_one_status(spark, con):
+    run_id = ldiv_db.run(spark, policy_of(spark, con, "taken")).run_id
+    with ledger_of(SparkWarehouse(spark)) as engine:
+        withdraw_run(engine, run_id)
+    with ledger_of(SparkWarehouse(spark)) as engine:
+        assert [run["status"] for run in runs(engine) if run["run_id"] == run_id] == ["withdrawn"]
 
 
 def test_a_release_that_fails_its_audit_is_not_published(spark, con, monkeypatch):
