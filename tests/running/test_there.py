@@ -13,7 +13,7 @@ import pytest
 import servers
 import tables
 from there_beds import COLUMNS, TYPES, place, policy, released, rows_of, tables_of, wipe
-from there_cases import LITE
+from there_cases import LITE, checks
 from there_cases import embedded as embedded_case
 from times import seeds
 
@@ -69,7 +69,7 @@ def test_the_release_is_that_of_an_embedded_run(there, tmp_path, seed, way):
                 ldiv_db.run(connection, policy, tmp_path)
             return
         found = ldiv_db.run(connection, policy, tmp_path)
-        checked = ldiv_db.check(connection, "released", policy=policy, folder=tmp_path)
+        checked = checks(connection, "released", policy, tmp_path)
     expected.assert_same(there.query("SELECT * FROM released"), found, checked)
 
 

@@ -57,7 +57,7 @@ def run_random(session: Any, seed: int, folder: Path) -> None:
             ldiv_db.run(session, policy, folder)
         return
     found = ldiv_db.run(session, policy, folder)
-    checked = ldiv_db.check(session, target, policy=policy, folder=folder)
+    checked = there_cases.checks(session, target, policy, folder)
     expected.assert_same([tuple(row) for row in session.table(target).collect()], found, checked)
 
 
