@@ -23,6 +23,6 @@ def test_runs_there_are_those_of_an_embedded_database(kind, tmp_path):
     lacks = [name for name in CONNECT if missing(name)]
     if kind == "connect" and lacks:
         pytest.skip(f"Spark Connect is not tested: {', '.join(lacks)} is not installed")
-    program = [sys.executable, str(Path(__file__).with_name("elsewhere.py")), kind, "1", "3", "5"]
+    program = [sys.executable, str(Path(__file__).with_name("elsewhere.py")), kind, "1", "3"]
     ended = subprocess.run(program, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr[-3000:]
