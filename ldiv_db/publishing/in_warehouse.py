@@ -160,7 +160,7 @@ class InWarehouse(Destination):
     def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        with engine.scope(), draft.rows(last) as params:
+        with engine.scope(), draft.rows(last, keyed=bool(draft.encoded.kept)) as params:
             planned = self._planned(draft, params)
             several = engine.least(planned, "whole") == 0
             there.lend(engine, planned, plan)
