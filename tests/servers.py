@@ -142,6 +142,7 @@ class DuckDBThere(DuckDB):
 
     def __init__(self) -> None:
         self.connection = _arrow("duckdb", ":memory:")
+        atexit.register(self.connection.close)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         with self.connection.cursor() as cursor:
@@ -157,6 +158,10 @@ class DuckDBThere(DuckDB):
         with self.connection.cursor() as cursor:
             for row in rows:  # it binds one row at a time
                 cursor.execute(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", row)
+        self.connection.commit()
+
+    def arrow(self) -> Any:
+        return self.connection.adbc_clone()
 
 
 def _arrow(database: str, address: str) -> Any:
