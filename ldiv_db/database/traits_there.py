@@ -75,6 +75,7 @@ TRAITS = {
         texts=("FLOAT", "DOUBLE"),
     ),
     "databricks": TraitsThere(replaces=True),
+    "duckdb": TraitsThere(takes_back=True),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
     # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
     # combinations would not fit into the 4 MB that it has by default.

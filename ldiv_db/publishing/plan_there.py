@@ -72,8 +72,8 @@ class PlannedRows(Protocol):
     @property
     def recoding(self) -> Recoding: ...
 
-    def published(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the template of its rows."""
+    def published(self, last_class: int = 0, *, keyed: bool = False) -> AbstractContextManager[dict[str, Any]]:
+        """Parameters of the template of its rows, whose classes are `keyed` where what is kept is not here."""
         ...
 
 
@@ -134,7 +134,7 @@ class PlanThere:
         ]
         codes = [column.code.name for column in coded]
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
-        return encoded.rows, cells, coded
+        return encoded.members(self.draft.recoding.dealt), cells, coded
 
     def repeated(
         self, planned: Relation, published: Sequence[PublishedColumn], lent: Relation

@@ -79,10 +79,10 @@ class ClassesDraft(SeriesDraft):
     def resolved(self) -> Resolved:
         return self.start.resolved
 
-    def published(self, last_class: int = 0) -> AbstractContextManager[dict[str, Any]]:
+    def published(self, last_class: int = 0, *, keyed: bool = False) -> AbstractContextManager[dict[str, Any]]:
         """Parameters of the template of its new rows, whose classes follow those of earlier releases."""
-        last = self.start.series.last_group
-        return published_rows(self.start.engine, self.encoded, self.recoding, True, last)
+        last, seed = self.start.series.last_group, Value(self.resolved.source.seed) if keyed else None
+        return published_rows(self.start.engine, self.encoded, self.recoding, True, last, seed=seed)
 
     @property
     def limits(self) -> list[tuple[str, int]]:

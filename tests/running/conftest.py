@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
+import servers
 from there_beds import wipe
 
 #: The servers whose connections are those of a warehouse; others are skipped.
-THERE = ("postgres", "sqlite", "snowflake", "clickhouse")
+THERE = ("postgres", "sqlite", "snowflake", "clickhouse", "bigquery", "duckdb")
+
+duckdb_there = cache(servers.DuckDBThere)
 
 
 @pytest.fixture
@@ -17,6 +21,9 @@ def there(server: Any) -> Iterator[Any]:
     """A server with nothing in it but what a test makes."""
     if server.dialect not in THERE:
         pytest.skip(f"{server.dialect} is no warehouse here")
+    if server.dialect == "duckdb":
+        pytest.importorskip("adbc_driver_manager")
+        server = duckdb_there()
     wipe(server)
     yield server
     wipe(server)
