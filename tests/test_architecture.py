@@ -203,7 +203,7 @@ READING = {
     "running/demo.py": ["demonstrate"],
     "running/exploring/explore.py": ["explore"],
     "running/release.py": ["publish_release"],
-    "running/run.py": ["run", "plan"],
+    "running/run.py": ["run", "plan", "estimate"],
 }
 
 
