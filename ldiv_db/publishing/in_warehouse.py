@@ -19,7 +19,7 @@ from ldiv_db.database.catalog import SCHEMA, columns_of, named_table
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
-from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
+from ldiv_db.database.templates import Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.destinations import Destination
@@ -33,8 +33,6 @@ _STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
 _LOOSE = ("postgres", "sqlite")
 #: Where the templates of this module are.
 _SQL = "publishing/warehouse"
-#: The most rows that one row of a plan stands for, and the rows of a part of the release.
-_REPEATED = 1_000_000
 _LEFT = "what a run to this target left that did not end is removed"
 
 
@@ -158,16 +156,14 @@ class InWarehouse(Destination):
         there, engine, source = self.source.there, self.engine, self.source.table
         published = self._published(draft)
         kept = published[len(published) - len(draft.encoded.kept) :]
-        repeats = there.traits.repeats
         exact, as_texts = there.exact(source), there.dialect in _LOOSE
         own = [column for column in published if not column.planned]
         loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
         with engine.scope(), draft.rows(last) as params:
             planned = self._planned(draft, params)
-            if repeats and not kept and not loose:
+            if there.traits.repeats and not kept and not loose:
                 self._repeat(planned, published, plan)
-                shown = {"published": published, "weight": WEIGHT, "as_list": repeats == "list"}
-                there.create(staged, f"{_SQL}/repeat_rows", plan=plan, **shown)
+                there.create(staged, f"{_SQL}/repeat_rows", plan=plan, published=published, weight=WEIGHT)
             else:
                 several = engine.least(planned, "whole") == 0
                 there.lend(engine, planned, plan)
@@ -179,14 +175,14 @@ class InWarehouse(Destination):
     def _repeat(self, planned: Relation, published: Sequence[PublishedColumn], plan: Relation) -> None:
         """Have the rows that differ in the release there with their counts, in the types of the source."""
         there, engine = self.source.there, self.engine
-        params = {"combinations": planned, "published": published, "weight": WEIGHT, "most": Value(_REPEATED)}
+        params = {"combinations": planned, "published": published, "weight": WEIGHT}
         counted = engine.materialise("counted", f"{_SQL}/count_published", **params)
         own = [column for column in published if not column.planned]
         shown = {column.alias.name for column in own}
         listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, counted) if c.name not in shown]
         others = [ColumnThere(name, name, nullable=kind) for name, kind in listed]
         typed = there.written(f"{_SQL}/type_plan", source=self.source.table, own=own, others=others)
-        there.lend(engine, counted, plan, typed, 1 + engine.count_weighted(counted, WEIGHT) // _REPEATED)
+        there.lend(engine, counted, plan, typed)
 
     def _planned(self, draft: RunDraft, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here."""

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import tempfile
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from unittest import mock
@@ -337,12 +337,11 @@ def publish_there(listener):
         ldiv_db.run(there, policy | shown, listener=listener)
         tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
         warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
-        for repeats in ("rows", "list"):
-            traits = replace(warehouses.TRAITS["sqlite"], repeats=repeats, exact="SELECT 's'")
-            patch.setitem(warehouses.TRAITS, "sqlite", traits)
-            repeated = {"keep": [], "identifiers": ["note"], "algorithm": "bsgi", "require": [{"k": 2}]}
-            with suppress(ldiv_db.DatabaseError):  # SQLite does not repeat
-                ldiv_db.run(there, policy | repeated, listener=listener)
+        traits = replace(warehouses.TRAITS["sqlite"], repeats=True, exact="SELECT 's'")
+        patch.setitem(warehouses.TRAITS, "sqlite", traits)
+        repeated = {"keep": [], "identifiers": ["note"], "algorithm": "bsgi", "require": [{"k": 2}], "target": "whole"}
+        with pytest.raises(ldiv_db.DatabaseError):  # SQLite cannot repeat rows
+            ldiv_db.run(there, policy | repeated, listener=listener)
 
 
 def write_down_the_audit():
