@@ -29,7 +29,7 @@ from ldiv_db.database.spark_tables import (
     type_of,
 )
 from ldiv_db.database.templates import Relation, literal
-from ldiv_db.database.traits_there import TRAITS
+from ldiv_db.database.traits_there import TraitsThere
 from ldiv_db.database.warehouses import Warehouse
 
 
@@ -55,7 +55,7 @@ class SparkWarehouse(Warehouse):
     def __init__(self, session: Any):
         self.session = session
         self.dialect = "spark"
-        self.traits = TRAITS["spark"]
+        self.traits = TraitsThere()
         self.takes_back = False
         self.updates = False
         self.is_adbc = False
@@ -129,12 +129,6 @@ class SparkWarehouse(Warehouse):
             fields = self.session.table(quoted(source)).schema.fields
         return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
 
-    def exact(self, table: Relation) -> set[str]:
-        """All but floating numbers: a zero may have a sign."""
-        with self._doing(f"read {table}"):
-            fields = self.session.table(quoted(table)).dtypes
-        return {name.lower() for name, kind in fields if kind not in ("float", "double")}
-
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         with self._doing("count"):
             table = self.session.sql(sql).toArrow()
@@ -145,8 +139,8 @@ class SparkWarehouse(Warehouse):
         self._views.append(name)
         return Relation((name,))
 
-    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "", parts: int = 0) -> None:
-        """Have the rows of a TEMP table of the engine's as a view; what was counted has its type still."""
+    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
+        """Have the rows of a TEMP table of the engine's as a view."""
         types = import_module("pyspark.sql.pandas.types")
         given = engine.reader(rows).read_all()
         with self._doing("send a plan to its executors"):
@@ -157,8 +151,6 @@ class SparkWarehouse(Warehouse):
             for column in columns_of(engine, rows):
                 if column.type == "TIMESTAMP":
                     frame = frame.withColumn(column.name, frame[column.name].cast("timestamp_ntz"))
-            if parts:
-                frame = frame.repartitionByRange(parts, "place").sortWithinPartitions("place")
             frame.createOrReplaceTempView(table.name)
 
     # -- tables ------------------------------------------------------------------------------------------

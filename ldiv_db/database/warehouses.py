@@ -296,18 +296,18 @@ class Warehouse:
         """A place for a table that is there for the time of a run, in the schema of another."""
         return self.beside(beside, name)
 
-    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "", parts: int = 0) -> None:
-        """Have the rows of a TEMP table of the engine's in a scratch table there, which is counted to plan with it.
+    def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
+        """Have the rows of a TEMP table of the engine's in a scratch table there.
 
-        Its columns have the types of our own database, or those of the SELECT `typed`. Where a release has the order of
-        what it is made of, its rows are sorted by `place` in so many `parts`.
+        Its columns have the types of our own database, and it is counted to plan with it; or those of the SELECT
+        `typed`, for a table that is read as a whole.
         """
         if typed:
             self.execute(f"CREATE TABLE {self.name(table)}{self.traits.storage} AS\n{typed}")
         else:
             self.make_table(table, columns_of(engine, rows))
         self.send(engine, rows, table)
-        if self.traits.analyze:
+        if self.traits.analyze and not typed:
             self.execute(self.traits.analyze.format(self.name(table)))
 
     def exact(self, table: Relation) -> set[str]:

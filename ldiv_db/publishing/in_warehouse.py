@@ -159,8 +159,7 @@ class InWarehouse(Destination):
             planned = plan.combinations(params)
             if there.traits.repeats and not kept and not loose:
                 there.lend(engine, *plan.repeated(planned, published, lent))
-                shown = {"published": published, "weight": WEIGHT, "as_list": there.traits.repeats == "list"}
-                there.create(staged, f"{SQL}/repeat_rows", plan=lent, **shown)
+                there.create(staged, f"{SQL}/repeat_rows", plan=lent, published=published, weight=WEIGHT)
             else:
                 several = engine.least(planned, "whole") == 0
                 there.lend(engine, planned, lent)

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
+from ldiv_db.database.templates import Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
@@ -21,8 +21,6 @@ from ldiv_db.recoding.units import PERSON_NO
 
 #: Where the templates of releases in warehouses are.
 SQL = "publishing/warehouse"
-#: The most rows that one row of a plan stands for, and the rows of a part of the release.
-_REPEATED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -138,20 +136,20 @@ class PlanThere:
 
     def repeated(
         self, planned: Relation, published: Sequence[PublishedColumn], lent: Relation
-    ) -> tuple[Relation, Relation, str, int]:
+    ) -> tuple[Relation, Relation, str]:
         """What to lend where a release is its different rows, each as often as it is published.
 
-        These rows with their counts, the table for them, the SELECT of its types, and the number of parts.
+        These rows with their counts, the table for them, and the SELECT of its types.
         """
         engine = self.engine
-        params = {"combinations": planned, "published": published, "weight": WEIGHT, "most": Value(_REPEATED)}
+        params = {"combinations": planned, "published": published, "weight": WEIGHT}
         counted = engine.materialise("counted", f"{SQL}/count_published", **params)
         own = [column for column in published if not column.planned]
         shown = {column.alias.name for column in own}
         listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, counted) if c.name not in shown]
         others = [ColumnThere(name, name, nullable=kind) for name, kind in listed]
         typed = self.source.there.written(f"{SQL}/type_plan", source=self.source.table, own=own, others=others)
-        return counted, lent, typed, 1 + engine.count_weighted(counted, WEIGHT) // _REPEATED
+        return counted, lent, typed
 
     def columns(self) -> list[PublishedColumn]:
         """The columns of the release, in its order."""

@@ -237,10 +237,10 @@ def test_a_plan_writes_nothing(there, con):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"key": "rid", "identifiers": [], "target": {"prefix": "nights"}}, "no table of the warehouse"),
-        ({"source": {"query": "SELECT 1"}}, "no table of the warehouse"),
-        ({"source": "people.parquet"}, "no table of the warehouse"),
-        ({"target": {"file": "r.parquet"}}, "no table of the warehouse"),
+        ({"key": "rid", "identifiers": [], "target": {"prefix": "nights"}}, "is not a table of the warehouse"),
+        ({"source": {"query": "SELECT 1"}}, "is not a table of the warehouse"),
+        ({"source": "people.parquet"}, "is not a table of the warehouse"),
+        ({"target": {"file": "r.parquet"}}, "is not a table of the warehouse"),
         ({"target": {"table": "people", "if_exists": "replace"}}, "is the source itself"),
         ({"target": {"table": "ldiv.x"}}, "the ledger's own"),
         ({"keep": ["nothing"]}, "no column of the source"),
