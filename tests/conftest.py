@@ -16,7 +16,7 @@ import times
 
 from ldiv_db.database.engine import Engine
 
-pytest.register_assert_rewrite("beds")
+pytest.register_assert_rewrite("beds", "there_cases")
 from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of whoever calls the command line
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"

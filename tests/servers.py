@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import datetime
+import importlib
 import importlib.util
 import json
 import os
@@ -20,8 +21,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import sqlglot
 
 Rows = Sequence[tuple[Any, ...]]
 #: The types of a column that every server has under some name; a decimal has two digits after the point.
@@ -100,6 +100,10 @@ class Server:
     def marks(self, columns: Sequence[tuple[str, str]]) -> str:
         return ", ".join([self.mark] * len(columns))
 
+    def arrow(self) -> Any:
+        """Another connection to the database, which carries Arrow; None if there is no driver for that."""
+        return None
+
 
 def comparable(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     """Rows with their counts, to compare among servers: times as their text, which some servers hold them as."""
@@ -133,6 +137,41 @@ class DuckDB(Server):
         self.connection.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", list(rows))
 
 
+class DuckDBThere(DuckDB):
+    """DuckDB by a connection of ADBC's, as a warehouse."""
+
+    def __init__(self) -> None:
+        self.connection = _arrow("duckdb", ":memory:")
+        atexit.register(self.connection.close)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+            return list(cursor.fetchall())
+
+    def execute(self, sql: str) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+        self.connection.commit()
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        with self.connection.cursor() as cursor:
+            for row in rows:  # it binds one row at a time
+                cursor.execute(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", row)
+        self.connection.commit()
+
+    def arrow(self) -> Any:
+        return self.connection.adbc_clone()
+
+
+def _arrow(database: str, address: str) -> Any:
+    """A connection of ADBC's; None if its driver is not installed."""
+    try:
+        return importlib.import_module(f"adbc_driver_{database}.dbapi").connect(address)
+    except ImportError:
+        return None
+
+
 class SQLite(Server):
     """Dates and times are text there, booleans 0 and 1, decimals floating."""
 
@@ -140,7 +179,10 @@ class SQLite(Server):
     types = _named("TEXT", "INTEGER", "REAL", "NUMERIC", "TEXT", "TEXT", "INTEGER")
 
     def __init__(self) -> None:
-        self.connection = sqlite3.connect(":memory:")
+        folder = tempfile.mkdtemp(prefix="lite")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        self.file = f"{folder}/w.sqlite"
+        self.connection = sqlite3.connect(self.file)
 
     def version(self) -> str:
         return f"SQLite {sqlite3.sqlite_version}"
@@ -154,6 +196,9 @@ class SQLite(Server):
     def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
         plain = [[_comparable(float(v) if isinstance(v, Decimal) else v) for v in row] for row in rows]
         self.connection.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", plain)
+
+    def arrow(self) -> Any:
+        return _arrow("sqlite", self.file)
 
 
 class Postgres(Server):
@@ -181,6 +226,9 @@ class Postgres(Server):
     def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
         with self.connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", list(rows))
+
+    def arrow(self) -> Any:
+        return _arrow("postgresql", f"postgresql:///postgres?host={self.connection.info.host}&user=postgres")
 
 
 def _program(name: str) -> str | None:
@@ -336,44 +384,37 @@ class BigQuery(Server):
     types = _named("STRING", "INT64", "FLOAT64", "NUMERIC(12, 2)", "DATE", "DATETIME", "BOOL")
 
     def __init__(self) -> None:
-        home, port = Path(tempfile.mkdtemp(prefix="bq")), _free_port()
-        program = Path(str(_program("bqemulator"))).resolve()
-        for extension in program.parent.parent.glob("lib/*/site-packages/duckdb_extension_spatial/extensions/*/*"):
-            there = home / ".duckdb/extensions" / extension.parent.name / "linux_amd64"
-            there.mkdir(parents=True)
-            shutil.copy(extension, there)
-        command = [str(program), "start", "--rest-port", str(port), "--grpc-port", "0", "--project", "p"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-        process = subprocess.Popen(command, env=os.environ | {"HOME": str(home)}, **quiet)
-        atexit.register(shutil.rmtree, home, ignore_errors=True)
-        atexit.register(process.terminate)
-        self.address = f"http://127.0.0.1:{port}/bigquery/v2/projects/p"
-        self.dataset = {"datasetId": "d", "projectId": "p"}
-        _until_it_listens(process, port)
-        self._ask("datasets", {"datasetReference": self.dataset})
+        from google.api_core.exceptions import BadRequest  # noqa: PLC0415
+        from google.auth.credentials import AnonymousCredentials  # noqa: PLC0415
+        from google.cloud import bigquery  # noqa: PLC0415
+        from google.cloud.bigquery import dbapi  # noqa: PLC0415
 
-    def _ask(self, path: str, body: dict[str, Any]) -> Any:
-        """The answer of the server; raises RuntimeError with what it says is wrong."""
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self.address}/{path}", json.dumps(body).encode(), headers)
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                found = json.load(answer)
-        except urllib.error.HTTPError as error:
-            raise RuntimeError(error.read().decode()) from error
-        if found.get("errors"):  # of a query that fails, in an answer that does not
-            raise RuntimeError(str(found["errors"]))
-        return found
+        class Client(bigquery.Client):  # type: ignore[misc]
+            """It raises what the emulator says of a query that fails, in an answer that does not.
+
+            The emulator knows no default dataset: it is named where a statement names none.
+            """
+
+            def _call_api(self, *given: Any, **more: Any) -> Any:
+                found = super()._call_api(*given, **more)
+                if isinstance(found, dict) and found.get("errors"):
+                    raise BadRequest(str(found["errors"]))
+                return found
+
+            def query_and_wait(self, query: str, **more: Any) -> Any:
+                return super().query_and_wait(_with_dataset(query), **more)
+
+        address = {"api_endpoint": f"http://127.0.0.1:{_bigquery_port()}"}
+        settings = bigquery.QueryJobConfig(default_dataset="p.d")
+        self.client = Client("p", AnonymousCredentials(), None, None, settings, None, None, address)
+        self.client.create_dataset("d")
+        self.connection = dbapi.connect(self.client)
 
     def version(self) -> str:
         return "BigQuery's dialect in bqemulator"
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        asked = {"query": sql, "useLegacySql": False, "defaultDataset": self.dataset, "maxResults": 100_000}
-        found = self._ask("queries", asked)
-        kinds = [field["type"] for field in found["schema"]["fields"]]
-        cells = [[cell["v"] for cell in row["f"]] for row in found.get("rows", [])]
-        return [tuple(_read(kind, cell) for kind, cell in zip(kinds, row, strict=True)) for row in cells]
+        return [row.values() for row in self.client.query_and_wait(sql)]
 
     def execute(self, sql: str) -> None:
         self.query(sql)
@@ -387,21 +428,41 @@ class BigQuery(Server):
         return "\\`"
 
 
+def _with_dataset(sql: str) -> str:
+    """A statement whose tables are of the dataset `d` where it names none: those that have plain names."""
+    if "INFORMATION_SCHEMA" in sql:
+        return sql.replace(" FROM INFORMATION_SCHEMA.TABLES", " FROM d.INFORMATION_SCHEMA.TABLES")
+    tree = sqlglot.parse_one(sql, "bigquery")
+    known = {step.alias for step in tree.find_all(sqlglot.exp.CTE)}
+    for table in tree.find_all(sqlglot.exp.Table):
+        if not table.db and table.name not in known and _PLAIN.fullmatch(table.name):
+            table.set("db", sqlglot.exp.to_identifier("d"))
+    return tree.sql("bigquery")
+
+
+def _bigquery_port() -> int:
+    """Where a new emulator listens on this machine."""
+    home, port = Path(tempfile.mkdtemp(prefix="bq")), _free_port()
+    program = Path(str(_program("bqemulator"))).resolve()
+    for extension in program.parent.parent.glob("lib/*/site-packages/duckdb_extension_spatial/extensions/*/*"):
+        there = home / ".duckdb/extensions" / extension.parent.name / "linux_amd64"
+        there.mkdir(parents=True)
+        shutil.copy(extension, there)
+    command = [str(program), "start", "--rest-port", str(port), "--grpc-port", "0", "--project", "p"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+    process = subprocess.Popen(command, env=os.environ | {"HOME": str(home)}, **quiet)
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    atexit.register(process.terminate)
+    _until_it_listens(process, port)
+    return port
+
+
 def _as_bigquery(value: Any, kind: str) -> str:
     """A value as BigQuery writes it."""
     if value is None or isinstance(value, bool | int | float):
         return "NULL" if value is None else str(value)
     text = json.dumps(str(value), ensure_ascii=False)
     return text if kind == "STRING" else f"CAST({text} AS {kind})"
-
-
-def _read(kind: str, cell: str | None) -> Any:
-    """A value that BigQuery's REST has as a text."""
-    reads: dict[str, Callable[[str], Any]] = {
-        "INTEGER": int, "FLOAT": float, "NUMERIC": Decimal, "BIGNUMERIC": Decimal, "BOOLEAN": "true".__eq__,
-        "DATE": datetime.date.fromisoformat, "DATETIME": datetime.datetime.fromisoformat,
-    }  # fmt: skip
-    return cell if cell is None else reads.get(kind, str)(cell)
 
 
 def _free_port() -> int:
@@ -429,16 +490,23 @@ SERVERS: dict[str, tuple[Callable[[], Server], str, str]] = {
     "clickhouse": (ClickHouse, "chdb", ""),
     "spark": (Spark, "pyspark", "java"),
     "snowflake": (Snowflake, "fakesnow", ""),
-    "bigquery": (BigQuery, "json", "bqemulator"),
+    "bigquery": (BigQuery, "google.cloud.bigquery", "bqemulator"),
 }
 
 
 def missing(dialect: str) -> str:
     """What a server lacks here, with its name; nothing if it can be started."""
     made, module, program = SERVERS[dialect]
-    lacks = [module] if importlib.util.find_spec(module) is None else []
+    lacks = [] if _is_installed(module) else [module]
     lacks += [program] if program and _program(program) is None else []
     return f"{getattr(made, '__name__', dialect)} is not tested: {', '.join(lacks)} is not installed" if lacks else ""
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # a package around it
+        return False
 
 
 def required(dialect: str) -> bool:

@@ -14,7 +14,7 @@ TYPES = {"integer": "INTEGER", "text": "VARCHAR", "double": "DOUBLE"}
 
 
 def wipe(server):
-    for name in ("people", "released", "ldiv_run", "ldiv_run_secret"):
+    for name in ("people", "my source", "released", "ldiv_run", "ldiv_run_secret"):
         with suppress(Exception):
             server.drop(name)
     if server.dialect == "sqlite":

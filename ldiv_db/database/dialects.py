@@ -100,13 +100,12 @@ def _folded(node: exp.Expr) -> exp.Expr:
 _CLICKHOUSE = {
     "DATE": "Date32",
     "TIMESTAMP": "DateTime64(6, 'UTC')",
-    "TIMESTAMP WITH TIME ZONE": "DateTime64(6, 'UTC')",
-    "HUGEINT": "Int128",
+    "TIMESTAMPTZ": "DateTime64(6, 'UTC')",
+    "INT128": "Int128",
 }
 #: Whole numbers beyond 64 bits. SQLite has no wider ones; it refuses a sum that overflows.
 _HUGE = {
     "bigquery": "BIGNUMERIC",
-    "clickhouse": "Int128",
     "databricks": "DECIMAL(38, 0)",
     "duckdb": "HUGEINT",
     "postgres": "NUMERIC",
@@ -132,7 +131,7 @@ def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
 
     A statement with a name or text of several lines has no margin, which would be within them as well.
     """
-    for change in (_seconds, _plain_text, _huge, _hashed, _nulls_as_they_come):
+    for change in (_seconds, _plain_text, _typed, _hashed, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect, margin)
 
@@ -161,7 +160,7 @@ def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], diale
         tree = _row(columns, [exp.column(name, "t") for name in names]).from_(_values(cells, names, dialect))
     if not rows:
         tree = exp.select("*").from_(tree.subquery("t")).where("1 = 0")
-    return _text(folded(tree.transform(_huge, dialect), dialect), dialect, margin)
+    return _text(folded(tree.transform(_typed, dialect), dialect), dialect, margin)
 
 
 def _values(cells: Sequence[Sequence[exp.Expr]], names: Sequence[str], dialect: str) -> exp.Expr:
@@ -189,9 +188,7 @@ def written_table(table: Relation, dialect: str) -> str:
 
 def written_type(kind: str, dialect: str) -> str:
     """The dialect's word for a type of our own database."""
-    if dialect == "clickhouse" and kind in _CLICKHOUSE:
-        return f"Nullable({_CLICKHOUSE[kind]})"
-    return exp.DataType.build(kind, dialect=DIALECT).transform(_huge, dialect).sql(dialect=dialect)
+    return exp.DataType.build(kind, dialect=DIALECT).transform(_typed, dialect).sql(dialect=dialect)
 
 
 def ending(dialect: str) -> str:
@@ -239,7 +236,7 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
         days = f"julianday({column}) - julianday('1970-01-01')"
     else:
         days = f"DATE_DIFF('day', DATE '1970-01-01', CAST({column} AS DATE))"
-    return sqlglot.parse_one(f"CAST({days} AS BIGINT) * 86400", read=DIALECT).transform(_days, dialect)
+    return sqlglot.parse_one(f"CAST({days} AS BIGINT) * 86400", read=DIALECT)
 
 
 def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
@@ -258,17 +255,12 @@ def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
     return tree.transform(told)
 
 
-def _days(node: exp.Expr, dialect: str) -> exp.Expr:
-    """The type of days, where DATE begins as late as 1970."""
-    if dialect == "clickhouse" and isinstance(node, exp.DataType) and node.is_type("date"):
-        return exp.DataType.build("Nullable(Date32)", dialect=dialect)
-    return node
-
-
-def _huge(node: exp.Expr, dialect: str) -> exp.Expr:
-    """The type of wide whole numbers, and of exact decimals, as the dialect has it."""
+def _typed(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The type of wide whole numbers, of exact decimals and of times, as the dialect has it."""
     if not isinstance(node, exp.DataType):
         return node
+    if dialect == "clickhouse" and (kind := _CLICKHOUSE.get(node.sql(dialect=DIALECT))):
+        return exp.DataType.build(f"Nullable({kind})", dialect=dialect)
     if node.is_type("int128") or (dialect == "bigquery" and node.is_type("decimal")):  # has 9 digits after the point
         return exp.DataType.build(_HUGE[dialect], dialect=dialect)
     return node

@@ -57,7 +57,6 @@ class SparkWarehouse(Warehouse):
         self.dialect = "spark"
         self.traits = TraitsThere()
         self.takes_back = False
-        self.stages_beside = True
         self.updates = False
         self.is_adbc = False
         self._views: list[str] = []
@@ -171,10 +170,14 @@ class SparkWarehouse(Warehouse):
         make_lasting(self.session, table, listed)
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
-        """As of every warehouse; the table is in the catalog before it has files, so that none are left unknown."""
+        """As of every warehouse."""
+        self._write(table, self.written(template, **params))
+
+    def _write(self, table: Relation, sql: str) -> None:
+        """Make a table of a SELECT's rows; it is in the catalog before it has files, so that none are left unknown."""
         provider = self.session.conf.get("spark.sql.sources.default", "parquet")
         with self._doing(f"write {table}"):
-            frame = self.session.sql(self.written(template, **params))
+            frame = self.session.sql(sql)
             fields = [f"{self._column(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
             self.session.sql(f"CREATE TABLE {quoted(table)} ({', '.join(fields)}) USING {provider}")
             frame.write.insertInto(quoted(table))
@@ -197,33 +200,34 @@ class SparkWarehouse(Warehouse):
         self.execute(f"INSERT INTO {quoted(table)} SELECT {shown} FROM {quoted(table)} WHERE {where} LIMIT 1")
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
-        """Put a staged table into the place of another: in one commit where the format has one, else renamed.
+        """Put a staged table into the place of another: in one commit where the format has one.
 
-        What is renamed leaves a moment without a table; the next run puts back what a dead one had moved aside.
+        Elsewhere a table is renamed within its schema alone: it is copied there, now that it is audited. That leaves a
+        moment without a table; the next run puts back what a dead one had moved aside.
         """
         there = self.exists(table)
         if there and append:
             self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
-            self.forget(staged)
         elif (provider := self._provider(table, there)) in ATOMIC:
             with self._doing(f"write {table}"):
                 self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
-            self.forget(staged)
         else:
-            self._rename(staged, table, there)
+            copy, aside = (sibling(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
+            self._write(copy, f"SELECT * FROM {quoted(staged)}")
+            self._rename(copy, table, aside if there else None)
+        self.forget(staged)
 
-    def _rename(self, staged: Relation, table: Relation, there: bool) -> None:
-        aside = sibling(staged, staged.name.replace("ldiv_new", "ldiv_old", 1))
-        if there:
+    def _rename(self, copy: Relation, table: Relation, aside: Relation | None) -> None:
+        if aside:
             rename(self.session, table, aside.name)
         try:
-            rename(self.session, staged, table.name)
+            rename(self.session, copy, table.name)
         except LdivError:
-            if there:
+            if aside:
                 with suppress(LdivError):  # the first error is the one to report
                     rename(self.session, aside, table.name)
             raise
-        if there:
+        if aside:
             self.forget(aside)
 
     def _provider(self, table: Relation, there: bool) -> str:

@@ -64,6 +64,7 @@ TRAITS = {
         texts=("FLOAT", "DOUBLE"),
     ),
     "databricks": TraitsThere(replaces=True),
+    "duckdb": TraitsThere(takes_back=True),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
     # them, so that it would sort all rows as texts; and it would compile statements that run once.
     "postgres": TraitsThere(

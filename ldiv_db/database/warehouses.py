@@ -41,7 +41,8 @@ _MODULES = {
     "sqlite3": "sqlite",
     "trino": "trino",
 }
-_VENDORS = {"postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake", "bigquery": "bigquery"}
+_VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
+            "bigquery": "bigquery"}  # fmt: skip
 #: Rows that are fetched, or sent, at once.
 _AT_ONCE = 50_000
 #: The marks of a value that a driver binds by its place.
@@ -73,10 +74,8 @@ class Warehouse:
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
             raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
         self.traits = TRAITS.get(self.dialect, TraitsThere())
-        #: Whether a table that was made can be taken back.
+        #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
-        #: Whether work is done beside a target: where nobody sees it, or a table is renamed within its schema alone.
-        self.stages_beside = self.takes_back
         #: Whether rows of a table can be changed.
         self.updates = True
 

@@ -18,7 +18,7 @@ from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.ledger import enter_run, settle_run
 from ldiv_db.publishing.result import Result
@@ -160,10 +160,15 @@ class RunDraft(Draft[Result]):
     def replaces(self) -> bool:
         return self.resolved.target.if_exists != "fail"
 
-    def rows(self, last_class: int = 0, texts: bool = False) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text."""
-        ids = self.resolved.released.has_class_ids
-        return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts)
+    def rows(
+        self, last_class: int = 0, texts: bool = False, keyed: bool = False
+    ) -> AbstractContextManager[dict[str, Any]]:
+        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text.
+
+        `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
+        """
+        ids, seed = self.resolved.released.has_class_ids, Value(self.resolved.source.seed) if keyed else None
+        return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts, seed)
 
     def write(self, where: Relation | FileRelation) -> None:
         engine, target = self.engine, self.resolved.target

@@ -28,7 +28,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
-_STAGED, _PLAN, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_old"
+_STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
 _LEFT = "what a run to this target left that did not end is removed"
@@ -85,19 +85,28 @@ class InWarehouse(Destination):
             hint = "set if_exists: replace or append, or name another table"
             raise refused("target", f"{self.table} exists", hint)
 
-    def settle(self) -> list[str]:
-        """Remove what dead runs left beside the place; the runs whose release was not put there."""
-        there, left = self.source.there, []
-        form = f"({_STAGED}|{_PLAN}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
-        for name in there.tables(self._work):
-            found = re.fullmatch(form, name.lower())
-            if found and found[1] == _ASIDE:
-                there.put_back(there.beside(self._work, found[0]), self.table)
-            elif found:
-                beside = there.beside(self._work, found[0])
-                left += [found[2]] if found[1] == _STAGED and not self._is_in_place(beside, found[3]) else []
-                there.drop(beside)
-        return left
+    def settle(self) -> bool:
+        """Settle what runs left that did not end; true if there was something.
+
+        The ledger comes first: a run that is entered and has no staged release left is one that was published.
+        """
+        there = self.source.there
+        form = f"({_STAGED}|{_PLAN}|{_COPY}|{_ASIDE})_([0-9a-f]{{32}})_{self._mark}(?:_([0-9]+))?"
+        found = [
+            (there.beside(place, left[0]), left)
+            for place in {place.parts[:-1]: place for place in (self._work, self.table)}.values()
+            for name in there.tables(place)
+            if (left := re.fullmatch(form, name.lower()))
+        ]
+        staged = [(table, left) for table, left in found if left[1] == _STAGED]
+        gone = [left[2] for table, left in staged if not self._is_in_place(table, left[3])]
+        self._ledger.settle(self.engine, str(self.target), gone)
+        for table, left in found:
+            if left[1] == _ASIDE:
+                there.put_back(table, self.table)
+            else:
+                there.drop(table)
+        return bool(found)
 
     def _is_in_place(self, staged: Relation, before: str | None) -> bool:
         """True if a staged release was put into its place, where `before` rows were that it was to be appended to.
@@ -122,10 +131,9 @@ class InWarehouse(Destination):
         there = self.source.there
         there.make_schema(self.table)
         there.make_schema(self._work)
-        if left := self.settle():
+        if self.settle():
             draft.note(_LEFT)
             self.refuse()  # what was moved aside is there again
-        self._ledger.settle(self.engine, str(self.target), left)
         before = None
         if self.target.if_exists == "append" and there.exists(self.table):
             ids = draft.resolved.released.class_ids
@@ -143,7 +151,7 @@ class InWarehouse(Destination):
         except BaseException:
             if not there.takes_back:
                 with suppress(LdivError):  # the first error is the one to report
-                    self._ledger.settle(self.engine, str(self.target), self.settle())
+                    self.settle()
             raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
@@ -152,7 +160,7 @@ class InWarehouse(Destination):
     def _stage(self, draft: RunDraft, staged: Relation, plan: Relation, last: int) -> None:
         """Write the release beside its place, by a plan that is there for that time."""
         there, engine = self.source.there, self.engine
-        with engine.scope(), draft.rows(last) as params:
+        with engine.scope(), draft.rows(last, keyed=bool(draft.encoded.kept)) as params:
             planned = self._planned(draft, params)
             several = engine.least(planned, "whole") == 0
             there.lend(engine, planned, plan)
@@ -181,7 +189,7 @@ class InWarehouse(Destination):
             "stretches",
             "publishing/warehouse/list_stretches",
             assigned=recoding.assigned,
-            rows=encoded.rows,
+            rows=encoded.members(recoding.dealt),
             cells=cells,
             codes=[*map(Identifier, codes)],
             dealt=recoding.dealt,
@@ -249,4 +257,4 @@ class InWarehouse(Destination):
     @property
     def _work(self) -> Relation:
         """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
-        return self.table if self.source.there.stages_beside else self._ledger.table("run")
+        return self.table if self.source.there.takes_back else self._ledger.table("run")

@@ -244,11 +244,13 @@ def published_rows(
     class_id: bool = False,
     last_class: int = 0,
     texts: bool = False,
+    seed: Value | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Parameters of the template `PUBLISHED`: the published rows, in an order that carries no information.
 
-    Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; as `texts` all
-    columns are text, for a file that has no types.
+    Class ids, if they are shown, follow `last_class`, and say no more than the classes themselves; those of classes
+    that look alike here, but not where they are published, are in an order by the `seed`. As `texts` all columns are
+    text, for a file that has no types.
     """
     many = encoded.row_count >= MANY_ROWS
     labels = engine.materialise(
@@ -265,7 +267,7 @@ def published_rows(
     if class_id:
         unnumbered, composed = labels, _composed(engine, encoded, recoding, labels)
         labels = engine.materialise(
-            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, **params
+            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, seed=seed, **params
         )
         engine.drop(unnumbered, *([composed] if composed else []))
     shown = [shown for span in recoding.spans for shown in span.shown]

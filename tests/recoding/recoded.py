@@ -70,9 +70,12 @@ class Case:
     policy: dict[str, Any]
     files: dict[str, Any] = field(default_factory=lambda: {"tree.json": TREE, "named.json": NAMED})
 
-    def place(self, server: DuckDB, folder: Path) -> None:
-        """Make the table in DuckDB, and the files of taxonomies."""
+    def place(self, server: Server, folder: Path) -> None:
+        """Make the table on a server, and the files of taxonomies."""
         server.create("my source", list(self.columns.items()), self.rows)
+        self.write_files(folder)
+
+    def write_files(self, folder: Path) -> None:
         for name, tree in self.files.items():
             (folder / name).write_text(json.dumps(tree))
 

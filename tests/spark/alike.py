@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import there_cases
+from servers import DuckDB
 
 import ldiv_db
 
@@ -45,6 +47,20 @@ def run_both(session: Any, con: Any, policy: dict[str, Any], folder: Path, table
     return embedded, found
 
 
+def run_random(session: Any, seed: int, folder: Path) -> None:
+    """Hold the run of a random policy on a random table against the embedded one."""
+    expected, server, target = there_cases.embedded(seed), DuckDB(), f"released_{next(_NUMBERS)}"
+    expected.case.place(server, folder)
+    policy = {**expected.case.policy, "source": to_spark(session, server.connection, '"my source"'), "target": target}
+    if expected.error:
+        with pytest.raises(expected.error):
+            ldiv_db.run(session, policy, folder)
+        return
+    found = ldiv_db.run(session, policy, folder)
+    checked = there_cases.checks(session, target, policy, folder)
+    expected.assert_same([tuple(row) for row in session.table(target).collect()], found, checked)
+
+
 def _has_schema(con: Any) -> bool:
     return bool(con.execute("SELECT count(*) FROM duckdb_schemas() WHERE schema_name = 'out'").fetchone()[0])
 
@@ -63,6 +79,14 @@ def small(con: Any, rows: int = 40) -> dict[str, Any]:
         "algorithm": "mondrian",
         "seed": 1,
     }
+
+
+def names(session: Any) -> set[str]:
+    """The names of the tables of the default schema and of the ledger's."""
+    shown = session.sql("SHOW TABLES").collect()
+    if session.catalog.databaseExists("ldiv"):
+        shown += session.sql("SHOW TABLES IN ldiv").collect()
+    return {row["tableName"] for row in shown if not row["isTemporary"]}
 
 
 def written(table: Any) -> list[str]:

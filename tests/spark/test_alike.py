@@ -5,8 +5,9 @@ import random
 from decimal import Decimal
 
 import pytest
-from alike import assert_alike, run_both
+from alike import assert_alike, run_both, run_random
 from tables import fill, random_case
+from times import seeds
 
 import ldiv_db
 
@@ -17,6 +18,11 @@ def test_random_tables(spark, con, tmp_path, seed, select):
     case = random_case(random.Random(f"spark {seed} {select}"), select)
     case.place(con, tmp_path)
     assert_alike(spark, con, *run_both(spark, con, case.policy, tmp_path))
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_random_policies(spark, tmp_path, seed):
+    run_random(spark, seed, tmp_path)
 
 
 REQUIRE = {

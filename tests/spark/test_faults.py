@@ -5,15 +5,16 @@ import resource
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from alike import small, written
+from alike import names, small, written
 from drivers import kill_driver
 
 import ldiv_db
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.spark import SparkWarehouse
-from ldiv_db.database.spark_tables import exists, read
+from ldiv_db.database.spark_tables import exists, names_in_schema, read
 from ldiv_db.database.templates import Relation
-from ldiv_db.publishing.ledger_there import LedgerThere
+from ldiv_db.publishing.ledger import runs
+from ldiv_db.publishing.ledger_there import LedgerThere, ledger_of
 
 SPARK = "ldiv_db.database.spark"
 #: When a driver dies, what of the target is there then, and how its run ends in the ledger. The run after one that
@@ -22,6 +23,7 @@ DEATHS = [
     (f"{SPARK}:SparkWarehouse.create", "before", "old", []),
     (f"{SPARK}:SparkWarehouse.create", "after", "old", []),
     ("ldiv_db.publishing.ledger_there:LedgerThere.enter", "after", "old", ["dropped"]),
+    (f"{SPARK}:SparkWarehouse._write", "after 2", "old", ["dropped"]),
     (f"{SPARK}:rename", "after", "none", ["dropped"]),
     (f"{SPARK}:rename", "after 3", "new", ["published"]),
     (f"{SPARK}:SparkWarehouse.put", "after", "new", ["published"]),
@@ -29,8 +31,7 @@ DEATHS = [
 
 
 def left_beside(spark, folder):
-    tables = {row["tableName"] for row in spark.sql("SHOW TABLES").collect() if not row["isTemporary"]}
-    return {name for name in tables | {path.name for path in folder.iterdir()} if name.startswith("ldiv_")}
+    return {name for name in names(spark) | {path.name for path in folder.iterdir()} if name.startswith("ldiv_")}
 
 
 @pytest.fixture
@@ -74,21 +75,57 @@ def full_disk(session):
         resource.prlimit(java, resource.RLIMIT_FSIZE, before)
 
 
+#: What is under way when the disk is full; nothing yet.
+FILLED = [None, (SparkWarehouse, "create"), (LedgerThere, "enter"), (SparkWarehouse, "put")]
+
+
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's alone")
-@pytest.mark.parametrize("step", [None, (SparkWarehouse, "create"), (LedgerThere, "enter")])
-def test_a_full_disk(spark, lasting, tmp_path, monkeypatch, step):
-    policy = {**lasting, "target": {"table": "full", "if_exists": "replace"}}
-    spark.createDataFrame([("old",)], "age STRING").write.mode("overwrite").saveAsTable("full")
-    with ExitStack() as stack:
+@pytest.mark.parametrize("number", range(len(FILLED)))
+def test_a_full_disk(spark, lasting, tmp_path, monkeypatch, number):
+    table, step = f"full_{number}", FILLED[number]
+    policy = {**lasting, "target": {"table": table, "if_exists": "replace"}}
+    spark.createDataFrame([("old",)], "age STRING").write.saveAsTable(table)
+    with ExitStack() as stack, monkeypatch.context() as patch:
         if step is None:
             stack.enter_context(full_disk(spark))
         else:
             own = getattr(*step)
-            monkeypatch.setattr(
-                *step, lambda *given, **more: (stack.enter_context(full_disk(spark)), own(*given, **more))
-            )
-        with pytest.raises(DatabaseError, match=r"^Spark cannot .*: [^\n]*$") as error:
-            ldiv_db.run(spark, policy, tmp_path)
-    assert "\tat " not in str(error.value)
-    assert [row["age"] for row in spark.table("full").collect()] == ["old"]
+            patch.setattr(*step, lambda *given, **more: (stack.enter_context(full_disk(spark)), own(*given, **more)))
+        fails(spark, policy, tmp_path)
+    assert [row["age"] for row in spark.table(table).collect()] == ["old"]
+    last = ldiv_db.run(spark, policy, tmp_path)
     assert not left_beside(spark, tmp_path)
+    assert published(spark, table) == {last.run_id} and len(spark.table(table).collect()) == 40
+
+
+def fails(spark, policy, folder, **more):
+    """A run that fails with one line, and no trace of Java's."""
+    with pytest.raises(DatabaseError, match=r"^Spark cannot .*: [^\n]*$") as error:
+        ldiv_db.run(spark, policy, folder, **more)
+    assert "\tat " not in str(error.value)
+
+
+def published(spark, target):
+    """The runs that the ledger has as published to a target."""
+    with ledger_of(SparkWarehouse(spark)) as engine:
+        return {run["run_id"] for run in runs(engine) if (run["target"], run["status"]) == (target, "published")}
+
+
+@pytest.mark.parametrize("closed", ["target", "ledger"])
+def test_a_schema_in_which_nothing_can_be_written(spark, lasting, tmp_path, closed):
+    place = tmp_path / "closed"
+    spark.sql(f"CREATE SCHEMA closed LOCATION '{place}'")
+    try:
+        place.rmdir()
+        place.touch()  # whoever is root has all rights, but not to a file's inside
+        if closed == "target":
+            fails(spark, {**lasting, "target": "closed.t"}, tmp_path)
+            assert not published(spark, "closed.t")
+        else:
+            fails(spark, {**lasting, "target": "never"}, tmp_path, catalog="closed")
+        assert not left_beside(spark, tmp_path) and not exists(spark, Relation(("never",)))
+        assert not names_in_schema(spark, Relation(("closed", "t")))
+    finally:
+        place.unlink()
+        place.mkdir()
+        spark.sql("DROP SCHEMA closed CASCADE")

@@ -5,17 +5,14 @@ import uuid
 from pathlib import Path
 
 import pytest
-from alike import small, to_spark
+from alike import names, small, to_spark
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
 from ldiv_db.database.spark import SparkWarehouse
-from ldiv_db.database.spark_tables import drop, quoted, rename
-from ldiv_db.database.templates import Relation
-
-
-def names(spark):
-    return {row["tableName"] for row in spark.sql("SHOW TABLES").collect() if not row["isTemporary"]}
+from ldiv_db.database.spark_tables import drop, quoted, rename, sibling
+from ldiv_db.publishing.ledger import runs, withdraw_run
+from ldiv_db.publishing.ledger_there import ledger_of
 
 
 def policy_of(spark, con, target, **more):
@@ -28,9 +25,10 @@ def shorten(monkeypatch, condition):
 
     def less(self, table, template, **params):
         create(self, table, template, **params)
-        self.session.sql(f"CREATE TABLE fewer USING parquet AS SELECT * FROM {quoted(table)} {condition}")
+        fewer = sibling(table, "fewer")
+        self.session.sql(f"CREATE TABLE {quoted(fewer)} USING parquet AS SELECT * FROM {quoted(table)} {condition}")
         drop(self.session, table)
-        rename(self.session, Relation(("fewer",)), table.name)
+        rename(self.session, fewer, table.name)
 
     monkeypatch.setattr(SparkWarehouse, "create", less)
 
@@ -76,6 +74,14 @@ def test_changed_rows_are_not_published_again_without_a_word(spark, con):
     spark.sql("DROP TABLE changing")
 
 
+def test_a_run_that_is_withdrawn_has_one_status(spark, con):
+    run_id = ldiv_db.run(spark, policy_of(spark, con, "taken")).run_id
+    with ledger_of(SparkWarehouse(spark)) as engine:
+        withdraw_run(engine, run_id)
+    with ledger_of(SparkWarehouse(spark)) as engine:
+        assert [run["status"] for run in runs(engine) if run["run_id"] == run_id] == ["withdrawn"]
+
+
 def test_a_release_that_fails_its_audit_is_not_published(spark, con, monkeypatch):
     ldiv_db.run(spark, policy_of(spark, con, "kept"))
     before = spark.table("kept").toArrow()
@@ -99,13 +105,14 @@ def test_what_dead_runs_left_is_settled_by_the_next(spark, con):
     ldiv_db.run(spark, policy)
     old, run_id = spark.table("left").toArrow(), uuid.uuid4().hex
     mark = hashlib.sha256(b"left").hexdigest()[:8]
-    staged, aside = (f"{kind}_{run_id}_{mark}" for kind in ("ldiv_new", "ldiv_old"))
-    spark.sql(f"CREATE TABLE {staged} USING parquet AS SELECT * FROM left LIMIT 1")  # a run was about to replace it
+    staged, copy, aside = (f"{kind}_{run_id}_{mark}" for kind in ("ldiv_new", "ldiv_put", "ldiv_old"))
+    for name in (f"ldiv.{staged}", copy):  # a run was about to replace it
+        spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT * FROM left LIMIT 1")
     spark.sql(f"ALTER TABLE left RENAME TO {aside}")  # and died between the two renames
     with pytest.raises(PolicyError, match="exists"):  # it is put back first
         ldiv_db.run(spark, policy)
     assert spark.table("left").toArrow().equals(old)
-    assert not {staged, aside} & names(spark)
+    assert not {staged, copy, aside} & names(spark)
 
 
 def test_what_is_not_for_spark_is_refused_by_name(spark, con):
