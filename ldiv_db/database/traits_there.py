@@ -23,8 +23,9 @@ class TraitsThere:
     #: What begins a transaction where a driver does not; what is set for it alone.
     begin: str = "BEGIN"
     settings: tuple[str, ...] = ()
-    #: What keeps other writers off a table.
+    #: What keeps other writers off a table; whether one of two transactions that publish to it waits or fails.
     lock: str = ""
+    holds_off: bool = False
     #: The SELECTs of the names of tables in a schema, of the schema that names are looked up in, and of all schemas.
     tables: str = "SELECT table_name FROM {catalog}information_schema.tables WHERE table_schema = {here}"
     here: str = "CURRENT_SCHEMA()"
@@ -75,12 +76,13 @@ TRAITS = {
         texts=("FLOAT", "DOUBLE"),
     ),
     "databricks": TraitsThere(replaces=True),
-    "duckdb": TraitsThere(takes_back=True),
+    "duckdb": TraitsThere(takes_back=True, holds_off=True),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
     # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
     # combinations would not fit into the 4 MB that it has by default.
     "postgres": TraitsThere(
         takes_back=True,
+        holds_off=True,
         mark="%s",
         settings=(
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
@@ -102,6 +104,7 @@ TRAITS = {
     "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}"),
     "sqlite": TraitsThere(
         takes_back=True,
+        holds_off=True,
         begin="BEGIN IMMEDIATE",
         tables="SELECT name FROM sqlite_master",
         schema="",

@@ -71,8 +71,8 @@ def resolve_there(context: Context, counted: Policy, destination: InWarehouse) -
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
     """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
-    if policy.key is not None and not there.takes_back:
-        yield Problem("key", f"{there.dialect} does not take back a release with its part of the ledger", ON_ROWS)
+    if policy.key is not None and not there.traits.holds_off:
+        yield Problem("key", f"two nights at once in {there.dialect} could publish somebody in two classes", ON_ROWS)
     if policy.decomposes:
         yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", ON_ROWS)
     if policy.transparent:

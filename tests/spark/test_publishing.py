@@ -128,7 +128,7 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     with pytest.raises(PolicyError, match="takes no warehouse"):
         ldiv_db.explore(spark, {**policy, **listed})
     for change, said in {
-        ("key", "name"): "key: spark does not take back a release",
+        ("key", "name"): "key: two nights at once in spark",
         ("source", "nowhere"): "source: nowhere: ",
         ("target", "t.csv"): "target: is not a table of the warehouse",
         ("algorithm", "anatomy"): "publishes tables of single rows",
