@@ -49,14 +49,14 @@ class LedgerThere:
             if self._there.exists(table):
                 here = ledger.table(engine, name)
                 known = {column.name.lower() for column in self._there.columns(table)}
-                names = [column.name for column in columns_of(engine, here) if column.name in known]
+                both = [column.name for column in columns_of(engine, here) if column.name in known]
                 listed = {
                     "rows": table,
-                    "columns": [*map(Identifier, names)],
-                    "has_status": name == "run" and "status" in names,
+                    "columns": [*map(Identifier, both)],
+                    "has_status": name == "run" and "status" in both,
                 }
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
-                engine.extend(here, self._there.fetch(engine, "brought", sql, names), *names)
+                engine.extend(here, self._there.fetch(engine, "brought", sql, both), *both)
 
     def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Send what the ledger here has entered, as a draft says."""
