@@ -174,7 +174,7 @@ def test_another_policy_is_refused(hospital, document):
 def test_what_is_no_report_is_refused(hospital, document, damaged):
     if damaged and "form" not in damaged:
         damaged = document | {key: document[key] | value for key, value in damaged.items()}
-    with pytest.raises(ldiv_db.PolicyError, match=r"verify: is (no report|a report that lacks)"):
+    with pytest.raises(ldiv_db.PolicyError, match=r"verify: is (not a report|a report that lacks)"):
         verified(hospital, damaged)
 
 
