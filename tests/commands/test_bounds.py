@@ -88,7 +88,7 @@ def test_an_output_without_room_is_no_success(bed: Any) -> None:
     with open("/dev/full", "w") as full:
         words = [sys.executable, "-m", "ldiv_db", "plan", str(bed.database), str(bed.policy)]
         done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3 and "error: the output cannot be written" in done.stderr
+    assert done.returncode == 3 and "error: the disk is full where the output goes: it cannot be written" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
