@@ -34,7 +34,7 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag != "meta":
+        if tag not in ("meta", "input"):
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -79,7 +79,7 @@ def test_the_page(bed: Any) -> None:
     parts = {one["id"] for one in page.all("article")}
     links = {str(one["href"])[1:] for one in page.all("a")}
     assert links == parts and len(parts) == 4
-    assert len(page.all("svg")) == 2 + len(parts)  # two maps, and the loss by column of each variant
+    assert len(page.all("svg")) == 2 * 2 + len(parts)  # maps of both risks by loss and error of counts; each variant
     assert all(one["aria-label"] for one in page.all("svg"))
     assert "\ufffd" not in text and "infeasible" in text
     assert "http" not in text and not {"link", "img", "iframe", "object"} & {name for name, _ in page.tags}

@@ -79,7 +79,7 @@ def test_the_package_offers_functions_and_no_modules_of_their_names() -> None:
 
 def test_in_the_middle_of_a_statement(slow: Any) -> None:
     slow.write_policy(source="endless")
-    interrupted(slow, "recoding/input/snapshot_source")
+    interrupted(slow, "recoding/input/estimate_cells")
     slow.write_policy()
     interrupted(slow, "recoding/publish/recode_rows")
     assert slow.run().code == 0
