@@ -243,7 +243,7 @@ def test_a_plan_writes_nothing(there, con):
         ({"target": {"file": "r.parquet"}}, "is not a table of the warehouse"),
         ({"target": {"table": "people", "if_exists": "replace"}}, "is the source itself"),
         ({"target": {"table": "ldiv.x"}}, "the ledger's own"),
-        ({"keep": ["nothing"]}, "no column of the source"),
+        ({"keep": ["nothing"]}, "is not a column of the source"),
         ({"identifiers": []}, "rid"),
         ({"sensitive": {"secret": {"same": ["casefold"]}}}, "fold them in a view"),
     ],

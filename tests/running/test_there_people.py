@@ -252,7 +252,7 @@ def test_a_night_that_fails_is_made_anew(there, con, monkeypatch, step):
     ("more", "says"),
     [
         ({"key": "age", "quasi_identifiers": ["town"], "identifiers": ["rid", "dose"]}, "everybody would count as new"),
-        ({"key": "secret2"}, "no column of the source"),
+        ({"key": "secret2"}, "is not a column of the source"),
         ({"quasi_identifiers": ["age"], "identifiers": ["town", "dose"]}, "and the release"),
         ({"target": {"table": "others"}, "key": None, "identifiers": ["rid"]}, "published this source|series"),
     ],
