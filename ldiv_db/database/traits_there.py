@@ -26,6 +26,8 @@ class TraitsThere:
     #: What keeps other writers off a table; whether one of two transactions that publish to it waits or fails.
     lock: str = ""
     holds_off: bool = False
+    #: What is set for a transaction once the table is locked, by a SELECT, which begins the moment that it reads.
+    locked: str = ""
     #: The SELECTs of the names of tables in a schema, of the schema that names are looked up in, and of all schemas.
     tables: str = "SELECT table_name FROM {catalog}information_schema.tables WHERE table_schema = {here}"
     here: str = "CURRENT_SCHEMA()"
@@ -88,10 +90,10 @@ TRAITS = {
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ",
             "SET LOCAL enable_mergejoin = off",
             "SET LOCAL jit = off",
-            "SELECT set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')), 2^27)::bigint / 1024"
-            " || 'kB', true)",
         ),
         lock="LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
+        locked="SELECT set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')), 2^27)::bigint / 1024"
+        " || 'kB', true)",
         tables="SELECT relname FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'v', 'm', 'f')"
         f" AND relnamespace = {_SYSTEM}",
         here="current_schema()",

@@ -104,6 +104,8 @@ class Warehouse:
         try:
             if is_locked and written:  # before anything is read, as that is when the moment begins
                 self.execute(self.traits.lock.format(self.name(written)))
+            if self.traits.locked:
+                self.execute(self.traits.locked)
             yield
             with self._plainly("commit"):
                 self._end("COMMIT")

@@ -360,7 +360,7 @@ def test_commands_that_need_rows_say_so():
 
 
 def test_numbers_without_an_end_are_told():
-    with pytest.raises(ldiv_db.DatabaseError, match="or is none"):
+    with pytest.raises(ldiv_db.DatabaseError, match="or is not a number"):
         type_of_values({Decimal}, [Decimal("1.5"), Decimal("NaN")])
 
 

@@ -108,7 +108,7 @@ def test_the_rights_that_are_documented_are_enough(postgres, old):
     assert len(state(postgres)[2]) == 2
 
 
-STEPS = ("columns", "fetch", "make_table", "send", "create", "put")
+STEPS = ("columns", "fetch", "lend", "send", "create", "put")
 
 
 @pytest.mark.parametrize("step", STEPS)
