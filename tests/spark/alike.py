@@ -124,5 +124,7 @@ def assert_alike(session: Any, con: Any, embedded: Any, found: Any) -> None:
     by_column = [loss.pop("lm_by_column") for loss in losses]
     told = [[entry["text"] for entry in loss.pop("precision")] for loss in losses]
     assert told[0] == told[1]
+    counts = [loss.pop("counts") for loss in losses]
+    assert counts[0] == counts[1]
     assert losses[0] == pytest.approx(losses[1])
     assert by_column[0] == pytest.approx(by_column[1])
