@@ -34,7 +34,9 @@ def opened(kind: str, folder: Path) -> Any:
 def executors(session: Any) -> list[int]:
     """The processes of a session's executors."""
     java = session.sparkContext._gateway.proc.pid
-    shown = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(java)], capture_output=True, text=True, check=True)
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(java)], capture_output=True, text=True, check=True
+    )
     return [int(line.split()[0]) for line in shown.stdout.splitlines() if "CoarseGrainedExecutorBackend" in line]
 
 
@@ -43,8 +45,9 @@ def lose_executors(session: Any) -> None:
     write = SparkWarehouse._write
 
     def losing(self: Any, table: Any, sql: str) -> None:
+        SparkWarehouse._write = write  # type: ignore[method-assign]
         found = executors(session)
-        assert len(found) == 2
+        assert len(found) == 2, found
         for number in found:
             os.kill(number, signal.SIGKILL)
         write(self, table, sql)
