@@ -52,10 +52,12 @@ def publish_anonymized(adapter: Any, settings: str, source: str, contract: str |
     try:
         name_of_type = adapter.connections.data_type_code_to_name
         outcome = publish_there(handle, adapter.type(), settings, contract, name_of_type)
-    except LdivError as error:
+    except BaseException as error:
         with suppress(Exception):  # the first error is the one to report
             _run(handle, source)
-        raise DbtRuntimeError(str(error)) from None
+        if isinstance(error, LdivError):
+            raise DbtRuntimeError(str(error)) from None
+        raise
     _run(handle, source)
     adapter.connections.begin()  # for what dbt does after, which it commits
     return outcome

@@ -108,11 +108,8 @@ def test_the_rights_that_are_documented_are_enough(postgres, old):
     assert len(state(postgres)[2]) == 2
 
 
-STEPS = ("columns", "fetch", "lend", "send", "create", "put")
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_a_connection_that_is_lost_leaves_the_old_release(postgres, old, monkeypatch, step):
+def fails_as_lost(postgres, monkeypatch, step, asked=OTHER):
+    """A run that fails as the server ends its connection once that step is done."""
     with session(postgres) as there:
         done, number = getattr(Warehouse, step), there.info.backend_pid
 
@@ -123,8 +120,16 @@ def test_a_connection_that_is_lost_leaves_the_old_release(postgres, old, monkeyp
 
         with monkeypatch.context() as patch:
             patch.setattr(Warehouse, step, lose)
-            fails(there, "the server ended the connection")
+            fails(there, "the server ended the connection", asked)
         there.close()
+
+
+STEPS = ("columns", "fetch", "lend", "send", "create", "put")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_connection_that_is_lost_leaves_the_old_release(postgres, old, monkeypatch, step):
+    fails_as_lost(postgres, monkeypatch, step)
     assert state(postgres) == old
     assert ldiv_db.run(postgres.connection, OTHER).loss.rows_published == 50
 
@@ -221,18 +226,7 @@ def test_a_night_on_a_connection_that_is_lost_never_was(postgres, con, monkeypat
     ldiv_db.run(con, nightly())
     before = (released(postgres), tables_of(postgres), postgres.query("SELECT * FROM ldiv.release_member ORDER BY 3"))
     place(postgres, con, rows)
-    with session(postgres) as there:
-        done, number = getattr(Warehouse, step), there.info.backend_pid
-
-        def lose(self, *args, **kwargs):
-            found = done(self, *args, **kwargs)
-            postgres.query(f"SELECT pg_terminate_backend({number}, 5000)")
-            return found
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Warehouse, step, lose)
-            fails(there, "the server ended the connection", nightly())
-        there.close()
+    fails_as_lost(postgres, monkeypatch, step, nightly())
     now = (released(postgres), tables_of(postgres), postgres.query("SELECT * FROM ldiv.release_member ORDER BY 3"))
     assert now == before
     ldiv_db.run(con, nightly())
