@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from dbt_projects import PACKAGE, Project
 
+from ldiv_db.running import dbt_model
+
 pytest.importorskip("dbt.adapters.postgres", reason="dbt-postgres is not installed: pip install dbt-postgres")
 psycopg2 = pytest.importorskip("psycopg2")
+from dbt_ldiv_db import publish_anonymized  # noqa: E402
+
 pytestmark = pytest.mark.dbt
 
 ROWS = """
@@ -137,6 +142,22 @@ def test_every_build_adds_classes_under_a_key_and_none_begins_a_series_anew(clin
     done = clinic.project.run("run", "--full-refresh")
     assert not done.success and "begun anew" in done.message("patients")
     assert clinic.read("SELECT count(*) FROM ldiv.release WHERE status = 'published'") == [(2,)]
+
+
+def test_the_view_of_a_models_rows_goes_whatever_ends_the_release(
+    clinic: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dbt_model, "publish_there", interrupt)
+    clinic.read("CREATE VIEW public.rows_of_a_model AS SELECT 1 AS age")
+    opened = SimpleNamespace(transaction_open=False, handle=clinic.connection)
+    connections = SimpleNamespace(get_thread_connection=lambda: opened, data_type_code_to_name=str)
+    adapter = SimpleNamespace(type=lambda: "postgres", connections=connections)
+    with pytest.raises(KeyboardInterrupt):
+        publish_anonymized(adapter, "{}", "DROP VIEW public.rows_of_a_model")
+    assert clinic.read("SELECT to_regclass('public.rows_of_a_model')") == [(None,)]
 
 
 def test_a_view_in_the_place_of_the_release_stays(clinic: Server) -> None:
