@@ -29,7 +29,7 @@ from ldiv_db.database.spark_tables import (
     type_of,
 )
 from ldiv_db.database.templates import Relation, literal
-from ldiv_db.database.traits_there import TraitsThere
+from ldiv_db.database.traits_there import TRAITS
 from ldiv_db.database.warehouses import Warehouse
 
 
@@ -55,7 +55,7 @@ class SparkWarehouse(Warehouse):
     def __init__(self, session: Any):
         self.session = session
         self.dialect = "spark"
-        self.traits = TraitsThere()
+        self.traits = TRAITS[self.dialect]
         self.takes_back = False
         self.updates = False
         self.is_adbc = False
@@ -129,6 +129,12 @@ class SparkWarehouse(Warehouse):
             fields = self.session.table(quoted(source)).schema.fields
         return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
 
+    def exact(self, table: Relation) -> set[str]:
+        """All but floating numbers, as a zero may have a sign, and texts of which a collation may ignore case."""
+        with self._doing(f"read {table}"):
+            kinds = self.session.table(quoted(table)).dtypes
+        return {name.lower() for name, kind in kinds if kind not in ("float", "double") and "collate" not in kind}
+
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         with self._doing("count"):
             table = self.session.sql(sql).toArrow()
@@ -140,13 +146,16 @@ class SparkWarehouse(Warehouse):
         return Relation((name,))
 
     def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
-        """Have the rows of a TEMP table of the engine's as a view."""
+        """Have the rows of a TEMP table of the engine's as a view, in their order, or in the types of a SELECT."""
         types = import_module("pyspark.sql.pandas.types")
         given = engine.reader(rows).read_all()
         with self._doing("send a plan to its executors"):
             frame = self.session.createDataFrame(
                 given, None if given.num_rows else types.from_arrow_schema(given.schema)
             )
+            if typed:
+                wanted = self.session.sql(typed).schema
+                frame = frame.select(*(frame[field.name].cast(field.dataType) for field in wanted))
             # Arrow's times without a zone become points in time of the session's zone.
             for column in columns_of(engine, rows):
                 if column.type == "TIMESTAMP":

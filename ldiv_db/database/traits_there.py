@@ -41,8 +41,8 @@ class TraitsThere:
     update: str = "UPDATE {table} SET {values} WHERE {where}"
     #: What has a table counted, to plan with it.
     analyze: str = ""
-    #: Whether a row can be repeated as a count says.
-    repeats: bool = False
+    #: How a row is repeated as a count says: by a function that gives `rows`, or a `list`, of rows in order.
+    repeats: str = ""
     #: The SELECT of the columns of a table in which equal values are written alike.
     exact: str = ""
     #: The types whose values a driver is handed as text, beside times.
@@ -99,11 +99,12 @@ TRAITS = {
         here="current_schema()",
         schemata="SELECT nspname FROM pg_catalog.pg_namespace",
         analyze="ANALYZE {}",
-        repeats=True,
+        repeats="rows",
         exact=_EXACT,
     ),
     "redshift": TraitsThere(takes_back=True, mark="%s"),
     "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}"),
+    "spark": TraitsThere(repeats="list"),
     "sqlite": TraitsThere(
         takes_back=True,
         holds_off=True,

@@ -159,7 +159,9 @@ class InWarehouse(Destination):
             planned = plan.combinations(params)
             if there.traits.repeats and not kept and not loose:
                 there.lend(engine, *plan.repeated(planned, published, lent))
-                there.create(staged, f"{SQL}/repeat_rows", plan=lent, published=published, weight=WEIGHT)
+                as_list = there.traits.repeats == "list"
+                told = {"published": published, "weight": WEIGHT, "as_list": as_list}
+                there.create(staged, f"{SQL}/repeat_rows", plan=lent, **told)
             else:
                 several = engine.least(planned, "whole") == 0
                 there.lend(engine, planned, lent)

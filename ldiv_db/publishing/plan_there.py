@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
@@ -21,6 +21,8 @@ from ldiv_db.recoding.units import PERSON_NO
 
 #: Where the templates of releases in warehouses are.
 SQL = "publishing/warehouse"
+#: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
+_REPEATED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ class PlanThere:
         These rows with their counts, the table for them, and the SELECT of its types.
         """
         engine = self.engine
-        params = {"combinations": planned, "published": published, "weight": WEIGHT}
+        params = {"combinations": planned, "published": published, "weight": WEIGHT, "most": Value(_REPEATED)}
         counted = engine.materialise("counted", f"{SQL}/count_published", **params)
         own = [column for column in published if not column.planned]
         shown = {column.alias.name for column in own}

@@ -342,11 +342,12 @@ def publish_there(listener):
         ldiv_db.run(there, nightly, listener=listener)
         tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
         warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
-        traits = replace(warehouses.TRAITS["sqlite"], repeats=True, exact="SELECT 's'")
-        patch.setitem(warehouses.TRAITS, "sqlite", traits)
         repeated = {"keep": [], "identifiers": ["note"], "algorithm": "bsgi", "require": [{"k": 2}], "target": "whole"}
-        with pytest.raises(ldiv_db.DatabaseError):  # SQLite cannot repeat rows
-            ldiv_db.run(there, policy | repeated, listener=listener)
+        for repeats in ("rows", "list"):
+            traits = replace(warehouses.TRAITS["sqlite"], repeats=repeats, exact="SELECT 's'")
+            patch.setitem(warehouses.TRAITS, "sqlite", traits)
+            with pytest.raises(ldiv_db.DatabaseError):  # SQLite cannot repeat rows
+                ldiv_db.run(there, policy | repeated, listener=listener)
 
 
 def write_down_the_audit():
