@@ -130,10 +130,10 @@ class SparkWarehouse(Warehouse):
         return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
 
     def exact(self, table: Relation) -> set[str]:
-        """All but floating numbers, as a zero may have a sign, and texts of which a collation may ignore case."""
+        """All but floating numbers: a zero may have a sign."""
         with self._doing(f"read {table}"):
             kinds = self.session.table(quoted(table)).dtypes
-        return {name.lower() for name, kind in kinds if kind not in ("float", "double") and "collate" not in kind}
+        return {name.lower() for name, kind in kinds if kind not in ("float", "double")}
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         with self._doing("count"):
