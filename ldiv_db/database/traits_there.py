@@ -43,6 +43,8 @@ class TraitsThere:
     analyze: str = ""
     #: How a row is repeated as a count says: by a function that gives `rows`, or a `list`, of rows in order.
     repeats: str = ""
+    #: A number that rows make by their values in the columns `{0}`, whatever their order; nothing where none is known.
+    hashed: str = ""
     #: The SELECT of the columns of a table in which equal values are written alike.
     exact: str = ""
     #: The types whose values a driver is handed as text, beside times.
@@ -75,10 +77,11 @@ TRAITS = {
         schema="CREATE DATABASE IF NOT EXISTS {}",
         storage=" ENGINE = MergeTree ORDER BY tuple()",
         update="ALTER TABLE {table} UPDATE {values} WHERE {where} SETTINGS mutations_sync = 1",
+        hashed="sum(cityHash64(toString(tuple({0}))))",
         texts=("FLOAT", "DOUBLE"),
     ),
     "databricks": TraitsThere(replaces=True),
-    "duckdb": TraitsThere(takes_back=True, holds_off=True),
+    "duckdb": TraitsThere(takes_back=True, holds_off=True, hashed="SUM(HASH({0}))"),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
     # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
     # combinations would not fit into the 4 MB that it has by default.
@@ -100,11 +103,15 @@ TRAITS = {
         schemata="SELECT nspname FROM pg_catalog.pg_namespace",
         analyze="ANALYZE {}",
         repeats="rows",
+        hashed="SUM(CAST(HASHTEXTEXTENDED(CAST(ROW({0}) AS TEXT), 0) AS NUMERIC))",
         exact=_EXACT,
     ),
     "redshift": TraitsThere(takes_back=True, mark="%s"),
-    "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}"),
-    "spark": TraitsThere(repeats="list"),
+    "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}", hashed="SUM(HASH({0}))"),
+    # A hash of columns passes over NULLs, and the text of a row does not tell where one ends.
+    "spark": TraitsThere(
+        repeats="list", hashed="SUM(CAST(XXHASH64({0}, CAST(STRUCT({0}) AS STRING)) AS DECIMAL(38, 0)))"
+    ),
     "sqlite": TraitsThere(
         takes_back=True,
         holds_off=True,

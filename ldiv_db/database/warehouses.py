@@ -317,6 +317,14 @@ class Warehouse:
         asked = self.traits.exact.format(table=literal(self.name(table)))
         return {name.lower() for (name,) in self.rows(asked)} if asked else set()
 
+    def hashed(self, table: Relation, columns: Sequence[str]) -> str:
+        """What the rows' values in these columns hash to, whatever the order of the rows; nothing without a function."""
+        if not self.traits.hashed:
+            return ""
+        hashed = self.traits.hashed.format(", ".join(map(self._column, columns)))
+        ((found,),) = self.rows(f"SELECT {hashed} FROM {self.name(table)}")
+        return str(found)
+
     def extent(self, table: Relation, column: str | None) -> tuple[int, int]:
         """The rows of a table, and the largest number in a column; 0 without a column, or rows."""
         most = f"COALESCE(MAX({self._column(column)}), 0)" if column else "0"

@@ -134,10 +134,12 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
 
 def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
     """(content): a hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
-    counts = count_rows(engine, there, "content", table, columns)
     ordered = sorted(columns, key=lambda column: column.column.name.lower())
-    found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
-    engine.drop(counts)
+    found = there.hashed(table, [column.column.name for column in ordered])
+    if not found:
+        counts = count_rows(engine, there, "content", table, columns)
+        found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
+        engine.drop(counts)
     return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
 
 
