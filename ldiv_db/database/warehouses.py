@@ -318,7 +318,7 @@ class Warehouse:
         return {name.lower() for (name,) in self.rows(asked)} if asked else set()
 
     def hashed(self, table: Relation, columns: Sequence[str]) -> str:
-        """What the rows' values in these columns hash to, whatever the order of the rows; nothing without a function."""
+        """What the rows' values in these columns hash to, whatever the order of the rows, if a function is known."""
         if not self.traits.hashed:
             return ""
         hashed = self.traits.hashed.format(", ".join(map(self._column, columns)))
