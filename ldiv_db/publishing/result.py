@@ -21,6 +21,7 @@ from ldiv_db.database.engine import ClientRelation, Engine, database_version
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
+from ldiv_db.measuring.answers import Answer
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
@@ -252,6 +253,8 @@ class Result(Shown):
     snapshot: int | None = None
     #: What the ledger knows of earlier releases of the source.
     earlier: Earlier = field(default_factory=Earlier)
+    #: What the policy's queries (`preserve`) answer of the release.
+    answers: Sequence[Answer] = ()
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -284,6 +287,7 @@ class Result(Shown):
             "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
             "similarity": [vars(attack) for attack in self.similarity],
+            "answers": [answer.as_dict() for answer in self.answers],
             "search": self.search,
             "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,

@@ -52,7 +52,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
         yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
     yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield from told_in_words(loss.precision, most=3)
-    yield from answers_in_words(loss)
+    yield from answers_in_words(loss, result.answers)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "fully generalised", f"{loss.stars:,} cells"

@@ -18,7 +18,9 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
+from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
@@ -102,8 +104,14 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
     draft = _draft(ready, recoding, run_id)
-    earlier = compared_with_earlier(ready, draft)
-    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people, "earlier": earlier}
+    measured = {
+        "loss": loss,
+        "similarity": similarity,
+        "recoding": rules,
+        "people": people,
+        "earlier": compared_with_earlier(ready, draft),
+        "answers": _answers(ready, draft),
+    }
     draft.describe = partial(_result, ready, plan, start, run_id, measured)
     context.listener.on_stage(WRITING)
     return replace(ready.destination.publish(draft), place=ready.destination.place)
@@ -184,9 +192,23 @@ def rehearsed(ready: PreparedRun) -> Rehearsal:
     made, recoding = work_out(ready)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    with draft.published() as params:
-        release = ready.task.engine.materialise("release", PUBLISHED, **params)
+    release = _materialised(ready, draft)
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
+
+
+def _materialised(ready: PreparedRun, draft: RunDraft) -> Relation:
+    """The release as a TEMP table."""
+    with draft.published() as params:
+        return ready.task.engine.materialise("release", PUBLISHED, **params)
+
+
+def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
+    """What the policy's queries answer of the release that is to be published."""
+    queries = ready.resolved.policy.preserve
+    if not queries:
+        return ()
+    with ready.task.engine.scope():
+        return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
 
 
 def _draft(ready: PreparedRun, recoding: Recoding, run_id: str = "") -> RunDraft:
