@@ -121,9 +121,9 @@ def check(
     `sensitive` may be a mapping to `categories`, `weights` and `taxonomy`, as in a policy. `suppressed` says how to
     take rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The `policy`
     of the release supplies what is not given, and what labels stand for, which requirements on a population need;
-    `folder` holds relative files. `individual`, or a policy's pseudonym, is the column that says whose a row is: people
-    are then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a second
-    reading, by the tests of the dbt package: a verdict has its `second`, or why it is read `once`.
+    `folder` holds relative files. `individual`, or a policy's pseudonym, is the column that identifies the person:
+    people are then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a
+    second reading, by the tests of the dbt package: a verdict has its `second`, or why it is read `once`.
 
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
@@ -289,7 +289,7 @@ def report(
     """The evidence on a release, a table or the id of a run, for the person who signs: numbers, words and charts.
 
     The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`;
-    `individual` is the column that says whose a row is. If the policy's source can be read, the report has what was
+    `individual` is the column that identifies the person. If the policy's source can be read, the report has what was
     lost, and attacks by people of the source, or of `known` and `population`; `control` are people who are not in the
     release. Risks above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget`
     bounds the pairs of people and classes of each attack, `worlds` how often a replay runs the program. A `public`

@@ -55,7 +55,8 @@ class VariantOptions:
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="columns: leave out each quasi-identifier in turn. taxonomy: each with a level less, numbers in ranges"
+            help="columns: leave out each quasi-identifier in turn. taxonomy: each with one level fewer, numbers in"
+            " ranges"
             " of one width. Comma-separated or repeated."
         ),
     ] = None

@@ -112,7 +112,7 @@ def _estimated(
     try:
         found = estimate(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog)
     except LdivError as error:
-        return None, [f"note: what a run of this policy takes is not known: {error.message.splitlines()[0]}"]
+        return None, [f"note: time and memory of a run of this policy are not known: {error.message.splitlines()[0]}"]
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 

@@ -94,17 +94,20 @@ class Earlier:
         if not self._before:
             return []
         if self.unchanged:
-            return [f"unchanged: source and policy are those of run {self.run_id}, and so is the release, by its seed"]
+            return [f"unchanged: source, policy and seed are those of run {self.run_id}, and so is the release"]
         this = f"run {run_id}" if run_id else "this run"
         if self.same_rows:
             what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
             return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
         if self.is_parted:
-            what = f"{self._before} published this source before, and the policy says over_time: independent"
+            what = f"{self._before} published this source before, and the policy has over_time: independent"
             both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
             see = f"{what}. {both}"
             if isinstance(self.compared, str):
-                return [see, *([f"what both tell was not measured: {self.compared}"] if self.compared else [])]
+                return [
+                    see,
+                    *([f"what both reveal together was not measured: {self.compared}"] if self.compared else []),
+                ]
             return [see, *map(_told_by_both, self.compared)]
         return [str(self._changed)]
 
@@ -125,10 +128,10 @@ class Earlier:
             if self.same_rows is False
             else "it is not known whether its rows have changed"
         )
-        told = "who has both releases may learn more than either tells"
+        told = "whoever has both releases may learn more than either tells"
         what = f"{self._before} published this source, and {since}: {told}"
         hint = (
-            "name the column that says which row is which (key: …), and releases are made to go together; or say"
+            "name the column that says which row is which (key: …), and releases are made to go together; or set"
             " over_time: independent, and make sure that nobody has both"
         )
         if self.run_id is not None:

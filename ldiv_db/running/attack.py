@@ -117,7 +117,7 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
 
 def _no_release_error(seed: int) -> PolicyError:
     what = f"{_NO_RELEASE} by this policy and its seed"
-    return PolicyError([Problem("replay", what, "source, policy or seed are others than those of its run")])
+    return PolicyError([Problem("replay", what, "source, policy or seed differ from those of its run")])
 
 
 def _count_hits(

@@ -95,7 +95,7 @@ def _place(
 def _refuse(resolved: Resolved, encoded: Encoded) -> None:
     """Raise PolicyError for quasi-identifiers that are not published as labels of a taxonomy."""
     refuse(
-        Problem(f"quasi_identifiers.{axis.name}", "whom it covers is known of labels of a taxonomy: it needs one")
+        Problem(f"quasi_identifiers.{axis.name}", "needs a taxonomy, by whose labels people are counted")
         for axis in encoded.axes
         if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
     )

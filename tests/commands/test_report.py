@@ -29,7 +29,7 @@ def test_the_page_and_its_document(released: Any) -> None:
     page, document = released.folder / "r.html", released.folder / "r.json"
     found = report(released, "--recipient", "the ward", "--out", page, "--out", document)
     assert found.code == 0, found
-    assert "meets what was asked of it" in found.out and f"written to {page}" in found.out
+    assert "meets its requirements" in found.out and f"written to {page}" in found.out
     assert "the ward" in page.read_text() and json.loads(document.read_text())["statement"]["holds"] is True
     assert stat.S_IMODE(page.stat().st_mode) == 0o666 & ~_umask()
 
