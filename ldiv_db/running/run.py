@@ -56,9 +56,9 @@ def run(
     """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
 
     `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a Spark
-    session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …). The warehouse
-    speaks `dialect`, by default that of its driver. Rows stay there: the warehouse counts them, the plan is made here
-    from the counts, and the release is written and audited there.
+    session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
+    `dialect`, by default that of its driver. A warehouse counts its rows, the plan is made here from the counts, and
+    the release is written and audited there.
 
     A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
     names to frames the policy names one. The release stays in memory (`Result.table`) unless the policy has a target.
@@ -128,11 +128,11 @@ def plan(
     rehearse: bool = False,
     dialect: str | None = None,
 ) -> Preparation | Any:
-    """Plan a run by counts alone, on whatever `run` takes; writes nothing that stays.
+    """Plan a run from counts alone, on whatever `run` takes; writes nothing that stays.
 
-    `rehearse` does all that a run does, with a TEMP table in place of the release and nothing in the ledger; `listener`
-    then hears every statement. It takes as long as a run, and no warehouse does it. Under a policy with a `key` the
-    classes of the next release are formed, and the `Released` that is returned is not audited.
+    `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
+    ledger; `listener` then hears every statement. No warehouse does it. Under a policy with a `key` the classes of the
+    next release are formed, and the `Released` that is returned is not audited.
     """
     asked = load_policy(policy)
     if isinstance(connection, PlannedThere):

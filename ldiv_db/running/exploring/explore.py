@@ -49,16 +49,15 @@ def explore(
     catalog: str | None = None,
     show_values: bool = False,
 ) -> Exploration:
-    """The risk-utility map of a policy: variants of it rehearsed, with what each would lose and tell.
+    """The risk-utility map of a policy: variants of it, with what each would lose and reveal.
 
     Requirements take each `l` in turn (the p of `p_sensitive`) and each `k`, under each of `algorithms`; with nothing
     to vary, l is 2 to 7. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each with
     one level fewer). Each largest risk in `risk` (0.09, or "1/11") replaces the policy's in all variants; `least` has
-    what loses least within each. `by` "utility" compares variants by how far the answers to the policy's `preserve`
-    are off, or without it counts over two columns, in place of the mean LM. `workers`, by default as many as
-    processors, rehearse at once on their own connections; there is one inside an open transaction, and where a frame or
-    a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a taxonomy
-    lacks.
+    what loses least within each. `by="utility"` compares variants by the error of the policy's `preserve` queries, or
+    without any of counts over two columns, in place of the mean LM. `workers`, by default one per processor, try
+    variants at once on their own connections; there is one inside an open transaction, and if a frame or a query is
+    asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a taxonomy lacks.
 
     Nothing is published or entered in the ledger. After Ctrl-C the Exploration has what was done, and `interrupted` is
     true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not fit
