@@ -119,11 +119,11 @@ def check(
     sensitive column there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
 
     `sensitive` may be a mapping to `categories`, `weights` and `taxonomy`, as in a policy. `suppressed` says how to
-    treat rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The `policy`
-    of the release supplies what is not given, and what labels stand for; `folder` holds relative files. `individual`,
-    or a policy's pseudonym, is the column that identifies the person: people are then counted. If the policy counts
-    people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of the dbt package:
-    each verdict has its `second`, or why it is read `once`.
+    treat rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The
+    `policy` of the release supplies what is not given, and what labels stand for; `folder` holds relative files.
+    `individual`, or a policy's pseudonym, is the column that identifies the person: people are then counted. If the
+    policy counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
+    the dbt package: each verdict has its `second`, or why it is read `once`.
 
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
@@ -170,8 +170,8 @@ def check_sql(
 
     Its columns are (requirement, sensitive, rows, reached, margin), and with `labels` the `qi`. If `reached` and
     `margin` are NULL, the row says what leaves a verdict open. Arguments are those of `check`; `types` are the
-    DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without looking
-    at rows, or leave open, and for what the dialect cannot express.
+    DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
+    looking at rows, or leave open, and for what the dialect cannot express.
     """
     given = _question(
         None if policy is None else parse_policy(policy),

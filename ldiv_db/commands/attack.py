@@ -157,10 +157,8 @@ def attack_command(
     """Attack a published table: compare what attackers gain with what the requirements promise.
 
     Always tried: homogeneity, skewness, background knowledge of m excluded values, posterior, prosecutor and marketer
-    risk, and the form of the table. Other attacks need an option: similarity (--categories), journalist risk
-    (--population), population uniqueness (--population-size), linking (--known), counting (--counting, --population),
-    composition (--also, --known), deFinetti (--definetti), downcoding (--downcoding), singling out, linkability and
-    inference (--targets, --control), replay (--replay), several rows of a person (a --policy with an individual).
+    risk, and the form of the table. Other attacks need an option; several rows of a person need a --policy with an
+    individual.
 
     The exit code is 1 if a promise is broken, or if an attack that might break one stopped at its --budget. Without
     --show-values only counts are printed.
