@@ -142,7 +142,7 @@ def _count_hits(
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 @asks(AttackRequest)
 def attack(con: Any, request: AttackRequest) -> Attacks:
-    """Measure what attackers gain from a published table, view, data file or frame, and compare it with what is promised.
+    """Measure what attackers gain from a published table, view, data file or frame, against what is promised.
 
     Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`. The columns are
     `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy` describes, whose
@@ -158,7 +158,7 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
     `population_size`             estimates how many rows are unique in a population of this size
     `counting`                    knows that the population is everybody, each in one class at most
-    `also`, `also_policies`       other releases with the known people, and one policy or one for each (default `policy`)
+    `also`, `also_policies`       other releases with the known people, with one policy or one each (or `policy`)
     `definetti`                   people with true values, which the attack guesses from the release
     `downcoding`                  reads labels backwards
     `targets`, `control`          people in the release, and others who are not: singling out, linkability (of two
