@@ -112,7 +112,7 @@ def test_a_file_without_a_database(released: Any) -> None:
     [
         (("--out", "r.txt"), "out: r.txt has none of the endings"),
         (("--out", "nowhere/r.html"), "out: there is no folder nowhere"),
-        (("--qi", "age"), "qi: is said by the policy"),
+        (("--qi", "age"), "qi: is in the policy"),
         (("--threshold", "2", "--json"), "threshold: takes a number from 0 to 1"),
         (("--source", "nothing", "--json"), "source: no table or view nothing"),
         (("--verify", "none.json"), "verify: cannot read none.json"),

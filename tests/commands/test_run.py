@@ -88,7 +88,7 @@ def test_plan_says_what_the_algorithm_that_will_run_could_meet(bed: Any) -> None
     said = [one["strictest"] for one in found["requirements"]]
     assert (found["largest_l"], said[0], said[2]) == (None, f"l: {values}", "k: 24")
     assert float(said[1].removeprefix("l: ")) == pytest.approx(24 / most, abs=1e-3)
-    assert "all rows as one class meet k: 24" in " ".join(bed.call("plan", bed.database, bed.policy).out.split())
+    assert "all rows as one class reach k: 24" in " ".join(bed.call("plan", bed.database, bed.policy).out.split())
 
 
 def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:

@@ -338,7 +338,7 @@ def test_a_source_that_is_named_must_be_there(hospital):
     [
         ({}, "qi: is required"),
         ({"qi": "age", "require": "k:2", "known": "patients"}, "known: needs a policy"),
-        ({"policy": hospital_policy(), "qi": "age"}, "qi: is said by the policy"),
+        ({"policy": hospital_policy(), "qi": "age"}, "qi: is in the policy"),
         ({"policy": hospital_policy(), "threshold": "much"}, "threshold: takes a number"),
         ({"policy": hospital_policy(), "receiver": "x"}, "context.receiver: unknown key"),
         ({"policy": hospital_policy(), "release_model": "free"}, "context.release_model: takes 'public'"),
