@@ -12,7 +12,7 @@ import pytest
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
     "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds",
-    "versions", "notes", "inferred", "unchanged",
+    "versions", "notes", "inferred", "unchanged", "answers",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column", "precision", "counts"}
 REQUIREMENT_KEYS = {
