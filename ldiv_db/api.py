@@ -112,18 +112,18 @@ def check(
     twice: bool = False,
     individual: str | None = None,
 ) -> Audits:
-    """The audits of a table, view, data file or frame, one a sensitive column: do all its classes meet `require`?
+    """Audit a table, view, data file or frame: do all its classes meet `require`? One Audit per sensitive column.
 
-    A class is the rows with equal `qi`, NULL being a value; `class_column` tells classes apart as well. A requirement
-    is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. Without a sensitive column
-    there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
+    A class is the rows with equal `qi`, NULL being a value, and with equal `class_column` if that is given. A
+    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. Without a
+    sensitive column there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
 
     `sensitive` may be a mapping to `categories`, `weights` and `taxonomy`, as in a policy. `suppressed` says how to
-    take rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The `policy`
-    of the release supplies what is not given, and what labels stand for, which requirements on a population need;
-    `folder` holds relative files. `individual`, or a policy's pseudonym, is the column that says whose a row is: people
-    are then counted. Where the policy counts people and there is no such column, `holds` is None. `twice` adds a second
-    reading, by the tests of the dbt package: a verdict has its `second`, or why it is read `once`.
+    treat rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The
+    `policy` of the release supplies what is not given, and what labels stand for; `folder` holds relative files.
+    `individual`, or a policy's pseudonym, is the column that identifies the person: people are then counted. If the
+    policy counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
+    the dbt package: each verdict has its `second`, or why it is read `once`.
 
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
@@ -166,12 +166,12 @@ def check_sql(
     types: Mapping[str, str] | None = None,
     labels: bool = False,
 ) -> str:
-    """The audit of a table as one SELECT in a `dialect`: a row for every violating class, else none.
+    """The audit of a table as one SELECT in a `dialect`: a row for every violating class.
 
-    Its columns are (requirement, sensitive, rows, reached, margin), and with `labels` the `qi`. Where `reached` and
-    `margin` are NULL the row says what leaves a verdict open. Arguments are those of `check`; `types` are those of
-    sensitive columns that are not text, as DuckDB names them. Raises PolicyError for what `check` would refuse without
-    looking at rows or leave open, and for what the dialect cannot express.
+    Its columns are (requirement, sensitive, rows, reached, margin), and with `labels` the `qi`. If `reached` and
+    `margin` are NULL, the row says what leaves a verdict open. Arguments are those of `check`; `types` are the
+    DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
+    looking at rows, or leave open, and for what the dialect cannot express.
     """
     given = _question(
         None if policy is None else parse_policy(policy),
@@ -204,9 +204,9 @@ def profile(
     No value of the table is in it. Raises PolicyError for a table or columns that do not exist, InfeasibleError for an
     empty table, DatabaseError if the database refuses.
 
-    `population_size` is how many people the rows are a random sample of: `uniqueness.population` then estimates how
-    many of them are unique, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With `hipaa` columns
-    generalise as HIPAA's Safe Harbor asks, or are identifiers.
+    `population_size` is the size of the population of which the rows are a random sample: `uniqueness.population` then
+    estimates how many are unique in it, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With
+    `hipaa`, columns generalise as HIPAA's Safe Harbor requires, or are identifiers.
     """
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
@@ -234,10 +234,10 @@ def measure(
     catalog: str | None = None,
     show_values: bool = False,
 ) -> Measurement:
-    """The information lost by a published table, view or data file, whoever made it, against its source.
+    """Measure what any published table, view or data file lost against its source.
 
     The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
-    is the policy's by default; relative files lie in `folder`. `l` is for CAVG (the policy's by default), `class_label`
+    is the policy's by default; `folder` holds relative files. `l` is for CAVG (the policy's by default), `class_label`
     a published column for CM, `class_column` one of class ids. `seed` draws `queries` random COUNT queries. `answers`
     are those to the policy's `preserve`, or else means and correlations. `catalog` is the attached database with the
     taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does not exist,
@@ -286,17 +286,17 @@ def report(
     catalog: str | None = None,
     **said: str | None,
 ) -> Report:
-    """The evidence on a release, a table or the id of a run, for the person who signs: numbers, words and charts.
+    """Report on a release (a table, or the id of a run) for the person who signs it: numbers, words and charts.
 
-    The columns and what must hold are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`;
-    `individual` is the column that says whose a row is. If the policy's source can be read, the report has what was
-    lost, and attacks by people of the source, or of `known` and `population`; `control` are people who are not in the
-    release. Risks above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget`
-    bounds the pairs of people and classes of each attack, `worlds` how often a replay runs the program. A `public`
-    report leaves out what the release itself does not tell.
+    Columns and requirements are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; `individual` is
+    the column that identifies the person. If the policy's source can be read, the report has what was lost, and attacks
+    with people of the source, or of `known` and `population`; `control` are people who are not in the release. Risks
+    above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget` bounds the pairs
+    of people and classes of each attack, `worlds` how often a replay runs the program. A `public` report leaves out
+    what the release itself does not reveal.
 
-    The `context`, which people write, is the policy's, then a mapping or a file, then texts `said` by the names of its
-    keys, as `recipient`. A `final` report is refused while a key is blank.
+    The context is the policy's, overridden by `context` (a mapping or a file), and that by keywords with the names of
+    its keys, such as `recipient`. A `final` report is refused while a key is blank.
 
     The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.

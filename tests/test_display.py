@@ -79,7 +79,7 @@ def test_print_shows_the_tables_of_the_commands(con, returned):
     assert "a plan: nothing was written" in texts[type(ldiv_db.plan(con, {**POLICY, "target": "another"}))]
     assert texts[ldiv_db.Audit] in texts[Audits] and "audit of disease: " in texts[ldiv_db.Result]
     report = ldiv_db.report(con, returned[ldiv_db.Result].target, POLICY, queries=0, tries=1, worlds=0)
-    assert "meets what was asked of it" in str(report)
+    assert "meets its requirements" in str(report)
 
 
 def test_a_page_is_whole_and_escapes_what_is_in_it(returned):

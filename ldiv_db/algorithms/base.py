@@ -222,7 +222,7 @@ class Algorithm(ABC):
         """The parts of the policy that the algorithm cannot take, whatever the counts are."""
         problems = []
         if not self.traits.harmless and any(requirement.harmless for requirement in task.requirements):
-            what = f"{self.name} promises of every value the same, so that none can be harmless"
+            what = f"{self.name} protects every value alike, so none can be harmless"
             problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
         if not self.traits.bags and any(axis.bags for axis in task.encoded.sensitive):
             what = f"{self.name} takes one sensitive value a person, and some have several"
@@ -231,7 +231,11 @@ class Algorithm(ABC):
             what = f"{self.name} publishes {self.excludes_sets}, and some people have several values in it"
             problems.append(Problem("individual.rows", what, "rows: apart, or algorithm: auto, topdown or mondrian"))
         problems += [
-            Problem("require", f"{self.name} does not see whom of {found.named_population} its classes cover", SEEING)
+            Problem(
+                "require",
+                f"{self.name} does not know which people of {found.named_population} its classes cover",
+                SEEING,
+            )
             for found in dict.fromkeys(task.requirements)
             if found.named_population and not (self.traits.populations and task.people)
         ]

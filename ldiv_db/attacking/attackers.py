@@ -88,10 +88,10 @@ def refuse_question(engine: Engine, columns: Columns, require: Sequence[Requirem
     problems = [*attackers.problems(), *request_problems(require, columns.sensitive)]
     paired = columns.pair is not None
     if paired and attackers.population_size is not None:
-        problems.append(Problem("population-size", "goes with one table: rows of a pair are published as they were"))
+        problems.append(Problem("population-size", "goes with one table: a pair publishes values as they are"))
     people = {"known": attackers.known, "population": attackers.population, "definetti": attackers.definetti}
     looking = [key for key, given in {**people, "targets": attackers.trial}.items() if given]
-    what = "looks for sensitive values, and there are none"
+    what = "needs a sensitive attribute"
     problems += [Problem(key, what) for key in looking if key != "population" and not columns.sensitive]
     for key in [*looking, *(["downcoding"] if attackers.downcoding else [])]:
         if not columns.quasi_identifiers and not (paired and key == "definetti"):
@@ -100,7 +100,7 @@ def refuse_question(engine: Engine, columns: Columns, require: Sequence[Requirem
         asked = [("definetti", name) for name in (*columns.sensitive, *(columns.labels if paired else ()))]
         problems += missing_columns(engine, attackers.definetti, asked, "table of people")
         if not columns.labels:
-            problems.append(Problem("qi", "is missing: there is nothing to learn from"))
+            problems.append(Problem("qi", "is missing: the attack has nothing to learn from"))
     problems += list(_others(engine, columns, attackers))
     refuse(problems)
 

@@ -79,7 +79,7 @@ def _order(engine: Engine, counts: Counted, sensitive: Sequence[str]) -> Attack:
         beyond = Value(counts.rows + 1)  # more than any rank
         unordered = engine.record("attacking/form/count_unordered_rows", placed=placed, beyond=beyond, **params)
     share = Fraction(unordered["rows"], unordered["all_rows"]) if unordered["all_rows"] else None
-    gain = gain_of("share of rows that may stand in the source's order (0 is best)", share, None)
+    gain = gain_of("share of rows that may still be in the source's order (0 is best)", share, None)
     return Attack("form", None, (gain,), {"classes_with_an_order": unordered["classes"]})
 
 

@@ -67,7 +67,9 @@ def columns_asked(
         problems = missing_columns(engine, table, [*asked, group, *classes], "table")
         problems += missing_columns(engine, pair.table, secrets, "sensitive table")
         problems += [Problem("class", "does not go with --group: the classes of a pair are its groups") for _ in ids]
-    problems += [Problem("sensitive", "is missing: a pair is joined to get at it")] if pair and not sensitive else []
+    problems += (
+        [Problem("sensitive", "is missing: name the sensitive column of the pair")] if pair and not sensitive else []
+    )
     refuse(problems)
     return Columns(quasi_identifiers, ids, sensitive, folder=folder, pair=pair)
 

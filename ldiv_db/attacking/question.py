@@ -86,7 +86,7 @@ class AttackRequest:
             named = read_sensitive(self.sensitive)
             return columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
         if self.qi or self.sensitive or self.class_column or pair:
-            raise PolicyError([Problem("policy", "says what the columns are, name none beside it")])
+            raise PolicyError([Problem("policy", "already names the columns: leave this out")])
         return columns_by_policy(engine, published, policy, folder)
 
     def attackers(self, engine: Engine, policy: Policy | None) -> Attackers:
@@ -157,5 +157,5 @@ class AttackRequest:
         if policy is not None and policy.counts_people:
             problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
         if policy is not None and not policy.sensitive:
-            problems.append(Problem("replay", "tries what sensitive values could be, and there are none"))
+            problems.append(Problem("replay", "needs a sensitive attribute"))
         refuse(problems)

@@ -69,7 +69,7 @@ class Audit(Shown):
             for v in self.verdicts
             if not v.agrees
         ]
-        return lines + [f"judged once: {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
+        return lines + [f"no second reading of {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -25,11 +25,12 @@ from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
 
 _TEMPLATE = "auditing/list_violations"
 #: What is said of a table whose policy names people, where no column says whose its rows are,
-UNTOLD = "rows were counted: the policy protects people, and no column is named (`individual`) that says whose a row is"
+UNTOLD = "rows were counted, but the policy protects people: name the column that identifies the person (`individual`)"
 #: and of one whose policy counts them, which no count of rows can judge.
 NOT_JUDGED = (
-    "nothing is judged: the policy counts people, and no column says whose a row is. Name one (`--individual COLUMN`),"
-    " or publish a pseudonym (`output: {person: NAME}`, where `rows: together`); the run itself counted people, and the"
+    "nothing is judged: the policy counts people, and no column identifies the person. Name one (`--individual"
+    " COLUMN`), or publish a pseudonym (`output: {person: NAME}`, where `rows: together`); the run itself counted"
+    " people, and the"
     " ledger has its audit"
 )
 #: The columns of a violation besides labels; a label of such a name gets an underscore.
@@ -122,7 +123,7 @@ class CheckRequest:
 
     @property
     def is_open(self) -> bool:
-        """True if requirements are on people, and no column says whose a row is: rows then decide nothing."""
+        """True if requirements are on people, and no column identifies the person: rows then decide nothing."""
         return self.counts_people and self.individual is None
 
 
@@ -159,7 +160,7 @@ def check(
 ) -> list[Audit]:
     """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
 
-    Where people are asked about and no column says whose a row is, they have the figures of rows and no verdict.
+    Where people are asked about and no column identifies the person, they have the figures of rows and no verdict.
 
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
     they need.
@@ -229,7 +230,7 @@ def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence
     """Raise PolicyError for requirements on people of a population where nothing says whom labels cover."""
     named = {r.label for wanted in requirements.values() for r in wanted if r.named_population}
     if named and request.pair is not None:
-        what = "is about whom labels cover, and those of a pair are published as they were"
+        what = "is about the people whom labels cover, and a pair publishes values as they are"
         raise PolicyError([Problem("require", f"{label} {what}") for label in sorted(named)])
     if named and request.people is None:
         what = "needs a policy, which says what labels stand for"
@@ -243,7 +244,9 @@ def problems_of(request: CheckRequest) -> list[Problem]:
     if pair is not None:
         what = "does not go with --group: the classes of a pair are its groups"
         problems += [Problem(key, what) for key in dict.fromkeys(key for key, _ in main)]
-        problems += [] if request.sensitive else [Problem("sensitive", "is missing: a pair is joined to get at it")]
+        problems += (
+            [] if request.sensitive else [Problem("sensitive", "is missing: name the sensitive column of the pair")]
+        )
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
     problems += _twice(main + ([("group", pair.group)] if pair else []), request.sensitive)

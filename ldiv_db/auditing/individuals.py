@@ -191,7 +191,7 @@ class LikelyPeople:
     rows: int
 
     def __str__(self) -> str:
-        counts = f"{self.rows:,} rows are of {self.people:,} people if {self.column.name} says whose they are"
+        counts = f"{self.rows:,} rows belong to {self.people:,} people if {self.column.name} identifies people"
         return f"{counts}, and requirements count rows"
 
 

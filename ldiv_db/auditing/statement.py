@@ -50,7 +50,9 @@ def refuse_dialect(
     for name, attribute in attributes.items():
         key = f"sensitive.{name}"
         if attribute.same:
-            problems.append(Problem(f"{key}.same", f"{dialect} has other letters and blanks", "fold them in a view"))
+            problems.append(
+                Problem(f"{key}.same", f"{dialect} folds case and blanks in its own way", "fold them in a view")
+            )
         if _names_values(attribute, requirements[name]) and attribute.type not in _WRITTEN_ALIKE:
             what = f"values of type {attribute.type} are named, which {dialect} writes otherwise"
             problems.append(Problem(key, what, "give texts, dates or whole numbers in a view"))
@@ -234,7 +236,7 @@ def _refuse_people(subject: Subject, requirements: Sequence[Requirement]) -> Non
     """Raise PolicyError for what is not judged on people, or not by one statement: shares ask for a common multiple."""
     refuse_people(requirements, subject.suppressed, subject.pair is not None)
     shares = [requirement.label for requirement in requirements if requirement.on_people == "shares"]
-    what = "is on shares of people, whose units are not known before they are counted"
+    what = "compares shares of people, which are known only once people are counted"
     if shares:
         raise PolicyError([Problem("require", f"{label} {what}", "judge it with `ldiv check`") for label in shares])
 

@@ -179,7 +179,7 @@ def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, 
 #: A run has its release read again where that takes no more rows than these: those of the table, or, where every class
 #: is compared with all values, as many as classes times values.
 CHEAP = 1_000_000
-UNREAD = "the dbt package does not read it"
+UNREAD = "the dbt package cannot read it"
 
 
 def read_again(
@@ -196,7 +196,7 @@ def read_again(
     `most` bounds the rows that it may take, of which there are `rows`.
     """
     if most is not None and rows > most:
-        return replace(verdict, once=f"to read it again would take {rows:,} rows, more than {most:,}")
+        return replace(verdict, once=f"reading it again would take {rows:,} rows, more than {most:,}")
     if subject.pair is not None or subject.person is not None:
         return replace(verdict, once=UNREAD)
     try:

@@ -43,7 +43,8 @@ class Knowledge:
     """Further knowledge of attackers, under the names that the Python call has for it."""
 
     m: Annotated[
-        int, typer.Option("--m", min=0, max=LARGEST, help="How many values of a class the attacker can rule out.")
+        int,
+        typer.Option("--m", min=0, max=LARGEST, help="How many sensitive values of a class the attacker can rule out."),
     ] = 1
     threshold: Annotated[
         str | None,
@@ -58,7 +59,7 @@ class Knowledge:
     population_size: PopulationSize = None
     counting: Annotated[
         bool,
-        typer.Option("--counting", help="Count who can be in which class, given that the population is everybody."),
+        typer.Option("--counting", help="Work out who can be in which class if --population lists everybody."),
     ] = False
     also: Annotated[
         list[str] | None, typer.Option(help="Another release that holds the known people too; may be repeated.")
@@ -72,23 +73,23 @@ class Knowledge:
     ] = None
     definetti: Annotated[
         str | None,
-        typer.Option(help="Guess the values of the people in this table or file, which has the true ones."),
+        typer.Option(help="Guess the sensitive values of the people in this table or file, which has the true ones."),
     ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None
     count: CountColumn = None
     downcoding: Annotated[
-        bool, typer.Option("--downcoding", help="Narrow labels: a class has rows at both ends of a range.")
+        bool, typer.Option("--downcoding", help="Narrow labels, since a class has rows at both ends of each range.")
     ] = False
     targets: Annotated[
         str | None, typer.Option(help="A table or file of people in the release, with sensitive values.")
     ] = None
     control: Control = None
     link_columns: Annotated[
-        str | None, typer.Option(help="Two parts of a target to be linked, e.g. 'age,sex|zip'.")
+        str | None, typer.Option(help="The two parts of a person's record to link, e.g. 'age,sex|zip'.")
     ] = None
     tries: Annotated[
-        int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, people of the control and predicates to try.")
+        int, typer.Option(min=1, max=MOST_TRIES, help="How many targets, control people and predicates to try.")
     ] = TRIES
     seed: Annotated[int, typer.Option(min=0, help="The seed of random draws.")] = 0
     show_values: Annotated[
@@ -107,18 +108,24 @@ class ReplayOptions:
     """Options for running the program again."""
 
     replay: Annotated[
-        bool, typer.Option("--replay", help="Run the program on all that the sensitive values could be.")
+        bool,
+        typer.Option(
+            "--replay", help="Replay: run the program again on other sensitive values that the release allows."
+        ),
     ] = False
     replay_seed: Annotated[
         str | None, typer.Option(help="The seed of the release; by default that of the policy or the ledger.")
     ] = None
     replay_tries: Annotated[
         int | None,
-        typer.Option(min=1, max=LARGEST, help="Replay without the seed: draw so many others for each world."),
+        typer.Option(min=1, max=LARGEST, help="Replay without the seed: draw this many seeds for each world."),
     ] = None
-    replay_limit: Annotated[int, typer.Option(min=2, max=LARGEST, help="About how many worlds to try at most.")] = (
-        Replay().limit
-    )
+    replay_limit: Annotated[
+        int,
+        typer.Option(
+            min=2, max=LARGEST, help="About how many worlds (assignments of sensitive values) to try at most."
+        ),
+    ] = Replay().limit
 
     @property
     def asked(self) -> Replay | None:
@@ -147,13 +154,11 @@ def attack_command(
     resources: DatabaseOptions,
     json: Json = False,
 ) -> None:
-    """Attack a published table: what an attacker gains at best, and what is promised at most.
+    """Attack a published table: compare what attackers gain with what the requirements promise.
 
     Always tried: homogeneity, skewness, background knowledge of m excluded values, posterior, prosecutor and marketer
-    risk, and the form of the table. Other attacks need an option: similarity (--categories), journalist risk
-    (--population), population uniqueness (--population-size), linking (--known), counting (--counting, --population),
-    composition (--also, --known), deFinetti (--definetti), downcoding (--downcoding), singling out, linkability and
-    inference (--targets, --control), replay (--replay), several rows of a person (a --policy with an individual).
+    risk, and the form of the table. Other attacks need an option; several rows of a person need a --policy with an
+    individual.
 
     The exit code is 1 if a promise is broken, or if an attack that might break one stopped at its --budget. Without
     --show-values only counts are printed.

@@ -35,13 +35,13 @@ runs_app = typer.Typer(
     cls=_Runs,
     add_completion=False,
     rich_markup_mode=None,
-    help="List the runs of the ledger, or withdraw one; `ldiv release list` has the releases of series.",
+    help="List the runs in the ledger, or withdraw one; `ldiv release list` lists the releases of series.",
 )
 
 
 @runs_app.command("list")
 def list_command(database: Database, json: Json = False, catalog: Catalog = None, show_seed: ShowSeed = False) -> None:
-    """List the runs of the ledger, the latest last; `ldiv release list` has the releases of series.
+    """List the runs in the ledger, the latest last; `ldiv release list` lists the releases of series.
 
     --show-seed needs the right to read the table of seeds.
 
@@ -101,7 +101,7 @@ def migrate_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Bring the catalog up to date: the schema `ldiv` of the database, or of a file of its own.
+    """Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.
 
     \b
     Examples:

@@ -43,7 +43,7 @@ def check_command(
     """Audit any table: do all its classes meet the requirements?
 
     A class is the rows with equal quasi-identifiers, NULL being a value; of an anatomised pair, the rows of a group.
-    The exit code is 1 if a requirement fails, or if a policy counts people and no column says whose a row is.
+    The exit code is 1 if a requirement fails, or if a policy counts people and no column identifies the person.
 
     Requirements: k:5, risk:0.09, distinct:3, unique_distinct:3, entropy:3, recursive:c=2,l=3, frequency:2.5,
     threshold:0.5,HIV=0.1, alpha_k:alpha=0.5,k=3, p_sensitive:p=2,k=5, t_closeness:t=0.2,distance=equal,

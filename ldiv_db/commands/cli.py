@@ -147,21 +147,20 @@ def _interrupted(error: BaseException | None) -> bool:
 #: The commands, and how what each says of itself begins.
 COMMANDS = {
     "demo": "Anonymize a real data set and audit the release.",
-    "profile": "Show how identifying a table's columns are, and a policy to start from;"
-    " writes nothing to the database.",
+    "profile": "Show how identifying a table's columns are, and propose a policy; writes nothing to the database.",
     "measure": "Measure what any published table lost against its source; writes nothing.",
-    "attack": "Attack a published table: what an attacker gains at best, and what is promised at most.",
-    "report": "Write the evidence on a release as a page for the one who signs; writes nothing to the database.",
+    "attack": "Attack a published table: compare what attackers gain with what the requirements promise.",
+    "report": "Write a report on a release for the person who signs it; writes nothing to the database.",
     "run": "Anonymize, audit and publish under a policy: all or nothing.",
-    "runs": "List the runs of the ledger, or withdraw one; `ldiv release list` has the releases of series.",
-    "plan": "Show what a run would do, by counts alone; writes nothing.",
-    "explore": "Rehearse variants of a policy and show what each would lose and tell; nothing is published.",
+    "runs": "List the runs in the ledger, or withdraw one; `ldiv release list` lists the releases of series.",
+    "plan": "Show what a run would do, from counts alone; writes nothing.",
+    "explore": "Compare variants of a policy by what each would lose and reveal; publishes nothing.",
     "check": "Audit any table: do all its classes meet the requirements?",
-    "migrate": "Bring the catalog up to date: the schema `ldiv` of the database, or of a file of its own.",
+    "migrate": "Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.",
     "taxonomy": "Import, build, draft, show and check taxonomies.",
     "release": "Publish a table again as it changes.",
-    "sql": "A plan's counts, a run's recoding and the audit of a table, as SQL for any database.",
-    "dbt": "Find the dbt package: tests, and releases as models.",
+    "sql": "Print a plan's counts, a run's recoding or an audit as SQL for another database.",
+    "dbt": "Show where the dbt package is: tests, and releases as models.",
 }
 #: The modules of commands that share one.
 _MODULES = {"plan": "run", "runs": "catalog", "migrate": "catalog", "dbt": "demo"}
@@ -225,7 +224,7 @@ def ldiv(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    """Anonymize tables inside DuckDB: audited releases that meet an l-diversity policy.
+    """Anonymize tables where they are stored: audited releases that meet an l-diversity policy.
 
     \b
     Examples:
@@ -242,7 +241,7 @@ def ldiv(
     \b
     Exit codes: 0 good; 1 the data cannot meet the policy, or an audit failed;
     2 usage or policy error; 3 database error; 130 interrupted;
-    141 nobody reads the output any more: what was done is done.
+    141 the reader of the output went away; finished work stays.
     """
 
 

@@ -47,7 +47,7 @@ def demo_command(
 
 @dbt_app.callback()
 def dbt() -> None:
-    """Find the dbt package: tests, and releases as models."""
+    """Show where the dbt package is: tests, and releases as models."""
 
 
 @dbt_app.command("path")

@@ -40,21 +40,23 @@ class VariantOptions:
         list[str] | None,
         typer.Option(
             "--l",
-            help="The l of every requirement that has one (the p of p_sensitive): 2..7, or 2,4,8; repeated. 2..7 if"
+            help="Values of l for every requirement that has one (p of p_sensitive), as 2..7 or 2,4,8; may be"
+            " repeated. 2..7 if"
             " nothing else is varied.",
         ),
     ] = None
     k: Annotated[
-        list[str] | None, typer.Option("--k", help="The k of every requirement that has one, written as l.")
+        list[str] | None, typer.Option("--k", help="Values of k for every requirement that has one, written like --l.")
     ] = None
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(help="Algorithms, comma-separated or repeated; the first takes the place of the policy's."),
+        typer.Option(help="Algorithms to compare, comma-separated or repeated; the first replaces the policy's."),
     ] = None
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="columns: leave out each quasi-identifier in turn. taxonomy: each with a level less, numbers in ranges"
+            help="columns: leave out each quasi-identifier in turn. taxonomy: each with one level fewer, numbers in"
+            " ranges"
             " of one width. Comma-separated or repeated."
         ),
     ] = None
@@ -67,7 +69,9 @@ class VariantOptions:
     ] = None
     by: Annotated[
         Literal["loss", "utility"],
-        typer.Option(help="Compare variants by loss, or by how far the answers to `preserve`, or counts, are off."),
+        typer.Option(
+            help="Compare variants by loss, or by the error of the `preserve` queries (without any, of counts)."
+        ),
     ] = "loss"
 
     @property
@@ -89,17 +93,19 @@ def explore_command(
     database: Database,
     policy: PolicyFile,
     varied: VariantOptions,
-    out: Annotated[Path | None, typer.Option(help="Write the map here as an HTML page; replaces a file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the map to this HTML file, which is replaced if it exists.")
+    ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=_MOST_WORKERS, help="Variants rehearsed at once; by default as many as processors."),
+        typer.Option(min=1, max=_MOST_WORKERS, help="How many variants to try at once; by default one per processor."),
     ] = None,
     json: Json = False,
     resources: DatabaseOptions,
     quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Rehearse variants of a policy and show what each would lose and tell; nothing is published.
+    """Compare variants of a policy by what each would lose and reveal; publishes nothing.
 
     Loss is the mean LM of a cell; a column that is not published is lost wholly. `--by utility` compares by how far the
     answers to the policy's `preserve` are off, or without it counts over two columns. Risk is the largest share of a

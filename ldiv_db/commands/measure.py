@@ -49,7 +49,7 @@ def measure_command(
     database: Database,
     published: Published,
     policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
-    source: Annotated[str | None, typer.Option(help="The original table or file; by default the policy's.")] = None,
+    source: Annotated[str | None, typer.Option(help="The source table or file; by default the policy's.")] = None,
     qi: Annotated[
         list[str] | None,
         typer.Option(

@@ -79,28 +79,26 @@ PopulationSize = Annotated[
     typer.Option(
         min=1,
         max=MOST_PEOPLE,
-        help="How many people the rows are a random sample of; estimates how many of them are unique.",
+        help="The size of the population of which the rows are a random sample; estimates how many are unique in it.",
     ),
 ]
 Catalog = Annotated[
     Path | None,
     typer.Option(
-        help="A file for the catalog (taxonomies, runs); the database is then not written to. Of a warehouse the"
+        help="A file for the catalog (taxonomies, runs); the database is then not written to. For a warehouse, the"
         " ledger's schema."
     ),
 ]
 ShowValues = Annotated[
     bool,
-    typer.Option(
-        "--show-values", help="Show the values for which a policy is refused: too frequent, or not in a taxonomy."
-    ),
+    typer.Option("--show-values", help="Name in errors the values that are too frequent, or missing from a taxonomy."),
 ]
 ShowSeed = Annotated[
     bool,
-    typer.Option("--show-seed", help="Show the seed: with source and policy it gives the same release again."),
+    typer.Option("--show-seed", help="Show the seed, which reproduces the release from source and policy."),
 ]
 ClassColumn = Annotated[
-    str | None, typer.Option("--class", help="A column of class ids, which tells classes apart as well.")
+    str | None, typer.Option("--class", help="A column of class ids, by which classes are distinguished as well.")
 ]
 Control = Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")]
 Budget = Annotated[
@@ -125,7 +123,7 @@ class Limits:
     temp_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Where the database puts what does not fit into memory; by default beside it, else in the system's."
+            help="A folder for what does not fit into memory; by default beside the database, else the system's."
         ),
     ] = None
 

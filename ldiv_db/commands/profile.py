@@ -55,19 +55,19 @@ def profile_command(
         bool,
         typer.Option(
             "--hipaa",
-            help="Propose a policy of HIPAA's Safe Harbor: three digits of ZIP codes, years of dates, ages up to 89,"
+            help="Propose a policy for HIPAA's Safe Harbor: three digits of ZIP codes, years of dates, ages up to 89,"
             " and no area smaller than a state.",
         ),
     ] = False,
     population_size: PopulationSize = None,
     show_values: Annotated[
-        bool, typer.Option("--show-values", help="Show the sensitive values that comments of the policy name.")
+        bool, typer.Option("--show-values", help="Name sensitive values in the policy's comments.")
     ] = False,
     json: Json = False,
     resources: DatabaseOptions,
     quiet: Quiet = False,
 ) -> None:
-    """Show how identifying a table's columns are, and a policy to start from; writes nothing to the database.
+    """Show how identifying a table's columns are, and propose a policy; writes nothing to the database.
 
     Without --qi a column is an identifier if nearly every row has its own value, if it names rows of another table, or
     by its name; otherwise a quasi-identifier. The reason is shown. Without --sensitive the policy asks for k-anonymity.
@@ -112,7 +112,7 @@ def _estimated(
     try:
         found = estimate(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog)
     except LdivError as error:
-        return None, [f"note: what a run of this policy takes is not known: {error.message.splitlines()[0]}"]
+        return None, [f"note: time and memory of a run of this policy are not known: {error.message.splitlines()[0]}"]
     return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
 
 

@@ -41,9 +41,9 @@ class ReportOptions:
     """Options of a report besides the columns, and the texts people add to it, by the names of `ReportRequest`."""
 
     individual: Annotated[
-        str | None, typer.Option(help="The column of the release that says whose a row is: count people, not rows.")
+        str | None, typer.Option(help="The column of the release that identifies the person: count people, not rows.")
     ] = None
-    source: Annotated[str | None, typer.Option(help="The original table or file; by default the policy's.")] = None
+    source: Annotated[str | None, typer.Option(help="The source table or file; by default the policy's.")] = None
     known: Annotated[
         str | None,
         typer.Option(help="A table or file of people whose quasi-identifiers are known; by default the source."),
@@ -62,10 +62,11 @@ class ReportOptions:
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of random draws.")] = 0
     budget: Budget = BUDGET
     worlds: Annotated[
-        int, typer.Option(min=0, max=LARGEST, help="How many worlds a replay tries, each a run; fewer of large tables.")
+        int,
+        typer.Option(min=0, max=LARGEST, help="How many worlds a replay tries, each by a run; fewer for large tables."),
     ] = WORLDS
     final: Annotated[
-        bool, typer.Option("--final", help="Refuse the report while a key of the context is blank; name each.")
+        bool, typer.Option("--final", help="Refuse the report while keys of the context are blank, and name them.")
     ] = False
 
 
@@ -99,11 +100,13 @@ def report_command(
     table: AskedTable,
     context: Annotated[
         Path | None,
-        typer.Option(help="A YAML file of what people write, before the policy's `context:`; see --context-template."),
+        typer.Option(help="A YAML file with the context; overrides the policy's `context:`. See --context-template."),
     ] = None,
     texts: ContextTexts,
     told: ReportOptions,
-    public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not tell.")] = False,
+    public: Annotated[
+        bool, typer.Option("--public", help="Leave out what the release itself does not reveal.")
+    ] = False,
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -111,7 +114,7 @@ def report_command(
         ),
     ] = None,
     verify: Annotated[
-        Path | None, typer.Option(help="The JSON of a report: work its numbers out again; write no report.")
+        Path | None, typer.Option(help="Recompute the numbers of a report (its JSON) and compare; writes no report.")
     ] = None,
     template: Annotated[
         bool,
@@ -121,7 +124,7 @@ def report_command(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write the evidence on a release as a page for the one who signs; writes nothing to the database.
+    """Write a report on a release for the person who signs it; writes nothing to the database.
 
     The page is one file that requests nothing from a network. It is for people who may read the source; with --public
     for all who may read the release. Values of the data stand in it only if the policy names them. PDF needs chromium

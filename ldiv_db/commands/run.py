@@ -31,7 +31,7 @@ Workers = Annotated[
     typer.Option(
         min=1,
         max=MOST_THREADS,
-        help="Processes that solve parts of a table of more than part_rows rows; by default as many as threads.",
+        help="Worker processes for a table of more than part_rows rows; by default one per thread.",
     ),
 ]
 
@@ -81,7 +81,7 @@ def plan_command(
     quiet: Quiet = False,
     show_values: ShowValues = False,
 ) -> None:
-    """Show what a run would do, by counts alone; writes nothing.
+    """Show what a run would do, from counts alone; writes nothing.
 
     --sql carries out all steps on temporary tables, which takes as long as a run. Under a policy with a `key` the
     classes of the next release are formed, to count them.

@@ -27,7 +27,7 @@ from ldiv_db.policy.reading import read_policy
 from ldiv_db.recoding.branches import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
-sql_app = group_of_commands("A plan's counts, a run's recoding and the audit of a table, as SQL for any database.")
+sql_app = group_of_commands("Print a plan's counts, a run's recoding or an audit as SQL for another database.")
 Dialect = Literal[
     "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip

@@ -29,7 +29,7 @@ class AskedTable:
     """A published table: what must hold of it, and its columns, or the policy that says both."""
 
     require: Annotated[
-        list[str] | None, typer.Option(help="What must hold: name:value, e.g. distinct:3; may be repeated.")
+        list[str] | None, typer.Option(help="A requirement as name:value, e.g. distinct:3; may be repeated.")
     ] = None
     sensitive: Annotated[
         list[str] | None,
@@ -39,7 +39,7 @@ class AskedTable:
     class_column: ClassColumn = None
     policy: Annotated[
         Path | None,
-        typer.Option(help="The policy of the release: what is not given, and what labels stand for."),
+        typer.Option(help="The policy of the release: options that are not given, and what labels stand for."),
     ] = None
 
     @property
@@ -60,10 +60,10 @@ class Attributes:
         ),
     ] = None
     weights: Annotated[
-        list[str] | None, typer.Option(help="Of the categories: uniform, {sensitivity: 2} or [0, .2, 1].")
+        list[str] | None, typer.Option(help="Weights of the categories: uniform, {sensitivity: 2} or [0, .2, 1].")
     ] = None
     taxonomy: Annotated[
-        list[str] | None, typer.Option(help="Of the sensitive values: a name in the catalog, or a file.")
+        list[str] | None, typer.Option(help="The taxonomy of the sensitive values: a name in the catalog, or a file.")
     ] = None
     harmless: Annotated[
         list[str] | None,
@@ -96,13 +96,13 @@ class Judged(Attributes, AskedTable):
     suppressed: Annotated[
         Suppressed | None,
         typer.Option(
-            help="What becomes of rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By"
+            help="How to treat rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By"
             " default the policy's, or judge."
         ),
     ] = None
     individual: Annotated[
         str | None,
-        typer.Option(help="The column that says whose a row is: count people, not rows.", show_default=False),
+        typer.Option(help="The column that identifies the person: count people, not rows.", show_default=False),
     ] = None
     sensitive_table: SensitiveTable = None
     group: Group = None

@@ -41,7 +41,7 @@ def import_command(
     database: Database,
     name: Name,
     file: Annotated[Path | None, typer.Argument(help="Levels leaf;…;root (CSV), or nested YAML or JSON.")] = None,
-    tree: Annotated[str | None, typer.Option(help="Which of several trees of a nested file.")] = None,
+    tree: Annotated[str | None, typer.Option(help="Which tree of a nested file, if it has several.")] = None,
     table: Annotated[str | None, typer.Option(help="Read a table of edges instead of a file.")] = None,
     child: Annotated[str | None, typer.Option(help="The table's column of values.")] = None,
     parent: Annotated[str | None, typer.Option(help="The table's column of their parents.")] = None,
@@ -49,7 +49,7 @@ def import_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Keep a taxonomy in the catalog, from a file or from a table of edges.
+    """Store a taxonomy in the catalog, from a file or a table of edges.
 
     \b
     Examples:
@@ -81,7 +81,7 @@ def build_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Keep a taxonomy of nested numeric ranges in the catalog.
+    """Store a taxonomy of nested numeric ranges in the catalog.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def new_command(
     column: Annotated[str, typer.Argument(help="The column that the taxonomy is for.")],
     by: Annotated[
         str | None,
-        typer.Option(help="The groups: prefixes, words or quantiles; by default as the values' type suggests."),
+        typer.Option(help="How to group: prefixes, words or quantiles; by default chosen by the type of the values."),
     ] = None,
     file: Annotated[Path | None, typer.Option(help="The file, by default COLUMN.csv. Nothing is overwritten.")] = None,
     json: Json = False,
@@ -141,7 +141,7 @@ def show_command(
     json: Json = False,
     catalog: Catalog = None,
 ) -> None:
-    """Show a taxonomy, of the catalog, a file or a ready one, as a tree.
+    """Show a taxonomy as a tree: one of the catalog, a file, or a ready one.
 
     With a table it shows the nodes that have rows, how many, and how many values have no leaf.
 

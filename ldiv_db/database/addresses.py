@@ -121,7 +121,7 @@ def _is_nested(text: str) -> bool:
 def _expanded(text: str, key: str, environment: Mapping[str, str]) -> str:
     missing = [name for name in _VARIABLE.findall(text) if name not in environment]
     if missing:
-        what = f"the environment has no variable {missing[0]}"
+        what = f"there is no environment variable {missing[0]}"
         raise PolicyError([Problem(key, what, f"set {missing[0]} before the command")])
     return _VARIABLE.sub(lambda match: environment[match[1]], text)
 

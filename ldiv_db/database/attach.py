@@ -56,7 +56,7 @@ def takes_database(
             are_frames = isinstance(given, Mapping) or is_frame(given)
             if is_given_warehouse(given):
                 if of_warehouse is None:
-                    what = "takes no warehouse, whose rows it would need"
+                    what = "does not work on a warehouse: it needs the rows"
                     raise PolicyError([Problem(first, what, ON_ROWS)])
                 bound = shape.bind_partial(*args, **kwargs)
                 opening = of_warehouse(given, bound.arguments)

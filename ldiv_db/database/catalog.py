@@ -257,9 +257,7 @@ def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Rel
         raise PolicyError([Problem(key, f"{text!r} looks like a path", hint)])
     above = [part.lower() for part in relation.parts[:-1]]
     if set(above) & set(_SYSTEM):
-        raise PolicyError(
-            [Problem(key, f"{text} lies where the database keeps what is its own", "name another schema")]
-        )
+        raise PolicyError([Problem(key, f"{text} lies in a schema of the database system", "name another schema")])
     if not in_file and len(above) == 1 and above[0] in attached(engine) and not _schema_exists(engine, above[0]):
         what = f"{above[0]} is the name of a database, and no schema"
         raise PolicyError([Problem(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")])

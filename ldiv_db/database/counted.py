@@ -67,7 +67,7 @@ class CountedConnection:
             if column.name.lower() in self._asked
         ]
         if not columns:
-            raise PolicyError([Problem("table", f"{table} has none of the columns that are asked about", "name some")])
+            raise PolicyError([Problem("table", f"{table} has none of the named columns", "name some")])
         engine = Engine(self._connection)
         counted = count_rows(engine, self.there, "counted", table, columns)
         kept = Relation(("memory", _COUNTS, f"t{len(self._brought)}"))

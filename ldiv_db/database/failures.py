@@ -21,8 +21,8 @@ _FORMS = (
     (r"password authentication failed|no password supplied|role \".*\" does not exist|no pg_hba.conf entry"
      r"|Access denied for user|Peer authentication failed", "the server refuses the user or the password"),
     (r"database \".*\" does not exist|Unknown database", "the server has no database of that name"),
-    (r"definition of service .* not found|service file .* not found", "the service is in no service file"),
-    (r"could not translate host name|Unknown (?:MySQL )?server host", "the server's name is not known here"),
+    (r"definition of service .* not found|service file .* not found", "no service file defines the service"),
+    (r"could not translate host name|Unknown (?:MySQL )?server host", "the server's host name cannot be resolved"),
     (r"(?<!SSL )Connection refused|Is the server running|No such file or directory|Can't connect to",
      "no server answers"),
     (r"timeout expired|Connection timed out|could not receive data", "the server does not answer in time"),
@@ -43,7 +43,7 @@ _FORMS = (
      "the server is starting or stopping"),
     (r"too many (?:clients|connections)|remaining connection slots", "the server takes no more connections"),
     (r"in a read-only transaction|attempt to write a readonly database|readonly database|read-only",
-     "the database is open read-only, this step writes"),
+     "the database is open read-only, and this step writes"),
     (r"other objects depend on it", "other objects of the database depend on the table: drop these first"),
     (r"(?:relation|table|schema) \"[^\"]*\" already exists", "a table or schema of that name was made meanwhile"),
     (r"(?:relation|schema) \"[^\"]*\" does not exist", "a table or schema that was there is gone"),
@@ -122,7 +122,7 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
     if is_of_server(text, kind):
         return _of_server(text, statement)
     if "read-only" in text:
-        return DatabaseError("the database is open read-only, this step writes")
+        return DatabaseError("the database is open read-only, and this step writes")
     return _of_duckdb(text, kind, statement)
 
 

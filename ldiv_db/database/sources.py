@@ -165,6 +165,15 @@ def calls_in(tree: Any) -> Iterator[tuple[bool, str]]:
         yield from calls_in(part)
 
 
+def tables_in(tree: Any) -> Iterator[str]:
+    """The names, without their schemas, of the tables that the statement reads."""
+    if isinstance(tree, dict) and tree.get("type") == "BASE_TABLE":
+        yield str(tree["table_name"])
+    parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for part in parts:
+        yield from tables_in(part)
+
+
 #: A file of the log of Delta Lake, one a version.
 _VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")
 

@@ -17,7 +17,8 @@ from typing import Any
 from ldiv_db.database.analyst_queries import AnalystQuery
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
+from ldiv_db.database.equality import read_as_one
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.policy.resolve import Source
 
@@ -86,14 +87,29 @@ def ask(
     """
     types = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
     names = [column.name for column in types]
-    asked = [AnalystQuery(text, f"preserve.{number}") for number, text in enumerate(queries)]
+    of_levels = [qi for qi in source.quasi_identifiers if qi.hierarchy.levels]
+    same = {**source.same, **{qi.name: qi.hierarchy.levels[0].same for qi in of_levels}}
     with engine.scope():
         points = _points(engine, columns, types, numbered)
-        return tuple(
-            answer
-            for query in asked or _usual(columns, types)
-            for answer in _compared(engine, query, source, points, names)
-        )
+        with read_as_one(engine, source.relation, same) as before, read_as_one(engine, points, same) as after:
+            return tuple(
+                answer
+                for query in _named(queries) or _usual(columns, types)
+                for answer in _compared(engine, query, (before, after), names)
+            )
+
+
+def check_queries(engine: Engine, source: Source, queries: Sequence[str]) -> None:
+    """Raise PolicyError for a query of the policy that cannot be asked of the source."""
+    names = [*(qi.name for qi in source.quasi_identifiers), *(column.name for column in source.sensitive)]
+    with engine.scope():
+        for query in _named(queries):
+            query.parts(engine, query.asked_of(engine, source.relation, names))
+
+
+def _named(queries: Sequence[str]) -> list[AnalystQuery]:
+    """The policy's queries, each with its place in it."""
+    return [AnalystQuery(text, f"preserve.{number}") for number, text in enumerate(queries)]
 
 
 def _usual(columns: Sequence[ResolvedColumn], types: Sequence[Column]) -> Iterator[AnalystQuery]:
@@ -140,10 +156,10 @@ def _primes() -> Iterator[int]:
 
 
 def _compared(
-    engine: Engine, query: AnalystQuery, source: Source, points: Relation, names: Sequence[str]
+    engine: Engine, query: AnalystQuery, tables: Sequence[Relation | FileRelation], names: Sequence[str]
 ) -> Iterator[Answer]:
-    """How far each figure of a query is off."""
-    before, after = (query.asked_of(engine, table, names) for table in (source.relation, points))
+    """How far each figure of a query is off in the second table, if it is of the first."""
+    before, after = (query.asked_of(engine, table, names) for table in tables)
     groups, figures = query.parts(engine, before)
     params = {"keys": [Identifier(name) for name in groups], "before": before, "after": after}
     for figure in figures:

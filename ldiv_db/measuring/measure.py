@@ -142,6 +142,13 @@ def measure_table(
     return _Measuring(engine, original, published, wanted).measure(show_values)
 
 
+def answers_of(engine: Engine, published: Relation, original: Described, queries: Sequence[str]) -> tuple[Answer, ...]:
+    """What the policy's queries answer of `published`; nothing if there are none."""
+    if not queries:
+        return ()
+    return measure_table(engine, published, original, MeasureRequest(kl=False, preserve=queries)).answers
+
+
 class _Measuring:
     """One measurement under way."""
 

@@ -258,7 +258,7 @@ class _Roles:
         if not held or held * 2 < of:
             return ""
         self._belonging.add(summary.column.name)
-        return f"may say whose a row is: {held} of {of} other columns hardly vary within a value"
+        return f"may identify people: {held} of {of} other columns hardly vary within a value"
 
     def _why_identifier(self, summary: Summary) -> str:
         """Why a column that nobody named is taken for an identifier; empty if it is not."""

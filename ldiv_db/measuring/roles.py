@@ -50,7 +50,7 @@ def names_people(summary: Summary) -> bool:
 
 
 def is_repeated(summary: Summary) -> bool:
-    """True if values of a column that says whose a row is have several rows."""
+    """True if values of a column that identifies people have several rows."""
     return 1 < summary.distinct <= NEARLY_UNIQUE * (summary.rows - summary.nulls)
 
 
@@ -164,16 +164,17 @@ def why_by_values(summary: Summary) -> str:
         return ""
     if summary.distinct > max(FEW_VALUES, OFTEN_UNIQUE * summary.rows):
         return "different values in more than half the rows"
-    return "its values are addresses or numbers of people" if summary.texts.addressed * 2 > summary.distinct else ""
+    addressed = summary.texts.addressed * 2 > summary.distinct
+    return "its values look like addresses or numbers of people" if addressed else ""
 
 
 def why_by_name(summary: Summary) -> str:
     """Why a column is taken for an identifier by its name; empty if it is not."""
     name = summary.column.name
     if names_people(summary):
-        return "its name says whose a row is"
+        return "its name suggests that it identifies people"
     if summary.texts is not None and may_name(summary) and tells_somebody(name):
-        return "its name says who somebody is"
+        return "its name suggests that it names people"
     return "its name: a key" if _NUMBERING.search(name) and summary.has_few_rows and not summary.is_measure else ""
 
 
@@ -246,7 +247,7 @@ class GeneralisationFinder:
         if self._hipaa and (way := safe_harbor.way_of(summary, postal=False)):
             return Generalisation(*way), ""
         if column.is_time and summary.distinct <= FEW_VALUES:
-            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "times, few of them: stretches"), ""
+            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
         return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
@@ -278,7 +279,7 @@ class GeneralisationFinder:
         """The way of texts that are no names of people, or of which that is `asked`."""
         spelt = texts.folded is not None and texts.folded < summary.distinct <= MANY_VALUES
         if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
-            said = f"texts: themselves or `*`; {texts.folded:,} but for case and blanks{asked}"
+            said = f"texts: themselves or `*`; {texts.folded:,} if case and blanks are ignored{asked}"
             return Generalisation({"same": list(FOLDED)}, said), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
@@ -293,7 +294,7 @@ class GeneralisationFinder:
             return Generalisation(
                 {"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"
             ), ""
-        return None, f"{summary.distinct:,} different texts take a taxonomy of yours"
+        return None, f"{summary.distinct:,} different texts need a taxonomy that you make"
 
     def _file_name(self, column: str) -> str:
         """A file's name for a column's taxonomy that any file system takes, and that no other column has."""

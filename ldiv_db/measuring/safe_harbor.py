@@ -18,9 +18,9 @@ from ldiv_db.taxonomies.ready import OLD
 
 #: What stands over a policy.
 HEADING = (
-    "As Safe Harbor has it (HIPAA, 45 CFR 164.514(b)(2)): three digits of ZIP codes, years, ages up to 89, no areas.",
-    "Columns were told by their names and types: look for others of the 18 kinds of identifiers, also within texts.",
-    "Besides, nobody may know of a way to identify somebody by what is left.",
+    "By HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): three digits of ZIP codes, years, ages up to 89, no areas.",
+    "Columns were recognised by name and type: look for other identifiers of the 18 kinds, also inside texts.",
+    "You must also have no actual knowledge that somebody can be identified by what is left.",
 )  # fmt: skip
 _AGE = re.compile(r"(^|_)ages?($|_)")
 _BIRTH = re.compile(r"birth|born|(^|_)(dob|yob)($|_)")
@@ -40,13 +40,13 @@ def why_unfit(summary: Summary, postal: bool) -> str:
     """Why a column may not be published as it is, in no form that is known here; empty if it may."""
     column = summary.column
     if postal and (summary.texts is None or summary.texts.starred or summary.texts.longest < 3):
-        return "no ZIP codes of five digits as text, in which zeros stand in front: make such of them in a view"
+        return "not ZIP codes as text of five digits with leading zeros: convert them in a view"
     if not postal and _AREA.search(_name(column)):
-        return "an area smaller than a state, by its name, which Safe Harbor leaves out"
+        return "by its name an area smaller than a state, which Safe Harbor removes"
     if _BIRTH.search(_name(column)) and not column.is_time:
-        return "says when somebody was born, by its name: make a date of it in a view"
+        return "by its name a date of birth: convert it to a date in a view"
     if _AGE.search(_name(column)) and not column.is_integer:
-        return "an age, by its name: make whole years of it in a view"
+        return "by its name an age: convert it to whole years in a view"
     return ""
 
 
@@ -56,9 +56,11 @@ def way_of(summary: Summary, postal: bool) -> tuple[dict[str, Any], str] | None:
         return {"taxonomy": "hipaa_zip"}, "ZIP codes: three digits, small areas as 000"
     if summary.column.is_time:
         before = datetime.now(UTC).year - OLD + 1  # who was born in it is 89 at most
-        return {"taxonomy": {"dates": ["year", "decade"], "before": before}}, "times: years, of who may be 90 one"
+        return {
+            "taxonomy": {"dates": ["year", "decade"], "before": before}
+        }, f"times: years, all before {before} as one"
     if _AGE.search(_name(summary.column)):
-        return {"taxonomy": "hipaa_age"}, "ages: from 90 on one"
+        return {"taxonomy": "hipaa_age"}, "ages: 90 and older as one"
     return None
 
 

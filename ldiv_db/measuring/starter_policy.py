@@ -112,7 +112,7 @@ def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
 
 def _harmless(found: Harmless, rows: int) -> Iterator[str]:
     yield f"{found.rows:,} rows ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be?"
-    yield "That is for you to say. If so, take the `# ` away from the line below: nothing is promised of it, and less"
+    yield "That is for you to say. If so, uncomment the line below: nothing is promised about it, and less"
     yield "is lost" + (
         f"; all rows allow the other values `frequency` up to {found.largest_l}." if found.largest_l else "."
     )
@@ -131,7 +131,7 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
         yield "rows; `{column: …, rows: together}` keeps all rows of a person in one class. If every row is of another"
         yield f"person, move the column to `identifiers`. Why it is here: {_plain(profile.individual.reason)}."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
-        yield "A taxonomy's file has a line a value, `value;group;...;*`, here without groups: `value;*`."
+        yield "A level file has one line per value, `value;group;...;*`, here without groups: `value;*`."
         yield "Groups between value and root keep more information. `ldiv profile --policy FILE` writes flat files."
     if key == "require":
         yield from _of_requirements(profile, suggestions)
@@ -162,7 +162,7 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
     where = f"`{ALPHA_K}` has `k: {k}`" if _sizes_said(suggestions) else f"`k: {k}`"
     yield f"{where}: nobody's row is found with a probability above 1/{k}{high}. `risk: 0.09` asks for a probability."
     if not suggestions:
-        yield f"Every row is published alike with others; up to {profile.rows:,} can be met."
+        yield f"All rows can meet `k` up to {profile.rows:,}."
         yield "Name a column under `sensitive` to protect its values too: `ldiv profile --sensitive COLUMN`."
         return
     for column, suggestion in zip(profile.sensitive, suggestions, strict=True):
@@ -171,7 +171,7 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
         if any(RANGE in required for required in suggestion.require):
             yield f"{name}: values near one another are one to a reader; `{RANGE}` asks how wide a class is."
         if largest >= 2:
-            yield f"{name}: `frequency` up to {largest} can be met by all rows."
+            yield f"{name}: all rows can meet `frequency` up to {largest}."
             continue
         share = suggestion.judged.counts[0] / profile.rows
         yield f"{name}: a value has {share:.1%} of the rows, so that all rows can meet no `frequency` from 2 on. Here"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,11 @@ from ldiv_db.database.equality import is_nested
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
 from ldiv_db.recoding.encoded import Renamed
+
+#: What columns of amounts are called, whose whole numbers may all differ.
+_AMOUNTS = re.compile(
+    r"(?i:salar(y|ies)|wages?|income|earnings|pay(ment)?$|amount|price|cost|charge|fee|revenue|balance|premium)"
+)
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,9 @@ class Summary:
 
     @property
     def is_measure(self) -> bool:
-        """True if its values are times, or numbers with decimals: they measure, and number nobody."""
-        return self.column.is_time or self.decimals > 0
+        """True if its values are times, numbers with decimals, or by name amounts: they measure, and number nobody."""
+        amounts = self.column.is_number and _AMOUNTS.search(self.column.name) is not None
+        return self.column.is_time or self.decimals > 0 or amounts
 
     @property
     def has_few_rows(self) -> bool:

@@ -45,27 +45,28 @@ class ReleaseContext(PolicyPart):
     purpose: Text = _said("Purpose", "What the release is for.", True)
     release_model: ReleaseModel | None = _said(
         "Release model",
-        "How it is made available: public (to anybody), shared (under conditions), internal (in the owner's rooms).",
+        "How it is made available: public (to anybody), shared (under conditions), internal (within the owner's"
+        " organisation).",
         True,
     )
     security: Text = _said("Recipient's security", "How the recipient keeps the data: access, training, audits.")
-    motives: Text = _said("Motives", "Why anybody there, or anybody else, could want to recognise people.")
-    capacity: Text = _said("Capacity", "What skills, means and other data they have to do so.")
+    motives: Text = _said("Motives", "Why the recipient, or anybody else, could want to re-identify people.")
+    capacity: Text = _said("Capacity", "What skills, means and other data they have for that.")
     principals: Text = _said("Data principals", "Whose data it is, and whether some of them are vulnerable.")
     data_type: Text = _said("Data type", "What the rows are: a cross-section, events over time, a survey.")
     sampling_fraction: Text = _said("Sampling fraction", "What share of the population the data has.")
     population: Text = _said("Population", "All people who could be in the data, and how many there are.")
     threshold_reason: Text = _said("Reason of the threshold", "Why a risk up to the threshold is accepted.")
     why: Text = _said("Reason of the policy", "Why this policy was chosen.", True)
-    harms: Text = _said("Harms", "What could happen to people who are recognised, or of whom a value is learnt.")
-    stakeholders: Text = _said("Stakeholders", "Who was told, and who was heard, people in the data among them.")
+    harms: Text = _said("Harms", "What could happen to people who are recognised, or about whom a value is learnt.")
+    stakeholders: Text = _said("Stakeholders", "Who was informed and consulted, including people in the data.")
     contract: Text = _said("Contract", "The agreement with the recipient, or why there is none.")
-    prohibition: Text = _said("Re-identification", "How it is forbidden to the recipient to recognise people.")
-    incidents: Text = _said("Incidents", "What is done, and by whom, if somebody is recognised or the data gets lost.")
-    expert: Text = _said("Expert", "Who judged the risk, and what this person has learnt and done in the field.")
-    review: Text = _said("Review", "By when the release is to be reviewed.", True)
+    prohibition: Text = _said("Re-identification", "How the recipient is forbidden to re-identify people.")
+    incidents: Text = _said("Incidents", "Who does what if somebody is re-identified or the data is lost.")
+    expert: Text = _said("Expert", "Who judged the risk, with qualifications and experience.")
+    review: Text = _said("Review", "The date by which the release is reviewed.", True)
     roles: Annotated[dict[str, str], Texts] = Field(
-        default_factory=dict, title="Roles", description="Who answers for what: the role and the name of each."
+        default_factory=dict, title="Roles", description="Who is responsible for what: role and name of each."
     )
     reasons: Annotated[dict[str, str], Texts] = Field(
         default_factory=dict,

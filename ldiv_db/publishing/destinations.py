@@ -243,7 +243,7 @@ def _note_abandoned(draft: Draft[Outcome], count: int) -> None:
     if count:
         runs_of = count_phrase(count, "run", "runs")
         draft.note(
-            f"{runs_of} to this target did not end: what was left is removed, and the ledger says how far it came"
+            f"{runs_of} to this target did not finish: what it left is removed, and the ledger says how far it got"
         )
 
 

@@ -31,7 +31,7 @@ from ldiv_db.publishing.plan_there import SQL, CountedSource, PlannedRows, PlanT
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
-_LEFT = "what a run to this target left that did not end is removed"
+_LEFT = "what an unfinished run to this target left is removed"
 
 
 class InWarehouse(Destination):

@@ -21,6 +21,7 @@ from ldiv_db.database.engine import ClientRelation, Engine, database_version
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
+from ldiv_db.measuring.answers import Answer
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.inference import Inference
@@ -93,17 +94,20 @@ class Earlier:
         if not self._before:
             return []
         if self.unchanged:
-            return [f"unchanged: source and policy are those of run {self.run_id}, and so is the release, by its seed"]
+            return [f"unchanged: source, policy and seed are those of run {self.run_id}, and so is the release"]
         this = f"run {run_id}" if run_id else "this run"
         if self.same_rows:
             what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
             return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
         if self.is_parted:
-            what = f"{self._before} published this source before, and the policy says over_time: independent"
+            what = f"{self._before} published this source before, and the policy has over_time: independent"
             both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
             see = f"{what}. {both}"
             if isinstance(self.compared, str):
-                return [see, *([f"what both tell was not measured: {self.compared}"] if self.compared else [])]
+                return [
+                    see,
+                    *([f"what both reveal together was not measured: {self.compared}"] if self.compared else []),
+                ]
             return [see, *map(_told_by_both, self.compared)]
         return [str(self._changed)]
 
@@ -124,10 +128,10 @@ class Earlier:
             if self.same_rows is False
             else "it is not known whether its rows have changed"
         )
-        told = "who has both releases may learn more than either tells"
+        told = "whoever has both releases may learn more than either tells"
         what = f"{self._before} published this source, and {since}: {told}"
         hint = (
-            "name the column that says which row is which (key: …), and releases are made to go together; or say"
+            "name the column that says which row is which (key: …), and releases are made to go together; or set"
             " over_time: independent, and make sure that nobody has both"
         )
         if self.run_id is not None:
@@ -252,6 +256,8 @@ class Result(Shown):
     snapshot: int | None = None
     #: What the ledger knows of earlier releases of the source.
     earlier: Earlier = field(default_factory=Earlier)
+    #: What the policy's queries (`preserve`) answer of the release.
+    answers: Sequence[Answer] = ()
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -284,6 +290,7 @@ class Result(Shown):
             "loss": self.loss.as_dict(self.smallest_class),
             "requirements": self.requirements,
             "similarity": [vars(attack) for attack in self.similarity],
+            "answers": [answer.as_dict() for answer in self.answers],
             "search": self.search,
             "inferred": [inferred.as_dict() for inferred in self.inferred],
             "seconds": self.seconds,

@@ -58,8 +58,8 @@ class Loss:
         if not cells or self.stars < cells:
             return ()
         return (
-            "every quasi-identifier of every row is fully generalised, so that the release says nothing of them: ask"
-            " for less, leave a column out, or try another algorithm (ldiv explore compares them)",
+            "every quasi-identifier of every row is fully generalised, so the release says nothing about them: ask for"
+            " less, leave a column out, or try another algorithm (ldiv explore compares them)",
         )
 
     def cavg(self, l: float | None) -> float | None:

@@ -47,7 +47,7 @@ _REFINEMENT = (
     " backwards, and is not part of this program; what its own choices tell is tried by replay"
 )
 _NOT_PROMISED = "no requirement bounds the share of a value"
-_OF_PEOPLE = "what is promised is promised of people, and attacks count rows"
+_OF_PEOPLE = "the requirements promise for people, and attacks count rows"
 _NO_CONTROL = "without a control nobody can tell how much of the rest is due to being in the release"
 #: Of more quasi-identifiers some attacks take minutes, even on a hundred rows.
 MOST_COLUMNS = 20
@@ -160,7 +160,7 @@ def _composition(
         alone = replace(attackers, population=None, definetti=None, counting=False, downcoding=False, also=others)
         found = attack_table(engine, table, columns, [], alone)
     except PolicyError as error:
-        return f"an earlier release is not read by this policy: {_words(error)} (ldiv attack --also --also-policy)"
+        return f"this policy cannot read an earlier release: {_words(error)} (ldiv attack --also --also-policy)"
     return [attack for attack in found.attacks if attack.name == "composition"]
 
 
@@ -249,7 +249,7 @@ def _downcoding(attack: Attack, threshold: float) -> dict[str, Any]:
     """People whom labels read backwards single out, against the threshold of recognition."""
     gain, note = attack.gains[-1], attack.figures.get("note")
     if note is None and gain.measure != SINGLED_OUT:
-        note = "whom it singles out is told by a population (--population), or the source"
+        note = "needs a population (--population), or the source, to tell whom it singles out"
     verdict, why = (NO_THRESHOLD, note) if note else _held(attack, gain.gain, threshold)
     return _row(attack.name, verdict, why, gain, threshold=threshold)
 

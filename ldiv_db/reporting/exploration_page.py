@@ -27,7 +27,7 @@ _LONGEST_POLICY = 4_000
 #: What four digits would write as nothing.
 _LEAST = 0.00005
 _INTERNAL = (
-    "For those who decide on the release. It tells more of the data than the release will: keep it as you keep the"
+    "For those who decide on the release. It reveals more about the data than the release will: keep it as safe as the"
     " source, and do not publish it."
 )
 #: What can be held against risk: what the choice is called, and the axis.
@@ -41,13 +41,13 @@ _PROSECUTOR = "1 / rows of the smallest class (0 to 1)"
 _MEANINGS = (
     ("Loss", "the mean LM of a cell: 0 where every value is published as it is, 1 where nothing is. A quasi-identifier"
      " that is not published, and every cell of a row that is left out, counts as 1."),
-    ("Error of a count", "how far the number of rows is off that an analyst counts by two columns: half of the counts"
-     " are off by less. A quasi-identifier that is not published counts as 1."),
+    ("Error of a count", "how far an analyst's counts of rows over two columns are off: half of them are off by"
+        " less. A quasi-identifier that is not published counts as 1."),
     ("Error of the policy's queries", "how far the answers to its queries (preserve) are off on average, each by its"
      " whole size at most."),
-    ("Largest share", "how sure an attacker can be at most of somebody's sensitive value who finds the class"
-     " (posterior in ldiv attack). Variants are compared by it."),
-    ("1 / smallest class", "how sure an attacker can be at most of which row is somebody's (prosecutor). Without a"
+    ("Largest share", "how sure an attacker who finds somebody's class can be of the sensitive value (posterior in"
+     " ldiv attack). Variants are compared by it."),
+    ("1 / smallest class", "how sure an attacker can be which row is somebody's (prosecutor in ldiv attack). Without a"
      " sensitive attribute variants are compared by it."),
     ("Frontier", "a variant is on it if no other variant is better on both loss and risk."),
 )  # fmt: skip
@@ -123,7 +123,7 @@ def _point(found: Exploration, outcome: VariantOutcome, axis: Axis, risk: str, l
 def _group(outcome: VariantOutcome) -> str:
     """The group of an outcome, which decides the colour of its mark."""
     varied = outcome.variant.varied
-    kind = "a column left out" if "without" in varied else "a level less" if "coarser" in varied else ""
+    kind = "a column left out" if "without" in varied else "one level fewer" if "coarser" in varied else ""
     return kind or outcome.algorithm
 
 
@@ -253,10 +253,10 @@ def _facts(found: Exploration, outcome: VariantOutcome) -> list[tuple[str, str]]
         ("Class size", sizes),
         ("Rows", f"{loss.rows_published:,} published, {loss.rows_suppressed:,} left out"),
         ("Cells that are *", f"{loss.stars:,}"),
-        ("What is told", "; ".join(map(str, loss.precision))),
+        ("Precision", "; ".join(map(str, loss.precision))),
     ]
     said = [*([loss.counts] if loss.counts else []), *outcome.answers]
-    return [*facts, *([("What it answers", "; ".join(map(str, said)))] if said else [])]
+    return [*facts, *([("Accuracy", "; ".join(map(str, said)))] if said else [])]
 
 
 def _list(facts: Sequence[tuple[str, str]]) -> Markup:
@@ -268,7 +268,7 @@ def _policy(found: Exploration, outcome: VariantOutcome) -> Markup:
     text = _yaml(found.policy_of(outcome))
     if len(text) > _LONGEST_POLICY or found.document is None:
         keys = outcome.variant.keys
-        text = f"# as it is written, but for\n{_yaml(dict(keys))}" if keys else "# as it is written\n"
+        text = f"# your policy, except for\n{_yaml(dict(keys))}" if keys else "# your policy\n"
     elif found.kept_back:
         text = f"# from your policy, and not shown here: {', '.join(found.kept_back)}\n{text}"
     return Markup("\n").join(element("span", line) for line in text.splitlines())

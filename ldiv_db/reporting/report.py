@@ -133,8 +133,8 @@ def _umask() -> int:
 def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     """What the report says of the release, and the files that it was written to."""
     said: dict[str, Any] = found.document["statement"]
-    meets = {True: "meets", False: "does not meet", None: "is not judged by"}[said["holds"]]
-    yield f"{said['table']}: {meets} what was asked of it"
+    meets = {True: "meets its requirements", False: "does not meet its requirements", None: "is not judged"}
+    yield f"{said['table']}: {meets[said['holds']]}"
     if said["holds"] is None:
         yield from found.document["audit"]["attributes"][0]["warnings"]
     if said["promises_hold"] is False:
@@ -142,7 +142,7 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
     if risk is not None:
         side = "within" if said["within_threshold"] else "above"
-        yield f"largest risk of recognition {risk:.4g}, {side} the threshold of {threshold:g}"
+        yield f"largest risk of re-identification {risk:.4g}, {side} the threshold of {threshold:g}"
     for file in files:
         yield f"written to {file}: {file.stat().st_size:,} bytes"
 
@@ -150,17 +150,17 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
 def verification_text(found: Verification, table: str = "the table") -> Iterator[Part]:
     """What was worked out again, what only the report's own code can tell, and the first differences."""
     if found.holds:
-        yield f"the report is of {table}: {found.figures:,} figures worked out again, all the same"
+        yield f"the report is of {table}: {found.figures:,} figures recomputed, all equal"
     elif found.same_release:
         differ = f"{len(found.differences):,} of {found.figures:,} figures differ"
         yield f"the rows of {table} are those of the report, but {differ}"
     else:
-        yield f"the report is of another table than {table}: its rows are others"
+        yield f"the report is not of {table}: its rows are different"
     if found.same_release:
         alone = ", ".join(f"{section} ({count:,})" for section, count in found.same_code.items())
         yield (
-            f"{found.plain:,} of them were also counted plainly, from the release and the source as they lie; by the"
-            f" program's own code alone, as the report was, numbers of: {alone}"
+            f"{found.plain:,} of them were also computed by plain SQL on the release and the source; only the"
+            f" program's own code checked the numbers of: {alone}"
         )
     for name, (old, new) in found.versions.items():
         yield f"note: {name} was {old}, and is {new}"

@@ -104,7 +104,7 @@ class ReportRequest:
             people = {"known": self.known, "population": self.population, "control": self.control}
             what = "needs a policy, which says what labels stand for"
             return found + [Problem(key, what, "give --policy") for key, given in people.items() if given]
-        found = [Problem(key, "is said by the policy: name none beside it") for key, given in columns.items() if given]
+        found = [Problem(key, "is in the policy: leave this out") for key, given in columns.items() if given]
         if self.policy.decomposes:
             what = "publishes several tables, and a report is of one"
             found.append(Problem("algorithm.name", what, "check, measure and attack take a pair"))

@@ -87,7 +87,7 @@ _UNKNOWN = Protection(_BOUND, "nothing: how the release was made is not known", 
 
 
 _FAILED = Protection(*["nothing: the audit failed"] * 4)
-_OPEN_AUDIT = Protection(*["not known: nothing here says whose a row is, and people are to be counted"] * 4)
+_OPEN_AUDIT = Protection(*["not known: nothing here identifies people, and people are to be counted"] * 4)
 
 
 def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | None) -> Protection:
@@ -118,12 +118,12 @@ def _is_global(policy: Policy) -> bool:
 
 
 _ALWAYS = (
-    "That a person is in the table, and in which class, is not hidden: requirements bound what is told of sensitive"
-    " values.",
+    "Whether a person is in the table, and in which class, is not hidden: requirements bound what is revealed about"
+    " sensitive values.",
     "Bounds hold for an attacker to whom all rows of a class are equally likely. Whoever knows some people's sensitive"
     " values, or holds some values likelier for some people, learns more.",
     "All classes together show which values go with which quasi-identifiers. Whoever learns that from the release"
-    " guesses better than a class alone allows (the attack deFinetti).",
+    " guesses better than from one class alone (the deFinetti attack).",
     "Columns that the policy does not name as quasi-identifiers are not known to any attacker here. If one of them is"
     " known after all, the bounds do not hold.",
     "Other tables about the same people, from anybody, may be compared with this one.",
@@ -135,11 +135,12 @@ _ALWAYS = (
 #: What is left where a policy names people, by where their rows stand.
 _OF_PEOPLE = {
     "apart": (
-        "What is bounded is what one row of a person tells: a person's rows may stand in several classes. Whoever knows"
+        "The bound is on what one row of a person reveals: a person's rows may stand in several classes. Whoever knows"
         " the classes of m rows of a person may be m times as sure that the person has a value in one of them."
     ),
     "together": (
-        "What is bounded is what all rows of a person tell, which stand in one class. How many rows a person has must"
+        "The bound is on what all rows of a person, which are in one class, reveal together. How many rows a person"
+        " has must"
         " not be known: where it can be, make the number a quasi-identifier."
     ),
 }
@@ -149,7 +150,7 @@ def people_counted(policy: Policy | None) -> dict[str, str]:
     """A sentence on whom requirements count, if these are people."""
     if policy is None or policy.individual is None or not policy.counts_people:
         return {}
-    rows = {"apart": "one row of a person tells", "together": "all rows of a person tell"}[policy.individual.rows]
+    rows = {"apart": "one row of a person reveals", "together": "all rows of a person reveal"}[policy.individual.rows]
     return {"people": f"Requirements count people, not rows: they bound what {rows}."}
 
 
@@ -160,7 +161,7 @@ def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:
 
 def _by_attribute(question: CheckRequest) -> Iterator[str]:
     if not question.sensitive:
-        yield "No attribute is named as sensitive: nothing is promised of any value beside the quasi-identifiers."
+        yield "No attribute is named as sensitive: nothing is promised about values other than quasi-identifiers."
     if len(question.sensitive) > 1 and not any(spec.others_known for spec in question.require):
         yield (
             "Each sensitive attribute is judged by itself. Whoever knows one of them of a person may learn another"
@@ -171,7 +172,7 @@ def _by_attribute(question: CheckRequest) -> Iterator[str]:
             what = "that mean much the same count as different: a class may tell what they have in common"
             yield f"Values of {name} {what}."
         if setting.harmless:
-            yield f"Nothing is promised of the harmless values of {name}: {len(setting.harmless)} are named."
+            yield f"Nothing is promised about the harmless values of {name}: {len(setting.harmless)} are named."
     if question.suppressed != "judge":
         taken = {"ignore": "left out of the audit", "unknown": "counted in their classes alone"}[question.suppressed]
         yield f"Suppressed rows are {taken}."
@@ -180,18 +181,18 @@ def _by_attribute(question: CheckRequest) -> Iterator[str]:
 def _by_policy(policy: Policy) -> Iterator[str]:
     if policy.keep:
         yield (
-            f"Columns are published as they are beside the sensitive values: {', '.join(policy.keep)}. To who knows"
-            " them of a person they are quasi-identifiers, of which nothing is promised."
+            f"Columns are published as they are beside the sensitive values: {', '.join(policy.keep)}. To anybody who"
+            " knows them about a person they are quasi-identifiers, against which nothing is promised."
         )
     if policy.individual is None and policy.key is None:
-        yield "Each row is taken for another person. Of a person with several rows the bounds do not hold."
+        yield "Each row is taken for a different person. For a person with several rows the bounds do not hold."
     elif policy.individual is not None:
         yield _OF_PEOPLE[policy.individual.rows]
 
 
 def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
     """The attacks that were not tried, and what they need."""
-    of_rows = "Attacks count rows. What is promised is promised of people, so that no gain here is held against it."
+    of_rows = "Attacks count rows. The requirements promise for people, so no gain here is compared with them."
     return [*_not_tried(question, asked, has_source), *([of_rows] if question.counts_people else [])]
 
 

@@ -104,13 +104,13 @@ def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:
 def told_in_words(precision: Sequence[Precision], most: int | None = None) -> Iterator[tuple[str, str]]:
     """How closely quasi-identifiers are told, a line each: all, or the few that are told least closely."""
     least = sorted(precision, key=lambda one: (-one.nine_tenths, -one.half))[:most]
-    yield from (("what is told" if one is least[0] else "", str(one)) for one in least)
+    yield from (("precision" if one is least[0] else "", str(one)) for one in least)
 
 
 def answers_in_words(loss: Loss, answers: Sequence[Answer] = ()) -> Iterator[tuple[str, str]]:
     """How far counts and other answers are off, a line each."""
     said = [*([loss.counts] if loss.counts else []), *answers]
-    yield from (("" if number else "what it answers", str(one)) for number, one in enumerate(said))
+    yield from (("" if number else "accuracy", str(one)) for number, one in enumerate(said))
 
 
 def measurement_text(found: Measurement) -> Iterator[Part]:
@@ -124,7 +124,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     yield "rows published", f"{loss.rows_published:,}"
     yield "rows suppressed", f"{loss.rows_suppressed:,}"
     if found.rows_added:
-        yield "rows more than the source has", f"{found.rows_added:,}"
+        yield "rows beyond those of the source", f"{found.rows_added:,}"
     yield "sensitive cells left blank", f"{loss.cells_suppressed:,}"
     yield DISTINCT_CLASSES, f"{loss.classes:,}"
     yield class_size_of(found.of_people), sizes_in_words(loss)
@@ -132,7 +132,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     yield from answers_in_words(loss, found.answers)
     yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
     yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
-    yield "stars", f"{loss.stars:,} cells fully generalised"
+    yield "fully generalised", f"{loss.stars:,} cells"
     yield "DM", f"{loss.dm:,}"
     if found.l:
         yield f"CAVG for l = {found.l}", f"{loss.cavg(found.l):.4f}"
@@ -167,8 +167,8 @@ def profile_text(found: Profile) -> Iterator[Part]:
         for c in document["columns"]
     ]
     if found.individual is not None:
-        who = found.individual
-        yield f"{found.rows - who.nulls:,} rows are of {who.distinct:,} people if {who.column.name} says whose they are"
+        who, counted = found.individual, found.rows - found.individual.nulls
+        yield f"{counted:,} rows belong to {who.distinct:,} people if {who.column.name} identifies people"
     yield table_of(f"{found.table}: {found.rows:,} rows", _COLUMNS, rows)
     if document["uniqueness"]:
         yield from _uniqueness(document["uniqueness"])
@@ -195,7 +195,7 @@ def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "different combinations", f"{found['combinations']:,}"
     yield "unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})"
     rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]
-    yield f"rows that share it with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})"
+    yield f"rows that share theirs with fewer than {RARE - 1} others", f"{rare:,} ({share:.1%})"
     people = found["population"] or {"estimates": {}}
     for name, estimate in people["estimates"].items():
         uniques = estimate["unique_people"]
@@ -208,7 +208,7 @@ def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _sensitive_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "different values", f"{found['distinct']:,}"
     if found["distinct_folded"] < found["distinct"]:
-        yield "different but for case and blanks", f"{found['distinct_folded']:,}"
+        yield "different, ignoring case and blanks", f"{found['distinct_folded']:,}"
     yield "most frequent value", f"{found['largest_share']:.1%} of the rows"
     counts = found["histogram"][:_SHOWN]
     more = found["distinct"] + (found["nulls"] > 0) - len(counts)
@@ -261,11 +261,11 @@ _FIGURE_NAMES = {
     "by_chance": "right by chance",
     "by_shares": "right by the shares of a class",
     "by_the_table": "right by the most frequent value of the table",
-    "classes_with_an_order": "classes that may stand in the source's order",
+    "classes_with_an_order": "classes that may still be in the source's order",
     "contradicted": "people contradicted",
     "deciles": "posterior at each tenth of the rows",
-    "fewer_classes": "people with fewer classes than their labels leave",
-    "fewer_values": "people with fewer values than their labels leave",
+    "fewer_classes": "people whom counting leaves fewer classes than their labels",
+    "fewer_values": "people whom counting leaves fewer values than their labels",
     "free_bytes": "free bytes in the file",
     "interval": "95 % interval",
     "mean": "mean posterior",

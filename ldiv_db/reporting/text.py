@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Statement
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.policy.quasi_identifiers import written
@@ -45,14 +46,14 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     yield "rows published", f"{loss.rows_published:,}"
     yield "rows suppressed", f"{loss.rows_suppressed:,}"
     if loss.cells_suppressed:
-        yield "sensitive cells blanked", f"{loss.cells_suppressed:,}"
+        yield "sensitive cells left blank", f"{loss.cells_suppressed:,}"
     yield DISTINCT_CLASSES, f"{loss.classes:,}"
     if loss.classes_made is not None:
-        alike = "" if loss.classes_made == loss.classes else "; those with equal labels are one to a reader"
+        alike = "" if loss.classes_made == loss.classes else "; readers see those with equal labels as one"
         yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
     yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield from told_in_words(loss.precision, most=3)
-    yield from answers_in_words(loss)
+    yield from answers_in_words(loss, result.answers)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
     yield "fully generalised", f"{loss.stars:,} cells"
@@ -79,17 +80,17 @@ _FIGURES = {
     "rows_in": "rows of the source",
     "rows_published": "rows published",
     "rows_first_published": "  for the first time",
-    "rows_placed": "  left over, that joined a group",
+    "rows_placed": "  left over, put into a group",
     "rows_waiting": "rows waiting for a later release",
-    "longest_wait": "  for releases, at most",
-    "rows_changed": "published rows with other values now",
-    "counterfeits": "counterfeits, values of deleted rows",
+    "longest_wait": "  longest wait, in releases",
+    "rows_changed": "published rows whose values have changed",
+    "counterfeits": "values of deleted rows that stay (counterfeits)",
     "groups": "groups",
     "groups_new": "  new",
     "seconds": "seconds",
 }
 #: What they are called where rows wait before they join a group.
-_FIGURES_OF_PLUS = _FIGURES | {"rows_placed": "  that had waited too long"}
+_FIGURES_OF_PLUS = _FIGURES | {"rows_placed": "  put into a group after waiting too long"}
 _NOISE = ("attribute", "values", "changed to noise", "mean distance", "of random noise")
 
 
@@ -135,7 +136,7 @@ def inference_text(found: Inference) -> Iterator[Part]:
     title = f"what {len(found.releases)} releases reveal" if len(found.releases) > 1 else "what the release reveals"
     yield table_of(title, ("attribute", "at most", "best probability", "holds"), rows)
     yield from map(str, found.channels)
-    yield from notes_text(f"{channel}, as the policy has it" for channel in found.allowed)
+    yield from notes_text(f"{channel}, as the policy allows" for channel in found.allowed)
     if found.ordered:
         yield f"{', '.join(found.ordered)}: {ledger.ORDERED}; {ledger.WITHDRAW}"
 
@@ -167,7 +168,7 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "tries", ", ".join(document["tries"])
     if document["largest_l"] is not None:
         yield "l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression"
-    people = f", of {document['people']:,} people, whom requirements count" if "people" in document else ""
+    people = f", of {document['people']:,} people; requirements count people" if "people" in document else ""
     yield "rows of the source", f"{document['rows_in']:,}{people}"
     most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
     yield "rows suppressed", f"{document['rows_suppressed']:,}{most}"
@@ -180,16 +181,21 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for requirement in document["requirements"]:
         parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
         of = f"{requirement['sensitive']}: " if requirement["sensitive"] else ""
-        strictest = f"; all rows as one class meet {requirement['strictest']}" if requirement["strictest"] else ""
+        strictest = f"; all rows as one class reach {requirement['strictest']}" if requirement["strictest"] else ""
         yield "requirement", f"{of}{requirement['name']}: {parameters}{strictest}"
+
+
+#: What the risks of a variant are called.
+_RISKS = {"posterior": "largest share", "prosecutor": "1 / smallest class"}
 
 
 def exploration_text(found: Exploration) -> Iterator[Part]:
     """The variants that were rehearsed as a table, by risk and loss, then the others with their reasons."""
     if found.done:
         risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
-        headings = ("variant", "*", found.compared, *risks, DISTINCT_CLASSES, "algorithm", "rows left out")
-        title = f"{found.source}: {len(found.done):,} variants, {found.rows:,} rows"
+        named = [_RISKS[risk] for risk in risks]
+        headings = ("variant", "*", found.compared, *named, DISTINCT_CLASSES, "algorithm", "rows left out")
+        title = f"{found.source}: {count_phrase(len(found.done), 'variant', 'variants')}, {found.rows:,} rows"
         best = {outcome.variant.number for outcome in found.frontier}
         rows = [_variant(found, one, risks, one.variant.number in best) for one in found.ranked]
         yield table_of(title, headings, rows)

@@ -27,7 +27,7 @@ from ldiv_db.requirements.parameters import DIGITS, distance, rounded, whole
 def table(argument: Any) -> str:
     """The name of a table or file."""
     if not isinstance(argument, str) or not argument.strip():
-        why = ": its size says nothing of any class" if isinstance(argument, int | float) else ""
+        why = ": a population's size says nothing about any class" if isinstance(argument, int | float) else ""
         raise ValueError(f"takes the name of a table or file, not {argument!r}{why}")
     return argument
 

@@ -117,7 +117,7 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
 
 def _no_release_error(seed: int) -> PolicyError:
     what = f"{_NO_RELEASE} by this policy and its seed"
-    return PolicyError([Problem("replay", what, "source, policy or seed are others than those of its run")])
+    return PolicyError([Problem("replay", what, "source, policy or seed differ from those of its run")])
 
 
 def _count_hits(
@@ -142,38 +142,37 @@ def _count_hits(
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 @asks(AttackRequest)
 def attack(con: Any, request: AttackRequest) -> Attacks:
-    """Measure what attackers gain at best from a published table, view, data file or frame, against what is promised.
+    """Measure what attackers gain from a published table, view, data file or frame, against what is promised.
 
     Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`. The columns are
     `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy` describes, whose
     requirements are what is promised unless `require` is given. For an anatomised pair, `table` is joined to its
     `sensitive_table` by the column `group`, perhaps with a column `count`; it takes `qi` and no policy. `catalog` is
-    the attached database that holds taxonomies and the ledger; `listener` hears how far a replay has come.
+    the attached database with taxonomies and ledger; `listener` hears the progress of a replay.
 
     ============================  ======================================================================================
     option                        the attacker, or the attack
     ============================  ======================================================================================
-    `m`                           can rule out so many values of a class
+    `m`                           can rule out this many values of a class
     `threshold`                   a risk above it (0..1) is high; by default that of `risk`, or else 0.2
     `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
-    `population_size`             how many people the rows are a random sample of: who is unique among all
+    `population_size`             estimates how many rows are unique in a population of this size
     `counting`                    knows that the population is everybody, each in one class at most
-    `also`, `also_policies`       other releases that hold the known people too, with one policy or one for each; by
-                                  default `policy`. Taxonomies of a policy file lie beside it
-    `definetti`                   a table of people with true values: the attack guesses these from the release
+    `also`, `also_policies`       other releases with the known people, with one policy or one each (or `policy`)
+    `definetti`                   people with true values, which the attack guesses from the release
     `downcoding`                  reads labels backwards
     `targets`, `control`          people in the release, and others who are not: singling out, linkability (of two
                                   parts, `link_columns`) and inference, with `tries` draws by `seed`
-    `replay`                      runs the program on its source and on what else the values could be; `table` may then
-                                  be one of an anatomised release, on which nothing else is tried
+    `replay`                      runs the program again on other values that the release allows; `table` may then be
+                                  one of an anatomised release, on which nothing else is tried
     `budget`                      about how many pairs of people and classes each attack examines; the rest is `untried`
     ============================  ======================================================================================
 
-    What knows people or reads labels needs a policy. Where that names an `individual` and its source is there, several
-    rows of a person are attacked as well. The Attacks have `holds`, `finished`, `rows`, `classes` and `attacks`, each
-    with what is `untried`; they hold no value of the table unless `show_values`. Raises PolicyError for what does not
-    exist or cannot be read, and if policy and source do not give the release to be replayed; DatabaseError if the
-    database refuses.
+    Attacks that know people or read labels need a policy. If it names an `individual` and its source can be read,
+    several rows of a person are attacked as well. The Attacks have `holds`, `finished`, `rows`, `classes` and
+    `attacks`, each with what is `untried`; they hold no value of the table unless `show_values`. Raises PolicyError for
+    what does not exist or cannot be read, and if policy and source do not give the release to be replayed;
+    DatabaseError if the database refuses.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
     promised, replay = request.promised(policy), request.replay

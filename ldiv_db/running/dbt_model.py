@@ -155,7 +155,7 @@ def _refuse_series(model: Model, policy: Policy) -> None:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
         raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
     if model.full_refresh:
-        what = "a series cannot be begun anew: everybody would be published once more, in other classes"
+        what = "a series cannot be restarted: everybody would be published again, in other classes"
         raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
 
 
@@ -167,7 +167,7 @@ def _read(model: Model) -> tuple[Mapping[str, Any], Path]:
     said = [key for key in ("source", "target") if key in document]
     if said:
         hint = "leave it out: the source is the model's SQL, the target {{ this }}"
-        raise PolicyError([Problem(key, "is not the policy's to say in dbt", hint) for key in said])
+        raise PolicyError([Problem(key, "is not set by the policy in dbt", hint) for key in said])
     return document, folder
 
 

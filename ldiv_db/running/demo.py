@@ -139,7 +139,7 @@ def next_steps(demo: Demo) -> list[str]:
         return [
             "ldiv demo --directory adult    keep the database and the policy, to look at and to change",
             "ldiv demo --l 6                ask for more, and see what it costs",
-            "ldiv --help                    what there is for your own data",
+            "ldiv --help                    commands for your own data",
         ]
     database, policy = demo.folder / DATABASE_NAME, demo.folder / POLICY_NAME
     keys = ",".join(demo.policy.quasi_identifiers)

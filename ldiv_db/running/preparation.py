@@ -21,6 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
+from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing import ledger
@@ -94,7 +95,7 @@ def _place(
 def _refuse(resolved: Resolved, encoded: Encoded) -> None:
     """Raise PolicyError for quasi-identifiers that are not published as labels of a taxonomy."""
     refuse(
-        Problem(f"quasi_identifiers.{axis.name}", "whom it covers is known of labels of a taxonomy: it needs one")
+        Problem(f"quasi_identifiers.{axis.name}", "needs a taxonomy, by whose labels people are counted")
         for axis in encoded.axes
         if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
     )
@@ -134,6 +135,8 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
     engine, listener, show_values = context.engine, context.listener, context.show_values
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None
+    if spec.resolved.source.weight is None:
+        check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier = Earlier()

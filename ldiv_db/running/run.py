@@ -18,7 +18,9 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
+from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
@@ -54,9 +56,9 @@ def run(
     """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
 
     `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a Spark
-    session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …). The warehouse
-    speaks `dialect`, by default that of its driver. Rows stay there: the warehouse counts them, the plan is made here
-    from the counts, and the release is written and audited there.
+    session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
+    `dialect`, by default that of its driver. A warehouse counts its rows, the plan is made here from the counts, and
+    the release is written and audited there.
 
     A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
     names to frames the policy names one. The release stays in memory (`Result.table`) unless the policy has a target.
@@ -102,8 +104,14 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
     draft = _draft(ready, recoding, run_id)
-    earlier = compared_with_earlier(ready, draft)
-    measured = {"loss": loss, "similarity": similarity, "recoding": rules, "people": people, "earlier": earlier}
+    measured = {
+        "loss": loss,
+        "similarity": similarity,
+        "recoding": rules,
+        "people": people,
+        "earlier": compared_with_earlier(ready, draft),
+        "answers": _answers(ready, draft),
+    }
     draft.describe = partial(_result, ready, plan, start, run_id, measured)
     context.listener.on_stage(WRITING)
     return replace(ready.destination.publish(draft), place=ready.destination.place)
@@ -120,11 +128,11 @@ def plan(
     rehearse: bool = False,
     dialect: str | None = None,
 ) -> Preparation | Any:
-    """Plan a run by counts alone, on whatever `run` takes; writes nothing that stays.
+    """Plan a run from counts alone, on whatever `run` takes; writes nothing that stays.
 
-    `rehearse` does all that a run does, with a TEMP table in place of the release and nothing in the ledger; `listener`
-    then hears every statement. It takes as long as a run, and no warehouse does it. Under a policy with a `key` the
-    classes of the next release are formed, and the `Released` that is returned is not audited.
+    `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
+    ledger; `listener` then hears every statement. No warehouse does it. Under a policy with a `key` the classes of the
+    next release are formed, and the `Released` that is returned is not audited.
     """
     asked = load_policy(policy)
     if isinstance(connection, PlannedThere):
@@ -184,9 +192,23 @@ def rehearsed(ready: PreparedRun) -> Rehearsal:
     made, recoding = work_out(ready)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    with draft.published() as params:
-        release = ready.task.engine.materialise("release", PUBLISHED, **params)
+    release = _materialised(ready, draft)
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
+
+
+def _materialised(ready: PreparedRun, draft: RunDraft) -> Relation:
+    """The release as a TEMP table."""
+    with draft.published() as params:
+        return ready.task.engine.materialise("release", PUBLISHED, **params)
+
+
+def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
+    """What the policy's queries answer of the release that is to be published."""
+    queries = ready.resolved.policy.preserve
+    if not queries:
+        return ()
+    with ready.task.engine.scope():
+        return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
 
 
 def _draft(ready: PreparedRun, recoding: Recoding, run_id: str = "") -> RunDraft:

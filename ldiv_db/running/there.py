@@ -85,7 +85,9 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
         yield Problem("target", "is not a table of the warehouse", "target: {table: …}")
     for name, setting in policy.sensitive.items():
         if setting.same:
-            yield Problem(f"sensitive.{name}.same", "a warehouse has other letters and blanks", "fold them in a view")
+            yield Problem(
+                f"sensitive.{name}.same", "a warehouse folds case and blanks in its own way", "fold them in a view"
+            )
 
 
 def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:

@@ -330,6 +330,8 @@ def _plan_note(tried: list[Checked], left: list[Checked], on_sample: bool) -> st
 def _trials_note(trials: list[Trial], best: Trial, better: Trial) -> str:
     """A note that lists the trials and their results."""
     listed = ", ".join(map(str, trials))
-    after = f"; changes of neighbouring classes brought that to {better.loss:.4f}" if better.loss < best.loss else ""
+    after = (
+        f"; exchanges between neighbouring classes lowered that to {better.loss:.4f}" if better.loss < best.loss else ""
+    )
     rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""
-    return f"auto tried, with their mean LM: {listed}; it took {best.candidate.name}{after}{rows}"
+    return f"auto tried (mean LM in brackets): {listed}; it took {best.candidate.name}{after}{rows}"

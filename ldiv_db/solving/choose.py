@@ -113,7 +113,9 @@ def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
     Of many rows no node is cut by shares: every cut that is tried costs a pass.
     """
     peel = Candidate(peeling, "it looks for the cheapest of many ways to generalise")
-    topdown = Candidate(TopDown({}), "it specialises as far as requirements allow that larger classes keep")
+    topdown = Candidate(
+        TopDown({}), "it specialises as far as the requirements allow, all of which larger classes keep"
+    )
     if peeling.options.residue == "suppress" or all(requirement.rows_only for requirement in task.requirements):
         return [peel, bsgi, topdown]
     is_first = shares_decide(task) and not _is_settled(task)

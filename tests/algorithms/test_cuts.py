@@ -238,7 +238,7 @@ def test_blanked_cells_are_shown_where_there_are_some(con, tmp_path, scheme):
     case = Case(203)
     case.place(con, tmp_path)
     result = ldiv_db.run(con, case.policy(scheme=scheme), folder=tmp_path)
-    shown = re.search(r"sensitive cells blanked +│ (\d+) ", str(result))
+    shown = re.search(r"sensitive cells left blank +│ (\d+) ", str(result))
     assert (int(shown[1]) if shown else 0) == result.loss.cells_suppressed
     assert bool(shown) == (scheme == "allSA")
 
@@ -269,7 +269,7 @@ def test_a_plan_says_what_becomes_of_violating_classes(con, tmp_path):
     case.place(con, tmp_path)
     for more, scheme in (({}, "vioRec"), ({"require": [{"k": 2}]}, "none")):
         notes = ldiv_db.plan(con, case.policy() | more, folder=tmp_path).feasibility.notes
-        assert notes == (f"algorithm.scheme: {scheme}, as nothing else is said",)
+        assert notes == (f"algorithm.scheme: {scheme}, the default",)
         assert not ldiv_db.plan(con, case.policy(scheme=scheme) | more, folder=tmp_path).feasibility.notes
 
 

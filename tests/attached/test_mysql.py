@@ -140,7 +140,7 @@ def test_it_is_not_written(address: str, name: str, tmp_path: Path) -> None:
 def test_what_cannot_be_opened_is_said_without_its_address(address: str) -> None:
     for wrong, said in (
         ("host=127.0.0.1 port=1 user=ana password=hUsh", "no server answers"),
-        ("host=no.such.host.invalid user=ana password=hUsh", "the server's name is not known here"),
+        ("host=no.such.host.invalid user=ana password=hUsh", "the server's host name cannot be resolved"),
         (address.partition(":")[2].partition(" database")[0], "its address names no database"),
     ):
         with pytest.raises(DatabaseError) as raised:

@@ -100,7 +100,7 @@ def test_killed_at_any_step_of_publishing_the_next_run_mends_it(there: Path) -> 
         seen[is_new] += 1
         runs = len(entered(there))
         is_left = tables(there) != Counter(["released"])
-        assert any("did not end" in note for note in publish(there).notes) is is_left
+        assert any("did not finish" in note for note in publish(there).notes) is is_left
         assert tables(there) == Counter(["released"]) and released(there) == 24
         assert {status for _, status, _ in entered(there)} == {"published"}
         assert len(entered(there)) in (runs, runs + 1)

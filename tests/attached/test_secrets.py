@@ -45,8 +45,8 @@ def test_a_password_of_the_environment_is_nowhere(postgres: Any, monkeypatch: py
 def test_what_cannot_be_opened_is_said_without_its_address(postgres: Any) -> None:
     for wrong, said in (
         (f"host=127.0.0.1 port=1 password='{ESCAPED}'", "no server answers"),
-        (f"host=no.such.host.invalid password='{ESCAPED}'", "the server's name is not known here"),
-        (f"service=nowhere password='{ESCAPED}'", "the service is in no service file"),
+        (f"host=no.such.host.invalid password='{ESCAPED}'", "the server's host name cannot be resolved"),
+        (f"service=nowhere password='{ESCAPED}'", "no service file defines the service"),
         (f"host=h pass word='{ESCAPED}'", "the server's client cannot read the address"),
         ("postgresql://ana:hUsh/x@host/db", ""),
         ("postgresql://ana:p@hUsh@127.0.0.1:1/db", ""),
@@ -68,7 +68,7 @@ def test_a_server_that_is_silent_is_not_waited_for(postgres: Any) -> None:
 
 
 def test_a_variable_that_is_not_set_is_named() -> None:
-    with pytest.raises(PolicyError, match="the environment has no variable NO_SUCH_ONE"):
+    with pytest.raises(PolicyError, match="there is no environment variable NO_SUCH_ONE"):
         address_of("postgres:password=${NO_SUCH_ONE}")
 
 

@@ -229,7 +229,7 @@ def test_the_order_of_rows_and_threads_change_nothing(con):
         ({"policy": policy(), "definetti": "nobody"}, "definetti: no table or view nobody"),
         ({"policy": policy(), "definetti": "strangers"}, "definetti: the table of people has no column 's'"),
         ({"qi": "a", "sensitive": "s", "sensitive_table": "t"}, "goes with --group"),
-        ({"policy": policy(), "sensitive_table": "t", "group": "class_id"}, "name none beside it"),
+        ({"policy": policy(), "sensitive_table": "t", "group": "class_id"}, "leave this out"),
         ({"qi": "z", "sensitive": "s", "sensitive_table": "t", "group": "g"}, "(?s)no column 'z'.*no column 'g'"),
         ({"sensitive": "s", "sensitive_table": "t", "group": "class_id", "definetti": "truth"}, "nothing to learn"),
         (

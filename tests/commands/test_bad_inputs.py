@@ -329,7 +329,7 @@ BAD = {
         sql="CREATE TABLE taken (x INTEGER)",
     ),
     **{
-        f"target: {place}": policy("lies where the database keeps what is its own", target=place)
+        f"target: {place}": policy("lies in a schema of the database system", target=place)
         for place in ("temp.x", "temp.main.x", "system.x", "system.main.x", "information_schema.x", "pg_catalog.x")
     },
     "target: a database as schema": policy("is the name of a database, and no schema", target="hospital.x"),

@@ -29,7 +29,7 @@ def test_the_page_and_its_document(released: Any) -> None:
     page, document = released.folder / "r.html", released.folder / "r.json"
     found = report(released, "--recipient", "the ward", "--out", page, "--out", document)
     assert found.code == 0, found
-    assert "meets what was asked of it" in found.out and f"written to {page}" in found.out
+    assert "meets its requirements" in found.out and f"written to {page}" in found.out
     assert "the ward" in page.read_text() and json.loads(document.read_text())["statement"]["holds"] is True
     assert stat.S_IMODE(page.stat().st_mode) == 0o666 & ~_umask()
 
@@ -77,10 +77,10 @@ def test_verify_says_of_which_release_a_report_is(released: Any) -> None:
     assert report(released, "--out", document).code == 0
     words = ("report", released.database, "published.patients", "--verify", document)
     found = released.call(*words)
-    assert found.code == 0 and "worked out again, all the same" in found.out
+    assert found.code == 0 and "recomputed, all equal" in found.out
     released.sql("UPDATE published.patients SET disease = 'Measles' WHERE disease = 'Flu' AND ward = 'W0'")
     other = released.call(*words, "--policy", released.policy)
-    assert other.code == 1 and "is of another table" in other.out and "differences, the first" in other.out
+    assert other.code == 1 and "the report is not of" in other.out and "differences, the first" in other.out
     found = released.call(*words, "--json").json
     assert found["same_release"] is False and "annex.release.sha256" in str(found["differences"])
     forged = json.loads(document.read_text())
@@ -112,7 +112,7 @@ def test_a_file_without_a_database(released: Any) -> None:
     [
         (("--out", "r.txt"), "out: r.txt has none of the endings"),
         (("--out", "nowhere/r.html"), "out: there is no folder nowhere"),
-        (("--qi", "age"), "qi: is said by the policy"),
+        (("--qi", "age"), "qi: is in the policy"),
         (("--threshold", "2", "--json"), "threshold: takes a number from 0 to 1"),
         (("--source", "nothing", "--json"), "source: no table or view nothing"),
         (("--verify", "none.json"), "verify: cannot read none.json"),

@@ -12,7 +12,7 @@ import pytest
 RUN_KEYS = {
     "run_id", "algorithm", "source", "target", "rows_in", "rows_published", "rows_suppressed", "cells_suppressed",
     "classes", "classes_made", "avg_class_size", "loss", "requirements", "similarity", "search", "seconds",
-    "versions", "notes", "inferred", "unchanged",
+    "versions", "notes", "inferred", "unchanged", "answers",
 }  # fmt: skip
 LOSS_KEYS = {"lm", "lm_mean", "ncp", "ncp_mean", "dm", "cavg", "kl", "stars", "lm_by_column", "precision", "counts"}
 REQUIREMENT_KEYS = {
@@ -88,7 +88,7 @@ def test_plan_says_what_the_algorithm_that_will_run_could_meet(bed: Any) -> None
     said = [one["strictest"] for one in found["requirements"]]
     assert (found["largest_l"], said[0], said[2]) == (None, f"l: {values}", "k: 24")
     assert float(said[1].removeprefix("l: ")) == pytest.approx(24 / most, abs=1e-3)
-    assert "all rows as one class meet k: 24" in " ".join(bed.call("plan", bed.database, bed.policy).out.split())
+    assert "all rows as one class reach k: 24" in " ".join(bed.call("plan", bed.database, bed.policy).out.split())
 
 
 def test_plan_shows_its_sql_but_no_value(bed: Any) -> None:

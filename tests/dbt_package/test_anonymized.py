@@ -212,7 +212,7 @@ def test_a_policy_in_a_file_beside_the_model(project: Project) -> None:
     assert done.statuses["patients"] == "success", done.said
     assert "is in a file, which no test can read" in done.message("ldiv_meets_policy_patients_")
     project.write("models/patients.policy", document + "source: admissions\n")
-    assert "source: is not the policy's to say in dbt" in project.run("run", "--select", "patients").message("patients")
+    assert "source: is not set by the policy in dbt" in project.run("run", "--select", "patients").message("patients")
     (project.folder / "models/patients.policy").unlink()
     assert "policy: no file patients.policy in" in project.run("run", "--select", "patients").message("patients")
 
@@ -253,5 +253,5 @@ def test_a_build_says_where_people_have_several_rows(project: Project) -> None:
     done = project.run("run", "--select", "patients")
     assert done.success, done.said
     said = [line for line in done.said if "requirements count rows" in line]
-    assert said and all("60 rows are of 15 people if patient says whose they are" in line for line in said)
+    assert said and all("60 rows belong to 15 people if patient identifies people" in line for line in said)
     assert "classes have two rows of one person" in said[0]

@@ -135,6 +135,7 @@ def line_of(parameter: Any, context: Any) -> str:
 def python() -> str:
     """The page of the names that `import ldiv_db` has."""
     rest = [name for name in ldiv_db.__all__ if name not in (*_FUNCTIONS, *_STATEMENTS, *_ERRORS)]
+    of_policies = [name for name in rest if hasattr(getattr(ldiv_db, name), "model_fields")]
     parts = [
         "# Python",
         "The names of `import ldiv_db`, from their docstrings, by `python -m tests.docs.reference`."
@@ -145,23 +146,22 @@ def python() -> str:
     for title, names in (
         ("Functions", _FUNCTIONS),
         ("SQL for other databases", _STATEMENTS),
-        ("What they take and give", rest),
+        ("What they take and give", [name for name in rest if name not in of_policies]),
         ("Errors", _ERRORS),
     ):
         parts += [f"## {title}", *(part for name in names for part in name_section(name))]
+    listed = ", ".join(f"`{name}`" for name in of_policies)
+    parts.insert(2, f"{listed} take the keys of [a policy](policy.md).")
     return "\n\n".join(parts) + "\n"
 
 
 def name_section(name: str) -> Iterator[str]:
-    """What a function or a class says of itself; of the parts of a policy, which has a page, in one sentence."""
+    """What a function or a class says of itself."""
     thing = getattr(ldiv_db, name)
     yield f"### `{name}`"
     if inspect.isfunction(thing):
         yield f"```text\n{name}({arguments(thing)})\n```"
     said = plain(inspect.cleandoc(thing.__doc__ or ""))
-    if hasattr(thing, "model_fields"):
-        yield said.split("\n\n")[0]
-        return
     yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
     if inspect.isclass(thing) and (listed := "\n".join(members(thing))):
         yield listed

@@ -119,6 +119,7 @@ def test_numbers_of_nothing_are_undefined(con, folder):
     ("query", "said"),
     [
         ("SELECT town FROM source", "names no figure"),
+        ("SELECT avg(age) FROM people", "does not read the table `source`"),
         ("SELECT * FROM source", "names no figure"),
         ("SELECT avg(age) FROM source; DROP TABLE people", "takes one SELECT"),
         ("DELETE FROM source", "takes one SELECT"),
@@ -157,3 +158,29 @@ def test_a_release_of_ours_is_off_by_what_its_labels_hide(con, folder):
     assert all(0 < answer.error < 1 for answer in found.answers if answer.by)
     assert not math.isnan(found.answers[0].after)
     assert [one.as_dict() for one in found.loss.precision] == [one.as_dict() for one in result.loss.precision]
+
+
+def test_a_run_answers_what_its_policy_names_and_refuses_it_before_it_works(con, folder):
+    place(con, drawn(9, 300))
+    query = "SELECT town, avg(age) AS a FROM source GROUP BY town"
+    asked = policy(algorithm="mondrian", seed=1, require=[{"k": 10}], preserve=[query])
+    result = ldiv_db.run(con, {**asked, "target": "made"}, folder=folder)
+    assert result.answers == ldiv_db.measure(con, "made", asked, folder=folder, kl=False).answers
+    assert str(result.answers[0]) in str(result) and result.as_dict()["answers"] == [result.answers[0].as_dict()]
+    wrong = {**asked, "target": "never", "preserve": [query, "SELECT avg(height) FROM source"]}
+    for call in (ldiv_db.plan, ldiv_db.run):
+        with pytest.raises(PolicyError, match="cannot be read"):
+            call(con, wrong, folder=folder)
+
+
+def test_spellings_that_are_published_as_one_are_one_group(con, folder):
+    """Texts that `same` takes for one are compared as they are published."""
+    con.execute(
+        "CREATE TABLE people AS SELECT i AS age, ['Rome', ' rome ', 'Bari'][1 + i % 3] AS town FROM range(60) r(i)"
+    )
+    towns = {"town": {"same": ["trim", "casefold"], "taxonomy": {"flat": True}}}
+    asked = {"source": "people", "target": "out", "quasi_identifiers": {"age": {"numeric": True}, **towns},
+             "require": [{"k": 2}]}  # fmt: skip
+    con.execute("CREATE TABLE out AS SELECT CAST(age AS VARCHAR) AS age, lower(trim(town)) AS town FROM people")
+    (mean,) = ldiv_db.measure(con, "out", asked, kl=False).answers
+    assert (mean.groups, mean.error) == (2, 0)

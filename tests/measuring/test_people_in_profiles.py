@@ -61,7 +61,7 @@ def test_what_does_not_belong_together_is_nobodys(con: Any, tmp_path: Path) -> N
 def test_addresses_are_known_by_their_form(con: Any, value: str) -> None:
     con.execute(EVENTS.format(name="x").replace("'h' || p", value))
     found = profiled(con).columns[0]
-    assert (found.role, found.reason) == ("identifier", "its values are addresses or numbers of people")
+    assert (found.role, found.reason) == ("identifier", "its values look like addresses or numbers of people")
 
 
 @pytest.mark.parametrize("name", ["customer_type", "product_name", "user_agent", "city", "paid", "hostname", "number"])

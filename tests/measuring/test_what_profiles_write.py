@@ -13,7 +13,7 @@ import ldiv_db
 #: The dialects that a statement is written in for databases that are not here, and what some say they lack for it.
 DIALECTS = ("postgres", "snowflake", "bigquery", "databricks", "spark", "redshift", "trino", "clickhouse", "sqlite")
 LIMITS = {
-    "has other letters and blanks": (("spelt",), DIALECTS),
+    "folds case and blanks in its own way": (("spelt",), DIALECTS),
     "has no exact decimals": (("cost", "small", "weight"), ("sqlite",)),
     "are two values in clickhouse": (("cost", "small"), ("clickhouse",)),
     "points in time are compared by": (("seen",), tuple(set(DIALECTS) - {"postgres"})),

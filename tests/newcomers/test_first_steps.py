@@ -207,7 +207,7 @@ def test_a_messy_file(shell: Shell) -> None:
     words = "'Survey 2020.csv' --sensitive disease --qi 'home town,AGE' --policy policy.yml"
     out = shell.type(f"ldiv profile w.duckdb {words}")
     assert agrees(shell, out) == {"Home Town": "quasi-identifier", "age": "quasi-identifier", "Disease": "sensitive"}
-    assert "texts: themselves or `*`" in out and "different but for case and blanks" in out
+    assert "texts: themselves or `*`" in out and "different, ignoring case and blanks" in out
     shell.type("ldiv run w.duckdb policy.yml")
     shell.published('published."Survey 2020"', 300)
 

@@ -251,9 +251,9 @@ def test_rows_do_not_judge_what_is_asked_of_people(con):
     found = ldiv_db.report(con, "theirs", policy, public=True)
     assert not found.holds and found.document["statement"]["holds"] is None
     assert set(found.document["algorithm"]["protection"].values()) == {
-        "not known: nothing here says whose a row is, and people are to be counted"
+        "not known: nothing here identifies people, and people are to be counted"
     }
-    assert "is not judged by what was asked of it" in str(found) and "`--individual COLUMN`" in str(found)
+    assert "is not judged" in str(found) and "`--individual COLUMN`" in str(found)
     text = found.html()
     assert "not judged" in text and "✓ met" not in text and "✗ not met" not in text
     Page(text)
@@ -338,7 +338,7 @@ def test_a_source_that_is_named_must_be_there(hospital):
     [
         ({}, "qi: is required"),
         ({"qi": "age", "require": "k:2", "known": "patients"}, "known: needs a policy"),
-        ({"policy": hospital_policy(), "qi": "age"}, "qi: is said by the policy"),
+        ({"policy": hospital_policy(), "qi": "age"}, "qi: is in the policy"),
         ({"policy": hospital_policy(), "threshold": "much"}, "threshold: takes a number"),
         ({"policy": hospital_policy(), "receiver": "x"}, "context.receiver: unknown key"),
         ({"policy": hospital_policy(), "release_model": "free"}, "context.release_model: takes 'public'"),

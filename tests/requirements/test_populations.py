@@ -357,7 +357,11 @@ def test_a_broken_promise_is_found(con: Any, tmp_path: Path) -> None:
 def test_other_algorithms_refuse(con: Any, tmp_path: Path, algorithm: str) -> None:
     place(con, tmp_path, *draw_case(0))
     policy = policy_of({"k_map": {"k": 2, "population": PEOPLE}}, algorithm)
-    with pytest.raises(PolicyError, match=r"does not see whom of people its classes cover \(algorithm: auto, tds"):
+    with pytest.raises(
+        PolicyError,
+        match=r"does not know which people of people its classes cover \(algorithm:"
+        " auto, tds",
+    ):
         ldiv_db.run(con, policy, folder=tmp_path)
 
 
@@ -377,7 +381,11 @@ def test_whom_the_policy_leaves_the_algorithm_tds_runs(con: Any, tmp_path: Path,
     ("require", "changes", "says"),
     [
         ({"k_map": 5}, {}, "takes k, population"),
-        ({"k_map": {"k": 5, "population": 3}}, {}, "of a table or file, not 3: its size says nothing of any class"),
+        (
+            {"k_map": {"k": 5, "population": 3}},
+            {},
+            "of a table or file, not 3: a population's size says nothing about any class",
+        ),
         ({"k_map": {"k": 2, "population": "nobody"}}, {}, "no table or view nobody"),
         ({"k_map": {"k": 2, "population": "cities"}}, {}, "cities has no column job"),
         ({"delta_presence": {"max": 2, "population": PEOPLE}}, {}, "from 0 to 1"),

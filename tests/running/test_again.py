@@ -167,7 +167,9 @@ def test_what_cannot_be_compared_is_published_and_said(con: Any, change: str, wh
     con.execute("DELETE FROM people WHERE id < 3")
     later = ldiv_db.run(con, policy)
     assert "compared" not in later.as_dict() and later.loss.rows_published == 9
-    assert any("what both tell was not measured: " in note and why in note for note in later.said), later.said
+    assert any("what both reveal together was not measured: " in note and why in note for note in later.said), (
+        later.said
+    )
 
 
 def test_a_release_that_was_withdrawn_is_held_against_nothing(bed: Any) -> None:

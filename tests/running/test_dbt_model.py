@@ -187,8 +187,8 @@ def test_an_old_adapter_is_refused(con: Any, monkeypatch: pytest.MonkeyPatch, fo
     [
         ("", "policy: is empty"),
         ("[1]", "policy: is not a mapping"),
-        ("source: people", "source: is not the policy's to say in dbt"),
-        ("target: {table: x}", "target: is not the policy's to say in dbt"),
+        ("source: people", "source: is not set by the policy in dbt"),
+        ("target: {table: x}", "target: is not set by the policy in dbt"),
         (None, "policy: no file people.policy in"),
     ],
 )

@@ -216,7 +216,7 @@ def test_the_least_loss_within_a_risk_is_that_of_all_variants(con, table, folder
         within = [one for one in found.done if one.risk.prosecutor <= number]
         assert (least is None) == (not within) == (bound == 0.011)
         assert least is None or found.loss_of(least) == min(map(found.loss_of, within))
-    assert "the least loss under a largest risk of 1/10: 0." in str(found)
+    assert "least loss at a risk of at most 1/10: 0." in str(found)
     assert "0.011: none: no variant keeps it" in str(found)
     assert len(found.costs) == 4  # of the first risk alone, as what they are compared with
 
@@ -239,7 +239,7 @@ def test_variants_are_compared_by_what_they_answer(con, table, folder, frame):
     reasons = {one.variant.label: one.status for one in found.outcomes if one.loss is None}
     assert reasons == {"without age": "refused", "without city": "refused"}
     best = min(found.done, key=found.loss_of)
-    assert f"the least error, by {best.variant.label}: {best.answers[0]}" in str(found)
+    assert f"least error: {best.variant.label}; {best.answers[0]}" in str(found)
     assert "mean error of the answers" in page(found) and str(best.answers[0]) in page(found)
 
 

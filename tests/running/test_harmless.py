@@ -150,7 +150,7 @@ def test_auto_asks_the_others_how_frequent_they_are(con: Any) -> None:
 @pytest.mark.parametrize("algorithm", ["bsgi", "tp", "tp_plus", "hilbert", "matching"])
 def test_algorithms_that_treat_values_alike_say_so(con: Any, algorithm: str) -> None:
     fill(con, "people", COLUMNS, people(random.Random(5)))
-    says = f"{algorithm} promises of every value the same, so that none can be harmless .*algorithm: auto"
+    says = f"{algorithm} protects every value alike, so none can be harmless .*algorithm: auto"
     with pytest.raises(PolicyError, match=says):
         ldiv_db.plan(con, policy([{"frequency": 2}], algorithm))
 

@@ -259,7 +259,7 @@ def test_every_command_says_whether_it_counts_people_or_rows() -> None:
         "seed": 3,
     }
     plan = ldiv_db.plan(con, policy)
-    assert f"of {people} people, whom requirements count" in str(plan) and f"meet k: {people}" in str(plan)
+    assert f"of {people} people; requirements count people" in str(plan) and f"reach k: {people}" in str(plan)
     apart = str(ldiv_db.plan(con, policy | {"individual": "person", "output": {}}))
     assert f"of {people} people" in apart and "as one class meet" not in apart  # units are no people
     result = ldiv_db.run(con, policy)
@@ -270,7 +270,7 @@ def test_every_command_says_whether_it_counts_people_or_rows() -> None:
     explored = ldiv_db.explore(con, policy, vary=["columns"], workers=1)
     assert "risks are those of rows; requirements count people" in str(explored)
     assert {one.status for one in explored.outcomes} == {"done"}  # whichever column is left out
-    assert "people if person says whose they are" in str(ldiv_db.profile(con, "visits"))
+    assert "people if person identifies people" in str(ldiv_db.profile(con, "visits"))
 
 
 def test_who_chooses_and_who_keeps_apart_are_known_by_name() -> None:

@@ -71,7 +71,7 @@ def test_whose_rows_are_not_published_are_counted_too_and_change_nothing(con: An
 def test_a_plan_says_how_many_people_have_how_many_rows(con: Any) -> None:
     make(con, more="")
     (people,) = con.execute('SELECT count(DISTINCT "user") FROM events').fetchone()
-    assert f"3,000 rows are of {people} people if user says whose they are" in ldiv_db.plan(con, POLICY).warnings[0]
+    assert f"3,000 rows belong to {people} people if user identifies people" in ldiv_db.plan(con, POLICY).warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_where_nobody_has_several_rows_nothing_is_said(con: Any, change: str) ->
 def test_an_identifier_that_nobody_knows_by_name_may_be_a_persons(con: Any) -> None:
     make(con, "hidden", more="")
     policy = {**POLICY, "identifiers": ["hidden", *POLICY["identifiers"][1:]]}
-    assert "if hidden says whose they are" in ldiv_db.run(con, policy).people
+    assert "if hidden identifies people" in ldiv_db.run(con, policy).people
 
 
 def test_who_is_kept_apart_is_not_warned_of(con: Any) -> None:

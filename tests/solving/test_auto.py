@@ -110,7 +110,7 @@ def test_exchanges_between_the_classes_of_the_best_lose_less(con):
     (best,) = [tried for tried in result.search["tried"] if tried["algorithm"] == result.algorithm]
     assert sum(result.search["polish"]) + sum(result.search["regroup"]) and result.search["improved"]
     assert result.search["loss"] < best["loss"]
-    assert f"brought that to {result.loss.lm_mean:.4f}" in " ".join(result.notes)
+    assert f"lowered that to {result.loss.lm_mean:.4f}" in " ".join(result.notes)
     assert not oracle.violations(con.execute("SELECT (age, size), s FROM out").fetchall(), "distinct", 3)
 
 

@@ -125,7 +125,7 @@ def test_what_is_not_for_spark_is_refused_by_name(spark, con):
     assert "quasi_identifiers.many: is of a type that is not read" in str(error.value)
     assert "keep.pairs: is of a type" in str(error.value)
     listed = {"quasi_identifiers": ["age"], "sensitive": ["s"], "identifiers": ["many", "pairs", "name"]}
-    with pytest.raises(PolicyError, match="takes no warehouse"):
+    with pytest.raises(PolicyError, match="does not work on a warehouse"):
         ldiv_db.explore(spark, {**policy, **listed})
     for change, said in {
         ("key", "name"): "key: two nights at once in spark",

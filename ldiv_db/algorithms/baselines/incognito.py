@@ -57,7 +57,7 @@ class Incognito(MonotoneRecoding):
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
         if self.options.metric == "CM" and class_label_of(task, self.options.label) is None:
-            what = "is required by CM: a column that is kept, whose labels are to be predicted"
+            what = "is required by CM: name the kept column whose labels are predicted"
             yield Problem("algorithm.class", what, "list it under keep")
         vectors = prod(len(levels_of(CutTree(axis, 1))) for axis in task.encoded.axes if axis.taxonomy is not None)
         if vectors > MOST_VECTORS:

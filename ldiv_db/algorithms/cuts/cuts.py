@@ -68,7 +68,7 @@ class Cuts(Algorithm):
                 *_blank_problems(task, scheme),
             ]
         )
-        notes = () if self.options.scheme else (f"algorithm.scheme: {scheme}, as nothing else is said",)
+        notes = () if self.options.scheme else (f"algorithm.scheme: {scheme}, the default",)
         if not bounds_shares(task):
             if scheme == "none":
                 _refuse_bad_whole(task)
@@ -144,7 +144,7 @@ class Cuts(Algorithm):
             )
         kept = {kept.column.name.lower() for kept in task.encoded.kept}
         if options.metric == "CM" and options.label is None:
-            yield Problem("algorithm.class", "is required by CM: the column whose labels are to be predicted")
+            yield Problem("algorithm.class", "is required by CM: name the kept column whose labels are predicted")
         elif options.metric == "CM" and str(options.label).lower() not in kept:
             yield Problem("algorithm.class", f"{options.label} is not published as it is", "list it under keep")
 
@@ -237,7 +237,7 @@ def _unproved(problem: CutProblem, best: Best, outcome: SearchOutcome, is_limite
     cost, bound = best.ranked()[0][1] / problem.scale, min(outcome.bound, FORBIDDEN) / problem.scale
     hint = "Raise algorithm.time_limit, or set" if is_limited else "Set"
     return (
-        f"the search was stopped before it was done: the best cut so far costs {cost:,.6g}, and none can cost less than"
+        f"the search stopped before it finished: the best cut so far costs {cost:,.6g}, and none can cost less than"
         f" {bound:,.6g} (gap {_optimality_gap(best, outcome):.1%}). {hint} algorithm.unproved: publish"
     )
 

@@ -256,7 +256,7 @@ def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
     thetas = thresholds_of(task)
     common = lcm(*(theta.denominator for theta in thetas.values()))
     if common > _FINEST:
-        raise PolicyError([Problem("require", "cuts: thresholds with fewer digits, please: their products overflow")])
+        raise PolicyError([Problem("require", "cuts: write the thresholds with fewer digits: their products overflow")])
     return tuple(
         SensitiveValue(code, theta, common, tuple(_pair_column(code, label.code) for label in labels))
         for code, theta in sorted(thetas.items())

@@ -152,7 +152,9 @@ class LocalAlgorithm(Algorithm):
         if sure:
             refuse_whole(replace(task, requirements=sure, wanted=wanted))
         unsure, size = nonmonotone(task), max(2, ClassChecker(task).least)
-        notes = (f"{unsure}: every class is checked; that classes are found is not known before",) if unsure else ()
+        notes = (
+            (f"{unsure}: every class is checked, and only the run shows whether there are classes",) if unsure else ()
+        )
         return Feasibility(size, task.encoded.row_count // size, task.encoded.left_out, notes)
 
 

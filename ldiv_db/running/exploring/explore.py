@@ -14,7 +14,7 @@ from ldiv_db.database.analyst_queries import EXAMPLE
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, nearest, refuse
+from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
 from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
@@ -49,16 +49,15 @@ def explore(
     catalog: str | None = None,
     show_values: bool = False,
 ) -> Exploration:
-    """The risk-utility map of a policy: variants of it rehearsed, with what each would lose and tell.
+    """The risk-utility map of a policy: variants of it, with what each would lose and reveal.
 
     Requirements take each `l` in turn (the p of `p_sensitive`) and each `k`, under each of `algorithms`; with nothing
     to vary, l is 2 to 7. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each with
-    a level less). All variants are tried under each largest risk in `risk` (0.09, or "1/11") in place of the policy's;
-    `least` has what loses least within each. `by` "utility" compares variants by how far the answers to the policy's
-    `preserve` are off, or without it counts over two columns, in place of the mean LM. `workers`, by default as many as
-    processors, rehearse at once on their own connections; there is one inside an open transaction, and where a frame or
-    a query is asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a taxonomy
-    lacks.
+    one level fewer). Each largest risk in `risk` (0.09, or "1/11") replaces the policy's in all variants; `least` has
+    what loses least within each. `by="utility"` compares variants by the error of the policy's `preserve` queries, or
+    without any of counts over two columns, in place of the mean LM. `workers`, by default one per processor, try
+    variants at once on their own connections; there is one inside an open transaction, and if a frame or a query is
+    asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a taxonomy lacks.
 
     Nothing is published or entered in the ledger. After Ctrl-C the Exploration has what was done, and `interrupted` is
     true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not fit
@@ -101,7 +100,7 @@ def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]
     if by not in get_args(Objective):
         yield Problem("by", f"{by!r} is not an objective", nearest(by, get_args(Objective)))
     elif by == "utility" and not policy.preserve and len([*policy.quasi_identifiers, *policy.sensitive]) < 2:
-        what = "utility is that of counts over two columns, and the policy has one"
+        what = "utility is measured by counts over two columns, and the policy has only one"
         yield Problem("by", what, f"preserve: [{EXAMPLE}]")
     if workers is not None and workers < 1:
         yield Problem("workers", f"takes a whole number from 1, not {workers!r}")
@@ -125,7 +124,7 @@ def _rehearse_all(context: Context, jobs: Sequence[Job]) -> tuple[list[VariantOu
     alone = engine.in_transaction() or any(job.asks_a_view for job in jobs)
     most = 1 if alone else context.workers or processors()
     found: dict[int, VariantOutcome] = {}
-    listener.on_stage(f"rehearsing {len(jobs):,} variants")
+    listener.on_stage(f"trying {count_phrase(len(jobs), 'variant', 'variants')}")
     tell = _progress_reporter(jobs, listener)
     try:
         with closing(in_turn(engine, in_order) if most == 1 else side_by_side(engine, in_order, most)) as running:
@@ -145,7 +144,7 @@ def _progress_reporter(jobs: Sequence[Job], listener: Listener) -> Callable[[Var
 
     def tell(outcome: VariantOutcome) -> None:
         del left[outcome.variant.number]
-        listener.on_search(f"{len(jobs) - len(left):,} are done")
+        listener.on_search(f"{len(jobs) - len(left):,} done")
         listener.on_progress(total - sum(left.values()), total)
         if listener.on_step:
             listener.on_step(Step(outcome.variant.label, outcome.loss.rows_published if outcome.loss else 0, 0.0))

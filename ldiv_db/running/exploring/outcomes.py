@@ -272,12 +272,12 @@ def findings(found: Exploration) -> Iterator[str]:
         best = f"{len(found.frontier):,} of {len(found.done):,} are on the frontier (*)"
         yield f"{best}: no other variant is better on both {found.compared} and risk"
         one = min(found.ranked, key=found.loss_of)
-        yield f"the least {found.compared}, by {one.variant.label}: {'; '.join(map(str, _told(one)))}"
+        yield f"least {found.compared}: {one.variant.label}; {'; '.join(map(str, _told(one)))}"
     if found.done and found.of_people:
-        yield "risks are those of rows; requirements count people, and each variant was audited by them"
+        yield "risks are of rows; requirements count people, and so did the audit of each variant"
     for bound, least in found.least:
-        what = f"{found.loss_of(least):.4f}, by {least.variant.label}" if least else "none: no variant keeps it"
-        yield f"the least {found.compared} under a largest risk of {bound}: {what}"
+        what = f"{found.loss_of(least):.4f}, {least.variant.label}" if least else "no variant keeps to it"
+        yield f"least {found.compared} at a risk of at most {bound}: {what}"
     for name, before, after in found.costs[:1]:
         if after < before:
             yield f"without {name} the mean LM of the other columns falls most, from {before:.4f} to {after:.4f}"

@@ -27,8 +27,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
 from ldiv_db.database.templates import Relation, Statement
-from ldiv_db.measuring.answers import Answer
-from ldiv_db.measuring.measure import MeasureRequest, measure_table
+from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.running.exploring.outcomes import Risk, Status, VariantOutcome
@@ -129,16 +128,8 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
     found = rehearsed(ready)
     name = found.plan.algorithm or ready.algorithm.name
     risk = _risk(_attacked(job, engine, found.release))
-    answers = _answers(job.variant, engine, resolved, found.release)
+    answers = answers_of(engine, found.release, resolved, job.variant.policy.preserve)
     return VariantOutcome(job.variant, "done", "", name, found.plan.l, found.loss, risk, answers)
-
-
-def _answers(variant: Variant, engine: Engine, resolved: Resolved, release: Relation) -> tuple[Answer, ...]:
-    """The answers to the queries that the policy is to preserve."""
-    if not variant.policy.preserve:
-        return ()
-    wanted = MeasureRequest(kl=False, preserve=variant.policy.preserve)
-    return measure_table(engine, release, resolved, wanted).answers
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:

@@ -235,7 +235,7 @@ def _left_out(policy: Policy) -> Iterator[_Change]:
 
 
 def _coarser(resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
-    """Each quasi-identifier with a level less, if it has one to spare."""
+    """Each quasi-identifier with one level fewer, if it has one to spare."""
     keys = resolved.policy.quasi_identifiers
     written = {name: qi.model_dump(exclude_unset=True) for name, qi in keys.items()}
     inferred = {one.column: one.settings for one in resolved.inferred}
