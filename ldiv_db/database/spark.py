@@ -18,6 +18,7 @@ from ldiv_db.database.spark_tables import (
     description,
     drop,
     exists,
+    is_read,
     make_lasting,
     make_schema,
     names_in_schema,
@@ -26,7 +27,6 @@ from ldiv_db.database.spark_tables import (
     read,
     rename,
     sibling,
-    type_of,
 )
 from ldiv_db.database.templates import Relation, literal
 from ldiv_db.database.traits_there import TraitsThere
@@ -125,9 +125,12 @@ class SparkWarehouse(Warehouse):
 
     def columns(self, source: Relation) -> list[Column]:
         """As of every warehouse; `unread` is what has no type of our own."""
-        with self._doing(f"read {source}"):
-            fields = self.session.table(quoted(source)).schema.fields
-        return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
+        return [Column(name, "text" if is_read(kind) else "unread") for name, kind in self.described(source)]
+
+    def described(self, table: Relation | str) -> list[tuple[str, Any]]:
+        sql = table if isinstance(table, str) else f"TABLE {quoted(table)}"
+        with self._doing("read" if isinstance(table, str) else f"read {table}"):
+            return [(field.name, field.dataType.simpleString()) for field in self.session.sql(sql).schema.fields]
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         with self._doing("count"):
