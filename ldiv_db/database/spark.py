@@ -209,9 +209,10 @@ class SparkWarehouse(Warehouse):
         moment without a table; the next run puts back what a dead one had moved aside.
         """
         there = self.exists(table)
+        provider = description(self.session, table if there else staged).get("Provider", "").lower()
         if there and append:
             self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
-        elif (provider := self._provider(table, there)) in ATOMIC:
+        elif provider in ATOMIC:
             with self._doing(f"write {table}"):
                 self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
         else:
@@ -232,11 +233,6 @@ class SparkWarehouse(Warehouse):
             raise
         if aside:
             self.forget(aside)
-
-    def _provider(self, table: Relation, there: bool) -> str:
-        if there:
-            return description(self.session, table).get("Provider", "").lower()
-        return str(self.session.conf.get("spark.sql.sources.default", "parquet")).lower()
 
     def put_back(self, aside: Relation, table: Relation) -> None:
         """Put back what a dead run had moved aside, if its release is not there."""

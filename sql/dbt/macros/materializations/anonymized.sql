@@ -65,6 +65,9 @@
     {% set is_held = config.get("contract").enforced and adapter.type() != "bigquery" %}
     {% set contract = get_empty_schema_sql(model.columns) if is_held else none %}
     {% set outcome = adapter.publish_anonymized(settings, "drop view if exists " ~ source.name, contract) %}
+    {% if adapter.type() == "spark" %}{#- Another session published: dbt's may hold the files of the release before. -#}
+        {% do run_query("refresh table " ~ target) %}
+    {% endif %}
     {{ ldiv.finish(target, existing, outcome) }}
     {{ return({"relations": [target]}) }}
 {% endmaterialization %}
