@@ -209,7 +209,7 @@ class SparkWarehouse(Warehouse):
         moment without a table; the next run puts back what a dead one had moved aside.
         """
         there = self.exists(table)
-        provider = description(self.session, table if there else staged).get("Provider", "").lower()
+        provider = self._provider(table, staged, there)
         if there and append:
             self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
         elif provider in ATOMIC:
@@ -233,6 +233,15 @@ class SparkWarehouse(Warehouse):
             raise
         if aside:
             self.forget(aside)
+
+    def _provider(self, table: Relation, staged: Relation, there: bool) -> str:
+        """The format of a table that is there, or of a new one: that of a catalog that is named, or the session's."""
+        is_named = not there and table.parts[0] != "spark_catalog"
+        catalog = self.session.conf.get(f"spark.sql.catalog.{table.parts[0]}", "") if is_named else ""
+        for kind in ATOMIC:
+            if kind in catalog:
+                return kind
+        return description(self.session, table if there else staged).get("Provider", "").lower()
 
     def put_back(self, aside: Relation, table: Relation) -> None:
         """Put back what a dead run had moved aside, if its release is not there."""
