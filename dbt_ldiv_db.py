@@ -44,34 +44,40 @@ def publish_anonymized(adapter: Any, settings: str, source: str, contract: str |
     from ldiv_db.database.errors import LdivError  # noqa: PLC0415
     from ldiv_db.running.dbt_model import publish_there  # noqa: PLC0415
 
-    connection = adapter.connections.get_thread_connection()
+    kind, connection = adapter.type(), adapter.connections.get_thread_connection()
     if connection.transaction_open:
         adapter.connections.commit()
-    handle = _as_python_has_it(adapter.type(), connection.handle)
-    handle.commit()
+    _commit(connection.handle)
     try:
         name_of_type = adapter.connections.data_type_code_to_name
-        outcome = publish_there(handle, adapter.type(), settings, contract, name_of_type)
+        outcome = publish_there(_as_runs_take_it(kind, connection.handle), kind, settings, contract, name_of_type)
     except BaseException as error:
         with suppress(Exception):  # the first error is the one to report
-            _run(handle, source)
+            adapter.execute(source)
+            _commit(connection.handle)
         if isinstance(error, LdivError):
             raise DbtRuntimeError(str(error)) from None
         raise
-    _run(handle, source)
-    adapter.connections.begin()  # for what dbt does after, which it commits
+    adapter.execute(source)
+    _commit(connection.handle)
+    if not connection.transaction_open:  # for what dbt does after, which it commits; Spark ends none
+        adapter.connections.begin()
     return outcome
 
 
-def _run(handle: Any, statement: str) -> None:
-    handle.cursor().execute(statement)
-    handle.commit()
+def _commit(handle: Any) -> None:
+    if hasattr(handle, "commit"):  # BigQuery and Spark have no transactions
+        handle.commit()
 
 
-def _as_python_has_it(kind: str, handle: Any) -> Any:
-    """The connection that PEP 249 describes."""
+def _as_runs_take_it(kind: str, handle: Any) -> Any:
+    """The connection that PEP 249 describes, or a session of Spark's whose settings are ours alone."""
     if kind == "bigquery":
         from google.cloud.bigquery import dbapi  # noqa: PLC0415 - an extra
 
         return dbapi.connect(handle)
+    if kind == "spark":
+        from ldiv_db.database.named_warehouses import environment_session  # noqa: PLC0415
+
+        return environment_session().newSession()
     return handle

@@ -18,6 +18,7 @@ from ldiv_db.database.spark_tables import (
     description,
     drop,
     exists,
+    is_read,
     make_lasting,
     make_schema,
     names_in_schema,
@@ -26,7 +27,6 @@ from ldiv_db.database.spark_tables import (
     read,
     rename,
     sibling,
-    type_of,
 )
 from ldiv_db.database.templates import Relation, literal
 from ldiv_db.database.traits_there import TRAITS
@@ -125,9 +125,12 @@ class SparkWarehouse(Warehouse):
 
     def columns(self, source: Relation) -> list[Column]:
         """As of every warehouse; `unread` is what has no type of our own."""
-        with self._doing(f"read {source}"):
-            fields = self.session.table(quoted(source)).schema.fields
-        return [Column(field.name, "text" if type_of(field) else "unread") for field in fields]
+        return [Column(name, "text" if is_read(kind) else "unread") for name, kind in self.described(source)]
+
+    def described(self, table: Relation | str) -> list[tuple[str, Any]]:
+        sql = table if isinstance(table, str) else f"TABLE {quoted(table)}"
+        with self._doing("read" if isinstance(table, str) else f"read {table}"):
+            return [(field.name, field.dataType.simpleString()) for field in self.session.sql(sql).schema.fields]
 
     def exact(self, table: Relation) -> set[str]:
         """All but floating numbers: a zero may have a sign."""
@@ -215,9 +218,10 @@ class SparkWarehouse(Warehouse):
         moment without a table; the next run puts back what a dead one had moved aside.
         """
         there = self.exists(table)
+        provider = self._provider(table, staged, there)
         if there and append:
             self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
-        elif (provider := self._provider(table, there)) in ATOMIC:
+        elif provider in ATOMIC:
             with self._doing(f"write {table}"):
                 self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
         else:
@@ -239,10 +243,14 @@ class SparkWarehouse(Warehouse):
         if aside:
             self.forget(aside)
 
-    def _provider(self, table: Relation, there: bool) -> str:
-        if there:
-            return description(self.session, table).get("Provider", "").lower()
-        return str(self.session.conf.get("spark.sql.sources.default", "parquet")).lower()
+    def _provider(self, table: Relation, staged: Relation, there: bool) -> str:
+        """The format of a table that is there, or of a new one: that of a catalog that is named, or the session's."""
+        is_named = not there and table.parts[0] != "spark_catalog"
+        catalog = self.session.conf.get(f"spark.sql.catalog.{table.parts[0]}", "") if is_named else ""
+        for kind in ATOMIC:
+            if kind in catalog:
+                return kind
+        return description(self.session, table if there else staged).get("Provider", "").lower()
 
     def put_back(self, aside: Relation, table: Relation) -> None:
         """Put back what a dead run had moved aside, if its release is not there."""

@@ -42,29 +42,14 @@ def sentence(error: BaseException) -> str:
     return _CLASS.sub("", cause.removeprefix("Caused by:").strip())[:300] or type(error).__name__
 
 
-#: Types of Spark by the names that its schemas have for them; decimals keep their digits.
-_TYPES = {
-    "boolean": "BOOLEAN",
-    "tinyint": "TINYINT",
-    "smallint": "SMALLINT",
-    "int": "INTEGER",
-    "bigint": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "string": "VARCHAR",
-    "binary": "BLOB",
-    "date": "DATE",
-    "timestamp": "TIMESTAMP WITH TIME ZONE",
-    "timestamp_ntz": "TIMESTAMP",
-}
+#: Types of Spark that are read, by the names that its schemas have for them; decimals and texts of a length are, too.
+_READ = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp",
+         "timestamp_ntz")  # fmt: skip
 
 
-def type_of(field: Any) -> str | None:
-    """Our own type of a field of Spark's schema; None for nested and collated ones, and those without a counterpart."""
-    name = str(field.dataType.simpleString())
-    if name.startswith("decimal("):
-        return name.upper()
-    return "VARCHAR" if name.startswith(("varchar(", "char(")) else _TYPES.get(name)
+def is_read(kind: str) -> bool:
+    """True if values of a type are read; not of nested and collated ones, and those without a counterpart."""
+    return kind in _READ or kind.startswith(("decimal(", "varchar(", "char("))
 
 
 #: Formats of tables that have a commit of their own: what replaces or appends to them is there whole or not at all.

@@ -38,11 +38,13 @@
 {% materialization anonymized, default %}
     {%- set existing = load_cached_relation(this) -%}
     {%- set policy = ldiv.required_policy(model) -%}
-    {%- if adapter.type() not in ["bigquery", "postgres", "snowflake"] -%}
+    {%- if adapter.type() not in ["bigquery", "postgres", "snowflake", "spark"] -%}
         {% do exceptions.raise_compiler_error(
-            "anonymized: not on dbt-" ~ adapter.type() ~ ", but on dbt-duckdb, dbt-postgres, dbt-snowflake and dbt-bigquery:"
-            ~ " outside of dbt `ldiv run` publishes, and the tests of this package run anywhere"
+            "anonymized: not on dbt-" ~ adapter.type() ~ ", but on dbt-duckdb, dbt-postgres, dbt-snowflake, dbt-bigquery and"
+            ~ " dbt-spark: outside of dbt `ldiv run` publishes, and the tests of this package run anywhere"
         ) %}
+    {%- elif adapter.type() == "spark" and adapter.config.credentials.method != "session" -%}
+        {% do exceptions.raise_compiler_error("anonymized: on dbt-spark by `method: session` alone; elsewhere `ldiv run spark`") %}
     {%- elif adapter.publish_anonymized is not defined -%}
         {% do exceptions.raise_compiler_error("anonymized: ldiv_db is not installed where dbt runs: pip install ldiv-db") %}
     {%- elif existing is not none and existing.type != "table" -%}
@@ -63,6 +65,9 @@
     {% set is_held = config.get("contract").enforced and adapter.type() != "bigquery" %}
     {% set contract = get_empty_schema_sql(model.columns) if is_held else none %}
     {% set outcome = adapter.publish_anonymized(settings, "drop view if exists " ~ source.name, contract) %}
+    {% if adapter.type() == "spark" %}{#- Another session published: dbt's may hold the files of the release before. -#}
+        {% do run_query("refresh table " ~ target) %}
+    {% endif %}
     {{ ldiv.finish(target, existing, outcome) }}
     {{ return({"relations": [target]}) }}
 {% endmaterialization %}
@@ -149,7 +154,7 @@ def materialize(df, con):
 
 
 {% macro parts_of(relation) %}
-    {% do return([relation.database, relation.schema, relation.identifier]) %}
+    {% do return([relation.database, relation.schema, relation.identifier] | select | list) %}
 {% endmacro %}
 
 
