@@ -196,10 +196,9 @@ class Descent:
 
     def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
         """The fall of LM."""
-        return sum(
-            sum(_tally(counts, child).values()) * (self.codings.loss(tree, span) - self.codings.loss(tree, child))
-            for child in below
-        )
+        unit = self.codings.unit
+        whole = tree.loss(*span, unit)
+        return sum(sum(_tally(counts, child).values()) * (whole - tree.loss(*child, unit)) for child in below)
 
     def _information(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
         """The fall of the entropy of the class column in the rows of the value."""

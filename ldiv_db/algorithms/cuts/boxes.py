@@ -19,7 +19,7 @@ from typing import Any
 
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.judged import Pack, find_bad
-from ldiv_db.algorithms.cuts.problem import CutProblem, Label, SensitiveValue, intervals_of, judged_packs, packs_of
+from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
@@ -203,7 +203,7 @@ def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack],
         "cuts/cost_boxes",
         boxes=boxes,
         packs=packs,
-        derived=sums_of(problem),
+        derived=[*problem.values, *problem.labels] if problem.cost.both else [],
         caps=caps_of(shares),
         shares=shares,
         steps=steps_of(shares, again) if problem.cost.scheme == "vioRec" else [],
@@ -244,14 +244,6 @@ def blow_up(digits: Sequence[Digit]) -> float:
 
 
 @dataclass(frozen=True)
-class SumColumn:
-    """A column of counts that is the sum of others."""
-
-    column: Identifier
-    parts: tuple[Identifier, ...]
-
-
-@dataclass(frozen=True)
 class Cap:
     """The most rows that a threshold allows a value: the column of that, and of that in what is kept."""
 
@@ -286,14 +278,6 @@ class CoreStep:
     kept: Identifier
     caps: list[Cap]
     shares: list[Share]
-
-
-def sums_of(problem: CutProblem) -> list[SumColumn]:
-    """The rows of sensitive values and of labels, where those that have both are counted."""
-    if not problem.cost.both:
-        return []
-    sums: list[SensitiveValue | Label] = [*problem.values, *problem.labels]
-    return [SumColumn(sensitive.rows, sensitive.both) for sensitive in sums]
 
 
 def shares_of(problem: CutProblem) -> list[Share]:

@@ -71,6 +71,7 @@ class Evaluator:
 
     def __init__(self, problem: CutProblem):
         self.problem = problem
+        self.trees = {tree.number: tree for tree in problem.trees}
         self.evaluated = 0
         cost = problem.cost
         self._counts = [*(tally.column for tally in problem.tallies), ROWS]
@@ -114,7 +115,7 @@ class Evaluator:
         nodes = [CutNode(frozenset(), cut) for cut in cuts]
         engine = self.problem.task.engine
         with engine.scope():
-            _, parts = self._exact(nodes)
+            _, parts = self.partitions(nodes)
             sums = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
         strict = self.problem.cost.scheme == "none"
         return [FORBIDDEN if strict and sums[number][5] else sums[number][3] for number in range(len(nodes))]
@@ -134,15 +135,11 @@ class Evaluator:
                 best.offer(cut, cost)
             hopeful = [item for item in hopeful if item[0] < best.limit]
 
-    def partitions(self, node: CutNode) -> tuple[Relation, Relation]:
-        """The place of every code in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
+    def partitions(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
+        """The place of every code in the nodes' cuts, and their partitions (axis 0) with what is suppressed.
 
         There `kept` is the size of the l-eligible core if the scheme keeps that.
         """
-        return self._exact([node])
-
-    def _exact(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
-        """The place of every code in the nodes' cuts, and their partitions."""
         with self.problem.task.engine.scope() as scope:
             places = self._place(nodes, LOCKED)
             _, steps = self._step(places, nodes)

@@ -63,7 +63,7 @@ class Finder:
         if outcome is None and intervals_of(problem):
             return self._on_grid(problem, problem if is_coarse else coarser(problem))
         if outcome is None:
-            search = Search(evaluator, problem.trees, best, deadline=self.deadline, progress=_progress_of(problem))
+            search = Search(evaluator, best, deadline=self.deadline, progress=_progress_of(problem))
             outcome = search.run(root if descends_first else descend)
         return _offered(SearchResult(evaluator, best, outcome))
 
@@ -96,7 +96,7 @@ class Finder:
         return 0 if outcome is None else outcome.bound
 
     def _descend(self, evaluator: Evaluator, best: Best) -> None:
-        find_start(evaluator, evaluator.problem.trees, best, self.deadline)
+        find_start(evaluator, best, self.deadline)
 
 
 def _offered(found: SearchResult) -> SearchResult:
@@ -211,7 +211,7 @@ def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
     """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
     problem, engine = evaluator.problem, evaluator.problem.task.engine
     with engine.scope() as scope:
-        places, judged = evaluator.partitions(CutNode(frozenset(), cut))
+        places, judged = evaluator.partitions([CutNode(frozenset(), cut)])
         parts = engine.materialise(
             "numbered",
             "cuts/number_parts",
