@@ -109,14 +109,8 @@ PART = 8
 SIMPLE = 4
 #: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
 DEPTH = 125
-
-
-@dataclass(frozen=True)
-class SplitAxis:
-    """A quasi-identifier along which nodes split, by its number."""
-
-    number: Value
-    measure: Measure
+#: The quasi-identifiers along which nodes split, each with its `number` and its `measure`.
+Ways = Sequence[dict[str, Any]]
 
 
 def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int) -> Relation:
@@ -124,7 +118,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
     engine = task.engine
     halvings = (largest - 1).bit_length()
     depth, level = -(-halvings * DEPTH // 100), 0
-    ways = [SplitAxis(Value(number), measure) for number, measure in enumerate(measures, 1)]
+    ways: Ways = [{"number": Value(number), "measure": measure} for number, measure in enumerate(measures, 1)]
     with engine.scope() as scope:
         params = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
         settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **params)
@@ -138,7 +132,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
 
 
 def _split(
-    task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
+    task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
 ) -> tuple[Relation, int]:
     """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
 
@@ -155,7 +149,7 @@ def _split(
         return scope.keep(halves), sides["most"]
 
 
-def _choose(task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
+def _choose(task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
     """The split of each node, (node, axis, classes, left_classes)."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     codes = engine.materialise(
@@ -177,17 +171,11 @@ def _choose(task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Rela
 ROUNDS, FEWER_ROUNDS, MANY_ROWS = 6, 3, 200_000
 
 
-@dataclass(frozen=True)
-class Built:
-    """The assignment (row_id, class_id) of all rows, its classes, and what the result says of them."""
+def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict[str, Any]]:
+    """(row_id, class_id) of classes of l different values or more, and what the result says of them.
 
-    assigned: Relation
-    classes: int
-    figures: dict[str, Any]
-
-
-def build(task: Task, l: int, rounds: int | None = None) -> Built:
-    """Classes of l different values or more, by coins that `task.seed` is the key of; call after `check_counts`."""
+    Their coins have `task.seed` as key; call after `check_counts`.
+    """
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     if rounds is None:
         rounds = ROUNDS if task.encoded.row_count < MANY_ROWS else FEWER_ROUNDS
@@ -211,7 +199,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> Built:
         "exchange_rounds": len(exchanges),
         "exchanges": list(exchanges),
     }
-    return Built(assigned, columns, figures)
+    return assigned, figures
 
 
 @dataclass(frozen=True)

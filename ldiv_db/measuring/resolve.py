@@ -118,16 +118,11 @@ class Resolver:
             )
             engine.drop(found, ranges)
             found = touched
-        reading = choose_reading(engine, found, sets_first)
-        weights = engine.materialise(
-            f"weights_{code.name}",
-            "measuring/weigh_nodes",
-            spans=reading.spans,
-            leaves=Value(axis.leaves),
-            unit=Value(LOSS_UNIT),
-        )
-        engine.drop(parts, reading.chosen)
-        made = (axis.dictionary, values, reading.spans, weights, axis.leaves)
+        chosen, spans = choose_reading(engine, found, sets_first)
+        params = {"spans": spans, "leaves": Value(axis.leaves), "unit": Value(LOSS_UNIT)}
+        weights = engine.materialise(f"weights_{code.name}", "measuring/weigh_nodes", **params)
+        engine.drop(parts, chosen)
+        made = (axis.dictionary, values, spans, weights, axis.leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=axis.null_code)
 
     def _numbers(self, axis: Axis, kind: str) -> ResolvedColumn:
@@ -142,15 +137,15 @@ class Resolver:
         null_code = None if axis.null_code is None else leaves - 1
         ranges = read_ranges(engine, parts, kind)
         found = span_ranges(engine, ranges, ranks, null_code, leaves - 1)
-        reading = choose_reading(engine, found, sets_first=False)
+        chosen, spans = choose_reading(engine, found, sets_first=False)
         smallest, largest = engine.least(ranks, "position") or 0, engine.most(ranks, "position") or 0
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
         weights = engine.materialise(
             f"weights_{code.name}",
             "measuring/weigh_numbers",
-            chosen=reading.chosen,
-            spans=reading.spans,
+            chosen=chosen,
+            spans=spans,
             null_code=Value(null_code),
             smallest=Value(smallest),
             largest=Value(largest),
@@ -158,8 +153,8 @@ class Resolver:
             width=Value(width * shrink),
             unit=Value(LOSS_UNIT),
         )
-        engine.drop(parts, ranges, reading.chosen)
-        made = (ranks, values, reading.spans, weights, leaves)
+        engine.drop(parts, ranges, chosen)
+        made = (ranks, values, spans, weights, leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
 
 

@@ -42,18 +42,6 @@ from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
 RANGE_FORMS = "ranges are written [20 .. 30], [20 .. 30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
 
 
-@dataclass(frozen=True)
-class LabelReading:
-    """The result of reading labels.
-
-    `chosen` are the rows found for the parts that hold, `spans` (value_no, low, high) the codes that a label covers, as
-    spans that do not touch; a label that is not in `chosen` cannot be read.
-    """
-
-    chosen: Relation
-    spans: Relation
-
-
 def read_parts(engine: Engine, labels: Relation) -> Relation:
     """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
     return engine.materialise("parts", "recoding/labels/list_parts", values_of=labels)
@@ -73,15 +61,16 @@ def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: in
     return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **params)
 
 
-def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelReading:
-    """The reading that holds of (value_no, part, low, high), low being NULL where a part is no label.
+def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
+    """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans.
 
-    Where both hold the whole does, or with `sets_first` the set. `found` is dropped.
+    Of a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do
+    not touch. A label without a part that holds cannot be read. `found` is dropped.
     """
     chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
     spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
     engine.drop(found)
-    return LabelReading(chosen, spans)
+    return chosen, spans
 
 
 def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:

@@ -23,14 +23,6 @@ PERSON_NO = Identifier("person_no")
 
 
 @dataclass(frozen=True)
-class WideAxis:
-    """A quasi-identifier that varies within units, by the axes of their lowest and of their highest codes."""
-
-    first: Axis
-    last: Axis
-
-
-@dataclass(frozen=True)
 class BagColumns:
     """The columns of a unit for a sensitive attribute: its bag in place of the code, the first value's and how many."""
 
@@ -89,12 +81,11 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
         kept = [table, members, *(relation for axis in sensitive for relation in _tables(axis))]
         for relation in kept:
             scope.keep(relation)
-    halved = {pair.first.name: pair for pair in wide}
-    axes = [halved[axis.name].first if axis.name in halved else axis for axis in rows.axes]
+    halved = {pair["first"].name: pair["first"] for pair in wide}
     encoded = replace(
         rows,
         rows=table,
-        axes=(*axes, *(pair.last for pair in wide)),
+        axes=(*(halved.get(axis.name, axis) for axis in rows.axes), *(pair["last"] for pair in wide)),
         sensitive=sensitive,
         kept=(),
         rows_in=engine.count(table),
@@ -105,17 +96,17 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
     return Units(rows, encoded, members, together)
 
 
-def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[WideAxis]:
-    """The quasi-identifiers that vary within some unit, each as two."""
+def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
+    """The quasi-identifiers that vary within some unit, each as the axes of the `first` and of the `last` codes."""
     found = engine.record("recoding/input/count_wide", units=units, axes=axes)
     first = 1 + max(int(axis.code.name.removeprefix("q")) for axis in axes)  # some columns may be left out
-    pairs = list[WideAxis]()
+    pairs = list[dict[str, Axis]]()
     for axis in axes:
         if found[axis.code.name]:
             number, half = first + len(pairs), axis.weight / 2
             known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
             last = Axis.numbered(number, f"{axis.name} (highest)", *known)
-            pairs.append(WideAxis(replace(axis, weight=half), last))
+            pairs.append({"first": replace(axis, weight=half), "last": last})
     return pairs
 
 

@@ -19,7 +19,7 @@ from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
@@ -38,15 +38,6 @@ from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
-
-
-@dataclass(frozen=True)
-class _PlacedPeople:
-    """A quasi-identifier's code and an alias: `places` is (cell_no, code) of the people's values."""
-
-    code: Identifier
-    table: Identifier
-    places: Relation
 
 
 def place_people(
@@ -76,8 +67,8 @@ def place_people(
 
 def _place(
     engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation
-) -> _PlacedPeople:
-    """The smallest span whose label covers each value of one quasi-identifier."""
+) -> dict[str, Any]:
+    """The smallest span whose label covers each value of one quasi-identifier: `places` is (cell_no, code)."""
     columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
     listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
     shown = label_spans(engine, axis, listed)
@@ -88,7 +79,7 @@ def _place(
     )
     matches = cover(engine, labels, [known], cells)
     places = engine.materialise("places", "running/populations/find_spans", matches=matches, **params)
-    return _PlacedPeople(axis.code, axis.table, places)
+    return {"code": axis.code, "table": axis.table, "places": places}
 
 
 def _refuse(resolved: Resolved, encoded: Encoded) -> None:

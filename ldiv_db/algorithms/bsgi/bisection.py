@@ -44,15 +44,6 @@ SPREAD_UNIT = 10**6
 _WANTED = ((1, 7), (2, 6), (3, 5))
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A key and the sides on which it wants some free rows."""
-
-    key: SensitiveAxis
-    left: Value
-    right: Value
-
-
 def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
     """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size.
 
@@ -97,7 +88,7 @@ def _halve(
     task: Task, nodes: Relation, l: int, others: Sequence[SensitiveAxis], wanting: Sequence[SensitiveAxis]
 ) -> Relation:
     """The next level: every node of two classes or more split in two; of the `others` some are `wanting` a side."""
-    encoded = task.encoded
+    encoded, sides = task.encoded, zip(wanting, _WANTED, strict=False)
     return task.engine.materialise(
         "node",
         "bsgi/halve_nodes",
@@ -105,7 +96,7 @@ def _halve(
         axes=encoded.axes,
         sensitive=encoded.sensitive[0],
         others=others,
-        wanting=[_Wanted(key, Value(left), Value(right)) for key, (left, right) in zip(wanting, _WANTED, strict=False)],
+        wanting=[{"key": key, "left": Value(left), "right": Value(right)} for key, (left, right) in sides],
         l=Value(l),
         unit=Value(SPREAD_UNIT),
     )

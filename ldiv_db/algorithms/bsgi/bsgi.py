@@ -160,8 +160,8 @@ class Bsgi(Algorithm):
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
         if task.transparent:
-            built = build(task, feasible.l, self._rounds)
-            return Plan(built.assigned, feasible.l, feasible.notes, {"select": "transparent", **built.figures})
+            assigned, figures = build(task, feasible.l, self._rounds)
+            return Plan(assigned, feasible.l, feasible.notes, {"select": "transparent", **figures})
         l, several = feasible.l, len(task.encoded.keys) > 1
         made = self._make(task, l)
         if not made.classes:

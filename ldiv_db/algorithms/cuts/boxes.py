@@ -270,16 +270,6 @@ class Share:
         return self.of.last
 
 
-@dataclass(frozen=True)
-class CoreStep:
-    """A step towards the l-eligible core: from how many rows to how many."""
-
-    before: Identifier
-    kept: Identifier
-    caps: list[Cap]
-    shares: list[Share]
-
-
 def shares_of(problem: CutProblem) -> list[Share]:
     """The sensitive values with their caps, of which each threshold has one."""
     places = {theta: place for place, theta in enumerate(dict.fromkeys(value.theta for value in problem.values))}
@@ -293,8 +283,8 @@ def caps_of(shares: Sequence[Share]) -> list[Cap]:
     return list(dict.fromkeys(share.of for share in shares))
 
 
-def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
-    """Steps from all rows, or from those that steps before have left."""
+def steps_of(shares: Sequence[Share], again: bool) -> list[dict[str, Any]]:
+    """Steps towards the l-eligible core, each `before` and `kept`: from all rows, or those that steps have left."""
     names = [
         Identifier("so_far" if again else "n"),
         *(Identifier(f"kept_{place}") for place in range(_MORE_STEPS if again else _STEPS)),
@@ -302,5 +292,5 @@ def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
     steps = []
     for place, (before, kept) in enumerate(pairwise(names)):
         of_step = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
-        steps.append(CoreStep(before, kept, caps_of(of_step), of_step))
+        steps.append({"before": before, "kept": kept, "caps": caps_of(of_step), "shares": of_step})
     return steps

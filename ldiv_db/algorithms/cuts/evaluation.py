@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
-from ldiv_db.algorithms.cuts.judged import Pack, PackedCount, ViolatingCounts, find_bad
+from ldiv_db.algorithms.cuts.judged import Pack, PackedCount, find_bad
 from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import NumberedAxis
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -218,7 +218,7 @@ class Evaluator:
             scheme=cost.scheme,
             **params,
         )
-        engine.drop(counted, *(one.relation for one in bad))  # all the partitions, as below
+        engine.drop(counted, *(one["relation"] for one in bad))  # all the partitions, as below
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
             shrunk = engine.materialise(
@@ -229,7 +229,7 @@ class Evaluator:
             loose = engine.total(parts, "kept") < engine.total(parts, "once")
         return parts
 
-    def _bad(self, counted: Relation) -> list[ViolatingCounts]:
+    def _bad(self, counted: Relation) -> list[dict[str, Any]]:
         """The counts of partitions that violate, where counts are judged."""
         problem = self.problem
         if not problem.judged:
