@@ -88,10 +88,8 @@ _WIDTH = 140
 
 
 class Screen(Console):
-    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied.
-
-    It leaves it to the command what becomes of a reader that went away.
-    """
+    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied. It
+    leaves it to the command what becomes of a reader that went away."""
 
     def print(self, *objects: Any, **how: Any) -> None:
         """As any console; of a table that is too wide the columns that have room, and which have none."""

@@ -134,10 +134,8 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
 def _split(
     task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
 ) -> tuple[Relation, int]:
-    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
-
-    No side of a split has more than `deepest` classes, unless it is a half.
-    """
+    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node. No side of
+    a split has more than `deepest` classes, unless it is a half."""
     engine, params = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
     with engine.scope() as scope:
         splits = _choose(task, ways, costs, nodes, deepest)
@@ -172,10 +170,8 @@ ROUNDS, FEWER_ROUNDS, MANY_ROWS = 6, 3, 200_000
 
 
 def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict[str, Any]]:
-    """(row_id, class_id) of classes of l different values or more, and what the result says of them.
-
-    Their coins have `task.seed` as key; call after `check_counts`.
-    """
+    """(row_id, class_id) of classes of l different values or more, and what the result says of them. Their coins have
+    `task.seed` as key; call after `check_counts`."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     if rounds is None:
         rounds = ROUNDS if task.encoded.row_count < MANY_ROWS else FEWER_ROUNDS
@@ -225,9 +221,7 @@ def seats_of(buckets: Sequence[Bucket], codes: Sequence[int]) -> Seats:
 
 def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[Relation, tuple[int, ...]]:
     """The classes that these coins (row_id, seat, tie) give, and the exchanges of each round: nothing is drawn here.
-
-    Classes of one row more than others, of which there are few, exchange none.
-    """
+    Classes of one row more than others, of which there are few, exchange none."""
     engine, encoded = task.engine, task.encoded
     columns = {"code": "INTEGER", "first": "BIGINT", "part": "BIGINT", "node": "BIGINT", "classes": "BIGINT"}
     with engine.scope() as scope:

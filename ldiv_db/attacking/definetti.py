@@ -90,10 +90,8 @@ def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relati
 
 
 def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
-    """The attack: values guessed by what the release teaches, beside guesses that learn nothing.
-
-    Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
-    """
+    """The attack: values guessed by what the release teaches, beside guesses that learn nothing. Nothing is promised of
+    it: what l equally frequent values of a class go with is told by other classes."""
     engine, measure = target.engine, "share of people guessed right"
     if not guessed.finished:
         untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))

@@ -28,9 +28,7 @@ _MEASURES = dict.fromkeys(("cell_no", "people", "classes", "class_rows", "values
 @dataclass(frozen=True)
 class AttackedAttribute:
     """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it.
-
-    Nothing is promised of `harmless` values, and of any other at most the share `others`.
-    """
+    Nothing is promised of `harmless` values, and of any other at most the share `others`."""
 
     engine: Engine
     sensitive: str

@@ -84,10 +84,8 @@ class Prefixes:
         return int(self.engine.scalar("attacking/covering/count_candidates", **params))
 
     def drawn(self, budget: int, by_classes: bool = False, apart: Relation = NONE) -> Iterator[Drawn]:
-        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent.
-
-        Pairs (class_no, cell_no), each told `apart`, are appended to that table, and count too.
-        """
+        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent. Pairs
+        (class_no, cell_no), each told `apart`, are appended to that table, and count too."""
         engine, axis = self.engine, self.last
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
         if self.pairs != NONE:
@@ -168,9 +166,7 @@ def matched(
     by_classes: bool = False,
 ) -> Iterator[Matches]:
     """The classes (class_no, the labels' columns) that cover the people of a table; by a budget a drawn part of either.
-
-    Raises PolicyError for labels that are no range, or that a taxonomy does not have.
-    """
+    Raises PolicyError for labels that are no range, or that a taxonomy does not have."""
     with engine.scope() as scope:
         found = match_cells(engine, classes, axes, list_cells(engine, axes, people), budget, by_classes)
         made = {*found.prefixes.made, found.pairs, found.cells, found.classes} - {classes}

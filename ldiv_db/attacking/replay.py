@@ -39,9 +39,7 @@ _MOST_WEIGHT = 10**6
 
 def consistent_worlds(fits: Sequence[Collection[int]], cells: Mapping[Cell, int], most: int) -> list[World] | None:
     """All worlds that a release leaves open, in order; None if there are more than `most`, or too many to look at.
-
-    `fits` are the places that each row may be in, `cells` how many rows of each place have each payload.
-    """
+    `fits` are the places that each row may be in, `cells` how many rows of each place have each payload."""
     order = sorted(cells)
     begun: dict[tuple[int, ...], set[World]] = {tuple(cells[cell] for cell in order): {()}}
     for places in fits:
@@ -128,10 +126,8 @@ class Replay:
 
 @dataclass(frozen=True)
 class WorldSet:
-    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
-
-    `true` is what the rows have in the source.
-    """
+    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known. `true`
+    is what the rows have in the source."""
 
     rows: Sequence[int]
     true: World

@@ -87,9 +87,7 @@ class Subject:
 @dataclass(frozen=True)
 class Numbered:
     """The classes of a subject, and those as rows (the class columns, class_no, class_rows, rows, values, largest).
-
-    `beside` is what else was made for them.
-    """
+    `beside` is what else was made for them."""
 
     classes: Classes
     listed: Relation
@@ -102,10 +100,8 @@ class Numbered:
 
 
 def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
-    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty.
-
-    Where the subject names whose a row is, `rows` are people, and there are `members` and `units` as well.
-    """
+    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty. Where
+    the subject names whose a row is, `rows` are people, and there are `members` and `units` as well."""
     columns, pair = subject.renamed, subject.pair
     column = Identifier(sensitive) if sensitive else None
     if subject.person is not None:
@@ -191,10 +187,8 @@ def read_again(
     most: int | None,
     rows: int,
 ) -> Verdict:
-    """The verdict with the classes that violate by the second reading, or with why there is none.
-
-    `most` bounds the rows that it may take, of which there are `rows`.
-    """
+    """The verdict with the classes that violate by the second reading, or with why there is none. `most` bounds the
+    rows that it may take, of which there are `rows`."""
     if most is not None and rows > most:
         return replace(verdict, once=f"to read it again would take {rows:,} rows, more than {most:,}")
     if subject.pair is not None or subject.person is not None:

@@ -110,9 +110,7 @@ def open_address(
     address: Address, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
     """A connection on which the database is the current one; with `catalog` it is read-only, and that file `CATALOG`.
-
-    Raises DatabaseError if it is not there, or cannot be opened.
-    """
+    Raises DatabaseError if it is not there, or cannot be opened."""
     if catalog is not None:
         opening = open_with_catalog(address, catalog, read_only, settings)
     elif is_plain(address):
@@ -168,10 +166,8 @@ def open_with_catalog(
 
 
 def attach_address(connection: Any, address: Address, name: str, read_only: bool = False) -> None:
-    """Attach the database under the name; raises DatabaseError, without a word of its address.
-
-    A file that is not there is refused: to attach it would make one.
-    """
+    """Attach the database under the name; raises DatabaseError, without a word of its address. A file that is not there
+    is refused: to attach it would make one."""
     path, kind = address.path, address.kind
     if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
@@ -247,9 +243,7 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
 
 def _own_names(engine: Engine, address: Address) -> tuple[str | None, list[str]]:
     """The name that the database has itself, and the schemas in which it looks up names; None and none if it has none.
-
-    A name that is one of its schemas' as well is none to use: `clinic.people` is what lies in the schema.
-    """
+    A name that is one of its schemas' as well is none to use: `clinic.people` is what lies in the schema."""
     if address.kind is not POSTGRES:
         path = address.path
         return (path.stem if path else None), []

@@ -213,10 +213,8 @@ def list_tables(engine: Engine) -> list[str]:
 
 
 def catalog_table(engine: Engine, name: str) -> Relation:
-    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database.
-
-    Where a database has one schema alone, the table's name begins with that of ours.
-    """
+    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database. Where
+    a database has one schema alone, the table's name begins with that of ours."""
     home = () if engine.catalog is None else (engine.catalog,)
     if has_one_schema(engine, engine.catalog or current_database(engine)):
         return Relation((*home, "main", f"{SCHEMA}_{name}"))
@@ -247,10 +245,8 @@ def named_table(text: str, key: str) -> Relation:
 
 
 def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Relation:
-    """The relation that `text` names, a table to be made in the source's database, or in a file of its own.
-
-    Raises PolicyError for what is no name, for a path, and for places that the database keeps to itself.
-    """
+    """The relation that `text` names, a table to be made in the source's database, or in a file of its own. Raises
+    PolicyError for what is no name, for a path, and for places that the database keeps to itself."""
     relation = named_table(text, key)
     if set("/\\") & set(text) and '"' not in text:
         hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"

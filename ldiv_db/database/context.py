@@ -19,9 +19,7 @@ from ldiv_db.database.templates import Statement
 @dataclass(frozen=True)
 class Stage:
     """A stage of a run: its name, its work (cells, or what an algorithm counts) and the seconds it is expected to take.
-
-    `seconds` is 0 where nothing is known.
-    """
+    `seconds` is 0 where nothing is known."""
 
     name: str
     work: int = 0

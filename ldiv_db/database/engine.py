@@ -124,9 +124,7 @@ class Engine(TableQueries):
 
     def view(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
-
-        The template binds no values, and what it reads is there as long as the view is.
-        """
+        The template binds no values, and what it reads is there as long as the view is."""
         target = self._temp_name(name)
         statement = self.rendered(template, **params)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
@@ -176,10 +174,8 @@ class Engine(TableQueries):
         return view
 
     def register(self, name: str, frame: Any) -> Relation:
-        """A TEMP view of what the database's client reads where it lies: a frame, or a relation of this connection.
-
-        It lives until `close_scratch`; raises DatabaseError for anything else.
-        """
+        """A TEMP view of what the database's client reads where it lies: a frame, or a relation of this connection. It
+        lives until `close_scratch`; raises DatabaseError for anything else."""
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
@@ -201,10 +197,8 @@ class Engine(TableQueries):
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Drops at its end the TEMP tables that were made inside, but for those that it was told to keep.
-
-        What an inner scope keeps belongs to the outer one. After an error everything is left to `close_scratch`.
-        """
+        """Drops at its end the TEMP tables that were made inside, but for those that it was told to keep. What an inner
+        scope keeps belongs to the outer one. After an error everything is left to `close_scratch`."""
         scope, before = Scope(), set(self._scratch)
         yield scope
         self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
@@ -297,10 +291,8 @@ class Engine(TableQueries):
 def open_database(
     path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the database file at `path`, closed at the end.
-
-    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
-    """
+    """A connection to the database file at `path`, closed at the end. Raises DatabaseError if the file is missing
+    (unless `create`), locked by another process, or no database."""
     path = str(path)
     if path != ":memory:" and not create and not Path(path).is_file():
         raise DatabaseError(f"no database file {path}")

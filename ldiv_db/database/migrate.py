@@ -155,11 +155,8 @@ def applied(engine: Engine) -> dict[int, tuple[str, str]]:
 
 
 def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
-    """The migrations still to be applied.
-
-    Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
-    was changed since it was applied, or one newer than this version knows.
-    """
+    """The migrations still to be applied. Raises DatabaseError if a table of the catalog is somebody else's, or if the
+    ledger has a gap, a migration that was changed since it was applied, or one newer than this version knows."""
     refuse_foreign(engine, folder)
     known = {migration.number: migration for migration in available(folder)}
     ledger = applied(engine)

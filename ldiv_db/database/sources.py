@@ -34,10 +34,8 @@ _NEEDS = {"iceberg": ("avro",)}
 
 
 def load_extension(connection: Any, name: str, why: str) -> None:
-    """Have the extension loaded, and those that it needs; raises DatabaseError that says how to install them.
-
-    `why` is what needs it.
-    """
+    """Have the extension loaded, and those that it needs; raises DatabaseError that says how to install them. `why` is
+    what needs it."""
     names = (*_NEEDS.get(name, ()), name)
     for one in names:
         if not _is_loaded(connection, one):

@@ -50,9 +50,7 @@ MOST_QUERIES = 1_000_000
 @dataclass(frozen=True)
 class MeasureRequest:
     """Measures besides the losses: CAVG for `l`, CM for the column `class_label`, errors of queries, KL, spreads.
-
-    `class_column` holds class ids that tell classes apart as well.
-    """
+    `class_column` holds class ids that tell classes apart as well."""
 
     l: int | None = None
     class_column: str | None = None

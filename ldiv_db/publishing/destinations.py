@@ -320,10 +320,8 @@ class DataFile(InFile):
 
 
 def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:
-    """The destination of a table with these columns that a policy names; `folder` is where relative files lie.
-
-    Raises PolicyError for what is no name of a table.
-    """
+    """The destination of a table with these columns that a policy names; `folder` is where relative files lie. Raises
+    PolicyError for what is no name of a table."""
     refuse_half_taken_back(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.database is not None:

@@ -172,10 +172,8 @@ class RunDraft(Draft[Result]):
     def published(
         self, last_class: int = 0, texts: bool = False, keyed: bool = False
     ) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text.
-
-        `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
-        """
+        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text. `keyed`
+        is where what is kept is not here, which tells apart classes that are otherwise alike."""
         ids, seed = self.resolved.released.has_class_ids, Value(self.resolved.source.seed) if keyed else None
         return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts, seed)
 

@@ -134,9 +134,7 @@ def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
 
 def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
     """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others.
-
-    `texts_hint` is for columns that should be text.
-    """
+    `texts_hint` is for columns that should be text."""
     ours = {name.lower(): kind for name, kind in types.items()}
     columns = {column.name.lower(): column for column in columns_of(engine, table)}
     theirs = {name: column.type for name, column in columns.items()}

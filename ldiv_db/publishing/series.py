@@ -114,10 +114,8 @@ def check_key(key: Key, before: Key | None) -> None:
 
 @dataclass(frozen=True)
 class Series:
-    """All releases under one target: how many there are, and the last number of a group.
-
-    `key_before` is the key of earlier releases, None if there are none, or if it was not noted.
-    """
+    """All releases under one target: how many there are, and the last number of a group. `key_before` is the key of
+    earlier releases, None if there are none, or if it was not noted."""
 
     name: str
     secret: str
@@ -135,10 +133,8 @@ class Series:
 
 
 def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
-    """The series of that name; nothing is written.
-
-    Raises PolicyError if another key made it, or another decomposition; classes are formed by any algorithm.
-    """
+    """The series of that name; nothing is written. Raises PolicyError if another key made it, or another decomposition;
+    classes are formed by any algorithm."""
     noted = _find_series(engine, name) if has_releases(engine) else None
     if noted is None:
         return Series(name, secrets.token_urlsafe(_SECRET_BYTES), key)

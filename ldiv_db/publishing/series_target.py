@@ -108,10 +108,8 @@ def require_tables(engine: Engine, tables: ReleaseTables) -> None:
 def releases_of(
     engine: Engine, prefix: Relation, algorithm: str, last: int, series: str, one_table: bool = False
 ) -> list[Release]:
-    """The releases of a series up to `last`, as they lie in the database of `prefix`.
-
-    Of those that are `one_table` there is the last alone, which has all classes of the others as they were.
-    """
+    """The releases of a series up to `last`, as they lie in the database of `prefix`. Of those that are `one_table`
+    there is the last alone, which has all classes of the others as they were."""
     members, listed = ledger.table(engine, "release_member"), []
     for number in [last] if one_table else range(1, last + 1):
         tables = tables_of(prefix, algorithm, None if one_table else number)

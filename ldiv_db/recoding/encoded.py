@@ -245,9 +245,7 @@ class Encoded:
         self, engine: Engine, assigned: Relation, name: str = "bounds", dealt: Identifier | None = None
     ) -> Relation:
         """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes.
-
-        With `dealt` it is cells that are, in that column how many rows of each.
-        """
+        With `dealt` it is cells that are, in that column how many rows of each."""
         params = {"rows": self.members(dealt), "assigned": assigned, "axes": self.axes, "dealt": dealt}
         return engine.materialise(name, "recoding/publish/bound_classes", **params)
 

@@ -73,9 +73,7 @@ def find_run(engine: Engine, name: str) -> ReportedTable:
 
 def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None, folder: Path) -> dict[str, Any]:
     """The runs and the releases of series of the same source, up to this one; all of them for a table without a run.
-
-    Who has several releases can compare them, so that each of them is named.
-    """
+    Who has several releases can compare them, so that each of them is named."""
     is_source = ledger.known_as(engine, run["source"] if run else source or "", folder)
     series = [one for one in ledger.releases(engine) if is_source(one.report.get("source", ""))]
     return {"runs": [_shown(one) for one in _earlier_runs(engine, run, is_source)], "releases": _releases(series)}
@@ -151,10 +149,8 @@ def _attribute(found: Audit) -> dict[str, Any]:
 
 
 def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:
-    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone.
-
-    They are of people where the question names whose a row is.
-    """
+    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone. They are
+    of people where the question names whose a row is."""
     ids = [question.class_column] if question.class_column else []
     same = {name: setting.same for name, setting in question.sensitive.items()}
     subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)

@@ -235,10 +235,8 @@ class Requirement(RequirementSyntax):
     # -- what follows from it ------------------------------------------------------------------------
 
     def promise(self) -> Guarantee:
-        """The guarantee of classes that meet it, against any attacker.
-
-        Where others are known it holds for parts of a class, and so for their union.
-        """
+        """The guarantee of classes that meet it, against any attacker. Where others are known it holds for parts of a
+        class, and so for their union."""
         return Guarantee()
 
     @classmethod
@@ -268,9 +266,7 @@ class Requirement(RequirementSyntax):
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         """The nearest parameters that the table as one class meets, which `reached` that much, as a policy writes them.
-
-        Empty where none can be told.
-        """
+        Empty where none can be told."""
         return {}
 
     def weaker_in(
@@ -284,10 +280,8 @@ class Requirement(RequirementSyntax):
         return {}
 
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
-        """Requirements, as a policy writes them, that ask for the same but allow each of these values its share.
-
-        None if there are no such requirements.
-        """
+        """Requirements, as a policy writes them, that ask for the same but allow each of these values its share. None
+        if there are no such requirements."""
         return ()
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:

@@ -151,10 +151,8 @@ def _warn_of_gaps(engine: Engine, values: Relation, attribute: Attribute, count:
 def warn_of_classes(
     engine: Engine, classes: Classes, attribute: Attribute, requirements: Sequence[Requirement]
 ) -> list[str]:
-    """The values that a reader takes for one in classes where they count as several, a sentence each.
-
-    Nothing is said where requirements ask for rows alone, and of numbers nothing where one asks how far they are apart.
-    """
+    """The values that a reader takes for one in classes where they count as several, a sentence each. Nothing is said
+    where requirements ask for rows alone, and of numbers nothing where one asks how far they are apart."""
     if not requirements:
         return [_unrequired(attribute)]
     if all(requirement.rows_only for requirement in requirements):

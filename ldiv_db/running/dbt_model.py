@@ -74,10 +74,8 @@ def prepare(session: Any, settings: str) -> None:
 
 
 def publish(session: Any, settings: str) -> None:
-    """Anonymize, audit and publish a model within dbt's open transaction; `settings` is a `Model` as JSON.
-
-    What was done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published.
-    """
+    """Anonymize, audit and publish a model within dbt's open transaction; `settings` is a `Model` as JSON. What was
+    done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published."""
     try:
         outcome = _published(session, Model(**json.loads(settings)))
     except LdivError as error:

@@ -43,11 +43,8 @@ from ldiv_db.solving.solve import planned_parts
 def place_people(
     engine: Engine, resolved: Resolved, encoded: Encoded, requirements: Sequence[Requirement]
 ) -> PopulationCells | None:
-    """The people of all populations that are named; None if none is.
-
-    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
-    that are not published as labels of a taxonomy.
-    """
+    """The people of all populations that are named; None if none is. Raises PolicyError for a population that is not to
+    be had, or lacks a quasi-identifier, and for quasi-identifiers that are not published as labels of a taxonomy."""
     names = sorted({requirement.named_population for requirement in requirements} - {""})
     if not names:
         return None
@@ -185,10 +182,8 @@ def strictest(ready: Preparation) -> Preparation:
 def make_ready(
     context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
 ) -> tuple[PreparedRun, str, list[Named]]:
-    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has.
-
-    Raises PolicyError for what the algorithm does not take.
-    """
+    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has. Raises
+    PolicyError for what the algorithm does not take."""
     engine = context.engine
     if resolved.released.person is not None:
         encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))

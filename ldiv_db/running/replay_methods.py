@@ -104,10 +104,8 @@ _GROUP_NO = Identifier("group_no")
 
 @dataclass
 class GroupsMethod(Method):
-    """A method with the source read once; groups are compared by their numbers too if they are `numbered`.
-
-    Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
-    """
+    """A method with the source read once; groups are compared by their numbers too if they are `numbered`. Numbers are
+    drawn: who lacks the seed is told nothing by them, and compares what groups hold."""
 
     start: ReleaseStart
     coding: DecompositionCoding

@@ -152,10 +152,8 @@ class RunSpec:
 
 
 def resolve_run(context: Context, policy: Policy) -> RunSpec:
-    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
-
-    Raises DatabaseError if a run may not write what it has to.
-    """
+    """The policy held against its source, for one release; raises PolicyError with all that is wrong. Raises
+    DatabaseError if a run may not write what it has to."""
     engine, folder = context.engine, context.folder
     if not problems_of(policy):
         _require_rights(engine, policy, folder)
@@ -244,10 +242,8 @@ class PreparedRun:
 def resolve_requirements(
     engine: Engine, required: Required, encoded: Encoded, units: Encoded | None = None
 ) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """The requirements on each sensitive attribute, resolved against the source's values, as `units` have them.
-
-    Also the values with thresholds of their own that no row has.
-    """
+    """The requirements on each sensitive attribute, resolved against the source's values, as `units` have them. Also
+    the values with thresholds of their own that no row has."""
     counted = units or encoded
     hardest = min((key.asked_distribution for key in counted.keys), key=lambda found: found.largest_l)
     requirements = required.resolved(hardest)

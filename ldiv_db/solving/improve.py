@@ -138,10 +138,8 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
 
 
 def _asked(task: Task, asked: int) -> int:
-    """What a tenth of work must gain; half of it where classes are compared with the whole table.
-
-    There a round gains little, and as much for many rounds: flows wait for what other flows give back.
-    """
+    """What a tenth of work must gain; half of it where classes are compared with the whole table. There a round gains
+    little, and as much for many rounds: flows wait for what other flows give back."""
     return asked // 2 if any(requirement.compares_with_table for requirement in task.requirements) else asked
 
 

@@ -112,10 +112,8 @@ def solve_part(
     progress: Progress = lambda done, total: None,
     report: Report = lambda text: None,
 ) -> tuple[Relation, Mapping[str, Any]]:
-    """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work.
-
-    Of a table of all parts it is that of a `node`; its rows are numbered among themselves, as algorithms expect.
-    """
+    """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work. Of a table
+    of all parts it is that of a `node`; its rows are numbered among themselves, as algorithms expect."""
     codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
     with engine.scope() as scope:
         params = {"node": Value(node), "of_node": node is not None}

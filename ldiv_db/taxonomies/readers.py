@@ -26,10 +26,8 @@ _LEVEL = re.compile(r"(leaf|value|parent|child|root|(level|lvl)[ _-]?\d+)", re.I
 
 
 def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
-    """The taxonomy in a file: levels `leaf;…;root` (CSV) or nested mappings (YAML, JSON).
-
-    `tree` names one of several trees of a nested file. Raises PolicyError if the file is none.
-    """
+    """The taxonomy in a file: levels `leaf;…;root` (CSV) or nested mappings (YAML, JSON). `tree` names one of several
+    trees of a nested file. Raises PolicyError if the file is none."""
     if not path.is_file():
         raise PolicyError([Problem("taxonomy", f"no file {path.name} in {path.parent.resolve()}")])
     nested = path.suffix.lower() in (".yml", ".yaml", ".json")
@@ -164,10 +162,8 @@ def _nested(document: Any) -> list[Tree]:
 
 
 def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy:
-    """The taxonomy of a parent-child table: pairs (child, parent), the parent of a root NULL or empty.
-
-    Raises PolicyError naming every value with two parents and every value on a cycle.
-    """
+    """The taxonomy of a parent-child table: pairs (child, parent), the parent of a root NULL or empty. Raises
+    PolicyError naming every value with two parents and every value on a cycle."""
     parents: dict[str, str | None] = {}
     problems = []
     for child, given in edges:
@@ -255,10 +251,8 @@ def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) 
 
 
 def date_levels(units: Sequence[str], before: int | None = None) -> list[Level]:
-    """The levels of stretches of time, short ones first; years `before` one are a single value.
-
-    Above weeks and years of ISO 8601 a decade is one of such years.
-    """
+    """The levels of stretches of time, short ones first; years `before` one are a single value. Above weeks and years
+    of ISO 8601 a decade is one of such years."""
     if set(ISO_UNITS[1:3]) & set(units):
         units = ["iso_decade" if unit == "decade" else unit for unit in units]
     bands = () if before is None else (Band.of("0001", f"{before - 1:04}", f"before {before}"),)
@@ -273,10 +267,8 @@ def value_levels() -> list[Level]:
 def from_values(
     engine: Engine, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level], origin: str
 ) -> Taxonomy:
-    """The taxonomy that `levels` make of a column's distinct values.
-
-    Raises PolicyError if one is written like the root, which stands for all of them.
-    """
+    """The taxonomy that `levels` make of a column's distinct values. Raises PolicyError if one is written like the
+    root, which stands for all of them."""
     paths = engine.rows("taxonomies/list_paths", rows=rows, column=column, levels=levels)
     if any(path[0] == ROOT_LABEL for path in paths):
         raise PolicyError([Problem(f"taxonomy {origin}", f"{ROOT_LABEL} is a value, and stands for all of them")])

@@ -45,10 +45,8 @@ _WANTED = ((1, 7), (2, 6), (3, 5))
 
 
 def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
-    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size.
-
-    Classes differ on the first sensitive attribute, and mostly on the `others`.
-    """
+    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size. Classes
+    differ on the first sensitive attribute, and mostly on the `others`."""
     engine = task.engine
     nodes = fill_root(task, quotas, classes, others)
     levels = (classes - 1).bit_length()
@@ -121,10 +119,8 @@ GRAINS = 1024
 
 @dataclass(frozen=True)
 class Position:
-    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one.
-
-    `coarse` is a column of the rows with the grain that each is in.
-    """
+    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one. `coarse` is
+    a column of the rows with the grain that each is in."""
 
     number: Value
     axis: Axis

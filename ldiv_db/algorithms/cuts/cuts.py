@@ -27,10 +27,8 @@ _BY_CELLS = ("vioSA", "allSA")
 
 
 class CutOptions(Options):
-    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search.
-
-    Without a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; else `none`.
-    """
+    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search. Without
+    a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; else `none`."""
 
     metric: Literal["LM", "DM", "CM"] = "LM"
     scheme: Literal["none", "vioSA", "allSA", "vioRec", "allRec"] | None = None

@@ -88,10 +88,8 @@ class Evaluator:
         self._bits = {"bits": problem.bits, **self._shape}
 
     def probe(self, nodes: Sequence[CutNode], bounds: bool = True) -> list[Probe]:
-        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper.
-
-        Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
-        """
+        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper. Where the scheme
+        keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`."""
         size = self.problem.batch
         batches = (nodes[start : start + size] for start in range(0, len(nodes), size))
         return [probe for batch in batches for probe in self._probe(batch, bounds)]
@@ -136,10 +134,8 @@ class Evaluator:
             hopeful = [item for item in hopeful if item[0] < best.limit]
 
     def partitions(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
-        """The place of every code in the nodes' cuts, and their partitions (axis 0) with what is suppressed.
-
-        There `kept` is the size of the l-eligible core if the scheme keeps that.
-        """
+        """The place of every code in the nodes' cuts, and their partitions (axis 0) with what is suppressed. There
+        `kept` is the size of the l-eligible core if the scheme keeps that."""
         with self.problem.task.engine.scope() as scope:
             places = self._place(nodes, LOCKED)
             _, steps = self._step(places, nodes)
@@ -159,10 +155,8 @@ class Evaluator:
         return engine.materialise("places", "cuts/place_codes", marked=marked, paths=paths)
 
     def _step(self, places: Relation, nodes: Sequence[CutNode]) -> tuple[Relation | None, list[SpecialisedPartitions]]:
-        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised.
-
-        Under LM the former are not needed.
-        """
+        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised. Under
+        LM the former are not needed."""
         engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
         params: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
         if cost.metric == "LM":
@@ -188,9 +182,7 @@ class Evaluator:
 
     def _judge(self, steps: Sequence[SpecialisedPartitions], places: Relation, exact: bool) -> Relation:
         """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
-
-        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
-        """
+        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow."""
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
         summed = self._summed()
         counted = engine.materialise(

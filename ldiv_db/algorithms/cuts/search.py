@@ -69,9 +69,7 @@ class Finder:
 
     def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> SearchResult:
         """On the finest grid, from this one on, whose boxes are not too many, with a bound on all cuts of the problem.
-
-        Raises UnprovedError if no cut is published without a proof.
-        """
+        Raises UnprovedError if no cut is published without a proof."""
         if not self.publishes:
             raise UnprovedError(f"{_too_many(problem)}; or set algorithm.unproved: publish, which puts values together")
         while grid is not None:
@@ -114,11 +112,8 @@ def _too_many(problem: CutProblem) -> Problem:
 
 
 def number_problems(task: Task, most: int) -> Iterator[Problem]:
-    """The problems of numbers without a taxonomy.
-
-    All quasi-identifiers but the one with the most cuts are told apart cut by cut, and that one too if several cuts are
-    wanted.
-    """
+    """The problems of numbers without a taxonomy. All quasi-identifiers but the one with the most cuts are told apart
+    cut by cut, and that one too if several cuts are wanted."""
     trees = sorted(trees_of(task), key=lambda tree: (tree.cuts, tree.number))
     numbers = [tree for tree in trees if isinstance(tree, IntervalTree)]
     if not numbers:

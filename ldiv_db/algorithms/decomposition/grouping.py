@@ -89,10 +89,8 @@ class Secret(SensitiveAxis):
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id.
-
-    Once they are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave.
-    """
+    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id. Once they
+    are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave."""
 
     engine: Engine
     rows: Relation

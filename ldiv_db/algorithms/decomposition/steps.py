@@ -237,10 +237,8 @@ class Groups:
 
 
 def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
-    """Groups of the rows that have none, numbered by coins; `whole` is the table in which values are linked.
-
-    Rows that have waited for more releases than the threshold join groups, where that is possible.
-    """
+    """Groups of the rows that have none, numbered by coins; `whole` is the table in which values are linked. Rows that
+    have waited for more releases than the threshold join groups, where that is possible."""
     engine = task.engine
     with engine.scope() as scope:
         task = deal(with_links(task, whole))

@@ -104,10 +104,8 @@ class Course:
         return changed
 
     def promises(self, asked: int) -> int:
-        """What a tenth of work may gain: what it did in the last two rounds; -1 for less than is asked, or no round.
-
-        A pass that was not tried promises more than any other.
-        """
+        """What a tenth of work may gain: what it did in the last two rounds; -1 for less than is asked, or no round. A
+        pass that was not tried promises more than any other."""
         if len(self.changes) >= self.rounds:
             return -1
         if not self._gains:
@@ -221,9 +219,7 @@ class ClassState:
 
     def rests(self, whole: bool = False) -> Relation:
         """Every member of a measured class with what its class is without it, and if `whole` every class as it is.
-
-        `members` is dropped: all the rows, as long as what classes are without one is looked at.
-        """
+        `members` is dropped: all the rows, as long as what classes are without one is looked at."""
         rests = self.task.engine.materialise("rests", "neighbours/list_rests", **self.rest_params(whole))
         self.task.engine.drop(self.members)
         return rests
