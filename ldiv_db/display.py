@@ -33,16 +33,11 @@ def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
     columns = list(table.columns)
     dropped: list[str] = []
     while table.show_header and _needed(columns) > width and len(columns) > 1:
-        last = _first_to_go(columns)
+        others = [column for column in columns[1:] if column.header != _VERDICT]
+        last = others[-1] if others else columns[-1]
         dropped.insert(0, str(last.header))
         columns.remove(last)
     return _of_columns(table, columns, width), [heading for heading in dropped if heading]
-
-
-def _first_to_go(columns: Sequence[Column]) -> Column:
-    """The column farthest to the right, the verdict's if there is no other but the first."""
-    others = [column for column in columns[1:] if column.header != _VERDICT]
-    return others[-1] if others else columns[-1]
 
 
 def _needed(columns: Sequence[Column]) -> int:

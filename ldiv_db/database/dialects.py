@@ -64,18 +64,13 @@ def _literal(node: exp.Expr, values: dict[str, Any], dialect: str) -> exp.Expr:
         return node
     value = values[node.name]
     if isinstance(value, Decimal) and (dialect == "clickhouse" or len(value.as_tuple().digits) > _EXACT_DIGITS):
-        return _exact(value, dialect)
+        scale = max(0, -int(value.as_tuple().exponent))  # a bare literal some databases would read as floating
+        kind = "BIGNUMERIC" if dialect == "bigquery" else f"DECIMAL(38, {scale})"
+        return exp.cast(exp.Literal.string(f"{value:f}"), kind, dialect=dialect)
     made = exp.convert(value)
     if isinstance(value, datetime) and value.tzinfo is None and value.microsecond:
         made.this.set("this", made.name.rstrip("0"))  # as databases write a time, for those that keep its text
     return made
-
-
-def _exact(value: Decimal, dialect: str) -> exp.Expr:
-    """A decimal that as a bare literal some databases would read as a floating number."""
-    scale = max(0, -int(value.as_tuple().exponent))
-    kind = "BIGNUMERIC" if dialect == "bigquery" else f"DECIMAL(38, {scale})"
-    return exp.cast(exp.Literal.string(f"{value:f}"), kind, dialect=dialect)
 
 
 def _in_characters(node: exp.Expr) -> exp.Expr:

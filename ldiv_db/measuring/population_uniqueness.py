@@ -305,7 +305,9 @@ def _solutions(classes: float, fraction: float, ones: int, twos: int) -> Iterato
         # Classes of two to those of one: a quadratic equation in alpha, with one solution above 0.
         ratio = 2 * twos * kept / (ones * fraction * other)
         half = (1 + kept - ratio * unseen) / 2
-        alpha = _positive_root(unseen, half, ratio * kept)
+        constant = ratio * kept  # alpha is the solution above 0 of `unseen x² + 2 half x = constant`
+        root = math.sqrt(half * half + unseen * constant)
+        alpha = constant / (half + root) if half > 0 else (root - half) / unseen
         log_ones = -alpha * math.log1p(fraction * more) + math.log1p(alpha * unseen / kept)
         return SlideNegativeBinomial(classes, alpha, beta), log_ones - math.log(ones / (classes * fraction))
 
@@ -318,9 +320,3 @@ def _solutions(classes: float, fraction: float, ones: int, twos: int) -> Iterato
             middle = (low + high) / 2
             low, high = (middle, high) if (tried(middle)[1] < 0) == rising else (low, middle)
         yield tried(low)[0]
-
-
-def _positive_root(square: float, half: float, constant: float) -> float:
-    """The solution above 0 of `square x² + 2 half x = constant`, where square and constant are above 0."""
-    root = math.sqrt(half * half + square * constant)
-    return constant / (half + root) if half > 0 else (root - half) / square

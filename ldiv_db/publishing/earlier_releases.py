@@ -14,7 +14,6 @@ from ldiv_db.database.errors import nearest, refuse, refused
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
-from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import limits_of
 from ldiv_db.publishing.series import events, require_release
 from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
@@ -56,14 +55,9 @@ def check_series(engine: Engine, series: str) -> Inference:
         for release in listed:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)
-        allowed = _allowed(entries[0])
+        allowed = bool((entries[0].report.get("combinations") or {}).get("option") == "first")
         inference = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
-
-
-def _allowed(first: Entry) -> bool:
-    """True if the policy of a first release asked for combinations whatever they tell."""
-    return bool((first.report.get("combinations") or {}).get("option") == "first")
 
 
 def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:

@@ -104,7 +104,9 @@ def recoding_params(
 ) -> dict[str, Any]:
     """Parameters of the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
-    _refuse_harmless(engine, run)
+    if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
+        what = "has harmless values, of which the ledger has only the number: no SELECT keeps what it promised"
+        raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
     thresholds = _thresholds(engine, run, policy, recoding)
     weights, common = _weights(thresholds, _sensitive(recoding), dialect) if thresholds else (None, 1)
     rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
@@ -158,13 +160,6 @@ def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
     table, of_run = catalog_table(engine, "run_requirement"), [Where("run_id", run.run_id)]
     rows = sorted(engine.find(table, "requirement", "parameters", where=of_run))
     return [(name, json.loads(text)) for name, text in rows]
-
-
-def _refuse_harmless(engine: Engine, run: Run) -> None:
-    """Raise PolicyError for a run in which nothing was promised of some values."""
-    if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
-        what = "has harmless values, of which the ledger has only the number: no SELECT keeps what it promised"
-        raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
 
 
 def _kind(name: str) -> type[Requirement]:

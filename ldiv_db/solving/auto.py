@@ -230,7 +230,7 @@ class Auto(Chooser):
 
     def choose(self, task: Task, solver: Solver) -> Plan:
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
-        suppress = self._may_leave_out(task)
+        suppress = self._suppress or task.suppression is not None
         if _is_large(task) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
                 found, before = ranked(solver, sampled(task, SAMPLE), found, budget, suppress)
@@ -254,10 +254,6 @@ class Auto(Chooser):
 
     def _checked(self, task: Task) -> list[Checked]:
         return checked_within(task, candidates_of(task, self._suppress))
-
-    def _may_leave_out(self, task: Task) -> bool:
-        """True if rows may be left out where that loses less."""
-        return self._suppress or task.suppression is not None
 
     def _effort(self, task: Task) -> Effort:
         """The effort on this table: the least where there are many rows."""

@@ -97,16 +97,12 @@ def divide(task: Task, algorithm: Algorithm, part_rows: int) -> Division:
         if isinstance(algorithm, Bsgi):
             found = _in_classes(task, algorithm, positions, part_rows)
         else:
-            found = _in_halves(task, algorithm, positions, part_rows)
+            rows = RowsHere(task.engine, _started(task.engine, task, positions, task.encoded.rows))
+            keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
+            parts = HalvedNodes(task, rows, positions, part_rows, cuts=not keeps_equal).divide()
+            found = _divided(rows, parts)
         scope.keep(found.rows)
         return found
-
-
-def _in_halves(task: Task, algorithm: Algorithm, positions: tuple[Grained, ...], part_rows: int) -> Division:
-    rows = RowsHere(task.engine, _started(task.engine, task, positions, task.encoded.rows))
-    keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
-    parts = HalvedNodes(task, rows, positions, part_rows, cuts=not keeps_equal).divide()
-    return _divided(rows, parts)
 
 
 def _in_classes(task: Task, algorithm: Bsgi, positions: tuple[Grained, ...], part_rows: int) -> Division:

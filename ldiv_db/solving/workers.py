@@ -141,17 +141,12 @@ def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int
         settings = Settings(max(1, threads(engine) // workers), memory, "spilled")
         crew = Crew(folder, pickle.dumps((work.carried(engine, folder), settings)), division.parts)
         outcomes = crew.solve(workers, task.progress)
-        return _join_classes(engine, folder, division, outcomes)
-
-
-def _join_classes(engine: Engine, folder: Path, division: Division, outcomes: Mapping[int, Done]) -> SolvedDivision:
-    """The classes of all parts, numbered in the order of the parts."""
-    assigned, last = engine.load("assigned", _ASSIGNED, []), 0
-    for node, _ in division.parts:
-        found = FileRelation("read_parquet", str(classes_of(folder, node)))
-        engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=Value(last))
-        last += outcomes[node].last_class
-    return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
+        assigned, last = engine.load("assigned", _ASSIGNED, []), 0
+        for node, _ in division.parts:
+            found = FileRelation("read_parquet", str(classes_of(folder, node)))
+            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=Value(last))
+            last += outcomes[node].last_class
+        return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
 
 
 @contextmanager

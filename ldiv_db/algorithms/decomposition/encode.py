@@ -71,7 +71,10 @@ def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
     """The source copied, with codes for its sensitive values. Raises PolicyError for taxonomies that lack values,
     InfeasibleError for rows without a key of their own and for NULLs that the policy rejects."""
     source = resolved.source
-    _refuse_signed(signed_columns(engine, source))
+    columns = signed_columns(engine, source)
+    if columns:
+        what = "has -0.0, which is equal to 0.0, or NaN with a sign"
+        raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
     (key,) = renamed("h", [source.key_name])
     taking = Snapshot(engine, source, [key], shown="qk")
     snapshot = taking.copy()
@@ -85,13 +88,6 @@ def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
     primary = secrets[names.index(resolved.primary.lower())]
     left_out = rows_in - engine.count(snapshot)
     return DecompositionCoding(engine, snapshot, key, secrets, primary, tuple(shown), rows_in, left_out)
-
-
-def _refuse_signed(columns: Sequence[Renamed]) -> None:
-    """Raise PolicyError for numbers of which one would be published as another that is equal."""
-    if columns:
-        what = "has -0.0, which is equal to 0.0, or NaN with a sign"
-        raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
 
 
 def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Secret, ...]:

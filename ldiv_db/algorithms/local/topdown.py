@@ -134,7 +134,11 @@ class _Round:
         """The rows of the nodes that were split; those of the others are assigned. None if nothing was split."""
         engine = self.task.engine
         with engine.scope() as scope:
-            nodes = self._nodes(active)
+            params = {"axes": Value(len(self.branches) + 1), "least": Value(2 * self.checker.least)}
+            ways = self.task.engine.materialise(
+                "ways", "local/topdown/list_ways", active=active, branches=self.branches, **params
+            )
+            nodes = Nodes(active, ways, self.branches, self._sensitive, self.children)
             counts = engine.materialise("counts", "local/topdown/count_parts", **nodes.params)
             measured = self._measure(nodes, counts)
             chosen, taken = self._choose(nodes, counts, measured)
@@ -150,14 +154,6 @@ class _Round:
     @property
     def _sensitive(self) -> Any:
         return self.task.encoded.sensitive
-
-    def _nodes(self, active: Relation) -> Nodes:
-        """The nodes of these rows that have enough of them to be split."""
-        params = {"axes": Value(len(self.branches) + 1), "least": Value(2 * self.checker.least)}
-        ways = self.task.engine.materialise(
-            "ways", "local/topdown/list_ways", active=active, branches=self.branches, **params
-        )
-        return Nodes(active, ways, self.branches, self._sensitive, self.children)
 
     def _measure(self, nodes: Nodes, counts: Relation) -> Relation:
         """The parts with their margins and what a row saves in each."""

@@ -71,17 +71,13 @@ def _widths(domain: Decimal, whole: bool) -> Sequence[int | float]:
     """The widths of ranges for numbers of that domain, narrowest first; none if they are too few."""
     if not domain.is_finite() or domain <= 0:
         return []
-    wide = _round_width(domain / _RANGES)
+    least = domain / _RANGES
+    power = Decimal(1).scaleb(least.adjusted())
+    wide = next(power * step for step in (1, 2, 5, 10) if power * step >= least)
     if whole and wide < 2:
         return []
     narrow = Decimal(1) if whole and domain <= _WHOLE_NUMBERS else wide / _NARROW
     return [_plain(narrow), _plain(wide)]
-
-
-def _round_width(least: Decimal) -> Decimal:
-    """The smallest of 1, 2, 5, 10, 20, 50 and so on, and of their tenths, that is no less."""
-    power = Decimal(1).scaleb(least.adjusted())
-    return next(power * step for step in (1, 2, 5, 10) if power * step >= least)
 
 
 def _plain(width: Decimal) -> int | float:
