@@ -25,11 +25,9 @@ _FRAME, _EDGE = 3, 1
 
 
 def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
-    """The table with the columns that have room on a screen of `width` characters, and the headings of the others.
-
-    In a table without headings no column is dropped: it has names and what belongs to them. Words are cut where one
-    alone is longer than there is room for.
-    """
+    """The table with the columns that have room on a screen of `width` characters, and the headings of the others. In a
+    table without headings no column is dropped: it has names and what belongs to them. Words are cut where one alone is
+    longer than there is room for."""
     columns = list(table.columns)
     dropped: list[str] = []
     while table.show_header and _needed(columns) > width and len(columns) > 1:

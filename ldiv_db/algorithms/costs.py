@@ -107,11 +107,9 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
 
 @dataclass(frozen=True)
 class SpanCosts:
-    """The costs of spans of all quasi-identifiers, for one statement.
-
-    `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` has
-    each leaf's path in its taxonomy, by `columns` that hold the levels of all of them.
-    """
+    """The costs of spans of all quasi-identifiers, for one statement. `scales` is (axis, levels, full_cost, scale,
+    null_code), a row a quasi-identifier by its number from 1; `levels` has each leaf's path in its taxonomy, by
+    `columns` that hold the levels of all of them."""
 
     columns: tuple[CostLevel, ...]
     levels: Relation

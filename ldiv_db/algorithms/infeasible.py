@@ -179,10 +179,8 @@ def explained(
     show_values: bool = False,
 ) -> Iterator[None]:
     """Adds to an error which requirements and values are to blame; what no table of these rows meets is infeasible.
-
-    Where the error `explains` itself no requirements are added; if the algorithm `any_class` only those that the
-    whole table violates. Values are named if `show_values` is set, otherwise a hint says how to see them.
-    """
+    Where the error `explains` itself no requirements are added; if the algorithm `any_class` only those that the whole
+    table violates. Values are named if `show_values` is set, otherwise a hint says how to see them."""
     try:
         yield
     except (InfeasibleError, PolicyError) as error:

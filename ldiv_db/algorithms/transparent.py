@@ -154,14 +154,7 @@ def _choose(task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, deepest: 
         "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=Value(SIMPLE)
     )
     return engine.materialise(
-        "splits",
-        "transparent/choose_splits",
-        codes=codes,
-        levels=costs.levels,
-        scales=costs.scales,
-        columns=costs.columns,
-        part=Value(PART),
-        deepest=Value(deepest),
+        "splits", "transparent/choose_splits", codes=codes, **vars(costs), part=Value(PART), deepest=Value(deepest)
     )
 
 
@@ -181,10 +174,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict
         buckets = lay_out([rows for _, rows in values], columns)
         seats = seats_of(buckets, [code for code, _ in values])
         coins = engine.materialise(
-            "coins",
-            "transparent/draw_coins",
-            rows=task.encoded.rows,
-            coins=Value(f"{task.seed}:transparent"),
+            "coins", "transparent/draw_coins", rows=task.encoded.rows, coins=Value(f"{task.seed}:transparent")
         )
         assigned, exchanges = build_from(task, coins, seats, rounds)
         scope.keep(assigned)

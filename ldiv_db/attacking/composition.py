@@ -58,10 +58,8 @@ class Joint:
 
 def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> Joint:
     """Infers what is possible for the people of `cells` (cell_no, people, releases), each in so many of the releases.
-
     `fits` says in which classes they may be (release_no, cell_no, class_no), `shown` which values classes have
-    (release_no, class_no, value, rows). The caller's scope drops what is returned.
-    """
+    (release_no, class_no, value, rows). The caller's scope drops what is returned."""
     told = engine.materialise("told", "attacking/joint/number_values", shown=shown)
     first = engine.join("options", fits, told, "release_no", "class_no", right_columns=["value_no"])
     intersected = _candidates(engine, first, cells)

@@ -30,11 +30,9 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Gain:
-    """The best gain of an attacker, and the most that is promised; None where nothing is.
-
-    `measure` says what the gain is: a share of rows or people, a probability, or a ratio of two. `holds` says
-    whether the promise is kept, None where there is none.
-    """
+    """The best gain of an attacker, and the most that is promised; None where nothing is. `measure` says what the gain
+    is: a share of rows or people, a probability, or a ratio of two. `holds` says whether the promise is kept, None
+    where there is none."""
 
     measure: str
     gain: float | None
@@ -74,11 +72,9 @@ class Untried:
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone.
-
-    `shown` holds rows of the data, for those who may see them. What is `untried` was beyond the budget: gains and
-    figures are then of what was tried, and a promise that it does not break is not known to hold.
-    """
+    """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone. `shown` holds
+    rows of the data, for those who may see them. What is `untried` was beyond the budget: gains and figures are then of
+    what was tried, and a promise that it does not break is not known to hold."""
 
     name: str
     sensitive: str | None

@@ -142,11 +142,9 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Matches:
-    """`pairs` is (class_no, cell_no): which `classes` cover which `cells` (cell_no, people, the known values).
-
-    These are all classes and people, or those that a budget was enough for (not `finished`). `prefixes` is how they
-    were found, its axes in an order of their own.
-    """
+    """`pairs` is (class_no, cell_no): which `classes` cover which `cells` (cell_no, people, the known values). These
+    are all classes and people, or those that a budget was enough for (not `finished`). `prefixes` is how they were
+    found, its axes in an order of their own."""
 
     axes: tuple[KnownAxis, ...]
     classes: Relation
@@ -257,11 +255,9 @@ def _in_order(axes: Sequence[KnownAxis], classes: int, cells: int) -> list[Known
 
 
 def people_counter(axes: Sequence[LabelAxis], folder: Path) -> CountPeople:
-    """Counts the people of a population, a table or a file in `folder`, that each class covers.
-
-    It raises PolicyError for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be
-    read, and for classes that share people where a requirement takes none that do.
-    """
+    """Counts the people of a population, a table or a file in `folder`, that each class covers. It raises PolicyError
+    for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be read, and for classes
+    that share people where a requirement takes none that do."""
 
     def count(engine: Engine, counts: Counted, name: str, requirements: Sequence[Requirement]) -> Relation:
         people, known = open_population(engine, name, folder, within(counts, axes))

@@ -98,11 +98,9 @@ def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Rena
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """A table's columns, and what must hold of it.
-
-    `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
-    names a column of class ids; classes are then told apart by it as well. `people` counts those of populations.
-    """
+    """A table's columns, and what must hold of it. `sensitive` maps each sensitive column to its categories, weights
+    and taxonomy, if any. `class_column` names a column of class ids; classes are then told apart by it as well.
+    `people` counts those of populations."""
 
     quasi_identifiers: Sequence[str]
     sensitive: Mapping[str, Sensitive]

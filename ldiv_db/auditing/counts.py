@@ -32,7 +32,7 @@ class Counted:
 
 @contextmanager
 def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool = False) -> Iterator[Counted]:
-    """The table's classes: one aggregation that all requirements share; `as_it_lies` as for `audit_table`."""
+    """The table's classes: one aggregation that all requirements share; types are not looked at if `as_it_lies`."""
     with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
         counts = count_values(engine, read, sensitive)
         sums = engine.record("auditing/sum_counts", counts=counts)

@@ -51,12 +51,9 @@ def pair_of(
 
 @dataclass(frozen=True)
 class Subject:
-    """A published table to be audited.
-
-    Its classes are the distinct combinations of `labels` (the quasi-identifiers), of `ids` (columns of
-    class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row is
-    suppressed if all labels are `*` or NULL, or if its sensitive value is NULL.
-    """
+    """A published table to be audited. Its classes are the distinct combinations of `labels` (the quasi-identifiers),
+    of `ids` (columns of class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row
+    is suppressed if all labels are `*` or NULL, or if its sensitive value is NULL."""
 
     table: Relation | FileRelation
     labels: Sequence[str]

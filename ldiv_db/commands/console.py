@@ -139,11 +139,9 @@ def _overflow_folder(stack: ExitStack, address: Address, asked: str | None) -> P
 
 
 class ProgressDisplay:
-    """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds.
-
-    A line has the name of the stage, the share of the work that is done and the time that is left, where that can be
-    told. `quiet` shows nothing.
-    """
+    """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds. A
+    line has the name of the stage, the share of the work that is done and the time that is left, where that can be
+    told. `quiet` shows nothing."""
 
     def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
         self._console = printer(stderr=True)

@@ -137,11 +137,9 @@ def _open_attached(address: Address, read_only: bool, settings: Settings | None)
 def open_with_catalog(
     source: Address, catalog: Path, read_only: bool = False, settings: Settings | None = None
 ) -> Iterator[Any]:
-    """A connection on which the source (or memory) is the current database, read-only, and `catalog` is `CATALOG`.
-
-    The catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be
-    in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
-    """
+    """A connection on which the source (or memory) is the current database, read-only, and `catalog` is `CATALOG`. The
+    catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be in it.
+    Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same."""
     path = source.path
     if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
@@ -199,11 +197,9 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
 def named_databases(
     engine: Engine, databases: Mapping[str, str], folder: Path, written: str | None = None
 ) -> Iterator[None]:
-    """Within, the databases are attached for reading, by the names and addresses that a policy gives them.
-
-    The one that is `written` may be written to. Relative files lie in `folder`. Raises PolicyError for a name that is
-    taken, DatabaseError for what is not there.
-    """
+    """Within, the databases are attached for reading, by the names and addresses that a policy gives them. The one that
+    is `written` may be written to. Relative files lie in `folder`. Raises PolicyError for a name that is taken,
+    DatabaseError for what is not there."""
     with ExitStack() as stack:
         for name, text in databases.items():
             key = f"databases.{name}"

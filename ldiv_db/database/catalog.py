@@ -133,11 +133,9 @@ def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
 
 
 def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
-    """The database, schema and name of a relation, which need not be there, as the database itself looks it up.
-
-    A name of two parts is one in a schema of the current database, or else in the main schema of an attached one;
-    a name alone is in the first schema of the search path that has it, or in the first of all.
-    """
+    """The database, schema and name of a relation, which need not be there, as the database itself looks it up. A name
+    of two parts is one in a schema of the current database, or else in the main schema of an attached one; a name alone
+    is in the first schema of the search path that has it, or in the first of all."""
     if len(relation.parts) == 3:
         database, schema, name = relation.parts
         return database, schema, name

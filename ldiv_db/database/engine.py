@@ -24,16 +24,7 @@ from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
 from ldiv_db.database.queries import Step, Where
 from ldiv_db.database.table_queries import TableQueries
-from ldiv_db.database.templates import (
-    CallerView,
-    FileRelation,
-    Identifier,
-    Part,
-    Relation,
-    Statement,
-    literal,
-    render,
-)
+from ldiv_db.database.templates import CallerView, FileRelation, Identifier, Part, Relation, Statement, literal, render
 
 #: A relation of the database's client: rows that a caller may read on.
 ClientRelation = duckdb.DuckDBPyRelation
@@ -68,11 +59,9 @@ _WRITERS: dict[str, threading.RLock] = {}
 
 
 class Engine(TableQueries):
-    """Runs templates on one connection and remembers the steps it took.
-
-    `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
-    attached database that holds our own schema, None the current one. `templates` are folders of more templates.
-    """
+    """Runs templates on one connection and remembers the steps it took. `on_step` is called after every named step,
+    `on_statement` before every statement is sent. `catalog` names the attached database that holds our own schema, None
+    the current one. `templates` are folders of more templates."""
 
     def __init__(
         self,
@@ -135,11 +124,9 @@ class Engine(TableQueries):
 
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
-        """The name under which the database file at `path` is attached, made if it is not there.
-
-        The file is checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and
-        therefore does not count our steps: how many there are may depend on the data.
-        """
+        """The name under which the database file at `path` is attached, made if it is not there. The file is
+        checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and therefore
+        does not count our steps: how many there are may depend on the data."""
         name = f"ldiv_{uuid.uuid4().hex[:8]}_0_file"
         options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
         self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({options})")

@@ -91,11 +91,9 @@ def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Seque
 def read_exactly(
     engine: Engine, source: Relation | FileRelation, apart: Collection[str] = ()
 ) -> Iterator[Relation | FileRelation]:
-    """A view of the table or file whose text is compared by bytes, and whose zeros and NaNs have no sign.
-
-    The table itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has
-    equal values that are written differently.
-    """
+    """A view of the table or file whose text is compared by bytes, and whose zeros and NaNs have no sign. The table
+    itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has equal
+    values that are written differently."""
     if isinstance(source, FileRelation) and source.columns:
         yield source
         return

@@ -345,10 +345,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def render(
-    template: str,
-    params: Mapping[str, Any],
-    folders: tuple[Path, ...] = (),
-    values: dict[str, Any] | None = None,
+    template: str, params: Mapping[str, Any], folders: tuple[Path, ...] = (), values: dict[str, Any] | None = None
 ) -> Statement:
     """The statement that `template`, ours or of `folders`, makes of `params`; raises TemplateError if they do not fit.
     `values` are those bound by other parts of the same statement, to which its own are added."""

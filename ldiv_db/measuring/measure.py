@@ -132,11 +132,9 @@ def measure_table(
     wanted: MeasureRequest,
     show_values: bool = False,
 ) -> Measurement:
-    """The loss of `published` against the source that is described.
-
-    Raises PolicyError for columns that the table lacks and for published values that nothing knows, and for values of
-    the source that a taxonomy lacks, which `show_values` has it name.
-    """
+    """The loss of `published` against the source that is described. Raises PolicyError for columns that the table lacks
+    and for published values that nothing knows, and for values of the source that a taxonomy lacks, which `show_values`
+    has it name."""
     return _Measuring(engine, original, published, wanted).measure(show_values)
 
 

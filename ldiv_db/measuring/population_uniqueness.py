@@ -148,12 +148,9 @@ def _choose(found: Mapping[str, UniquesEstimate], fraction: float) -> str | None
 
 
 def zayatz(sizes: Mapping[int, int], population: int) -> float:
-    """Zayatz's estimate (US Bureau of the Census 91/08, 1991).
-
-    As many classes of the population are taken to be of each size as of the sample; the probability that a class of
-    one in the sample is one in the population follows by Bayes, one of i rows giving one to the sample by the
-    hypergeometric distribution.
-    """
+    """Zayatz's estimate (US Bureau of the Census 91/08, 1991). As many classes of the population are taken to be of
+    each size as of the sample; the probability that a class of one in the sample is one in the population follows by
+    Bayes, one of i rows giving one to the sample by the hypergeometric distribution."""
     rows = sum(size * count for size, count in sizes.items())
     ones = sizes.get(1, 0)
     # By the probability of a class of one, which cancels: i times that none of i - 1 others is drawn.

@@ -56,10 +56,8 @@ class QuasiColumn:
 @dataclass(frozen=True)
 class Source:
     """A source, called `name` in the policy, and what its columns are; they are named as the policy writes them.
-
     `nulls` is for quasi-identifiers. Where `judges_null` is false rows with NULL in place of a sensitive value are not
-    judged. `seed` decides what is left to chance.
-    """
+    judged. `seed` decides what is left to chance."""
 
     name: str
     relation: Relation | FileRelation

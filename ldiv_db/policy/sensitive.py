@@ -74,12 +74,7 @@ def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
 
 
 def texts_of(
-    engine: Engine,
-    key: str,
-    kind: str,
-    values: Sequence[Named],
-    allow_others: bool,
-    same: Sequence[Step] = (),
+    engine: Engine, key: str, kind: str, values: Sequence[Named], allow_others: bool, same: Sequence[Step] = ()
 ) -> Mapping[Named, Named]:
     """The texts of a column for values as they are named, after the steps by which texts are the `same`. Raises
     PolicyError for two that are one, and for what is none."""
@@ -95,11 +90,9 @@ def texts_of(
 
 @dataclass(frozen=True)
 class Required:
-    """The requirements on each attribute; parameters that are `auto` wait for the distribution of its values.
-
-    `texts` are the values that requirements name as their columns write them, by the number of the requirement in the
-    policy and the attribute.
-    """
+    """The requirements on each attribute; parameters that are `auto` wait for the distribution of its values. `texts`
+    are the values that requirements name as their columns write them, by the number of the requirement in the policy
+    and the attribute."""
 
     specs: Sequence[RequirementSpec]
     attributes: Mapping[str, Attribute]

@@ -19,14 +19,7 @@ from ldiv_db.publishing.series import events, require_release
 from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
 
 #: Figures of a release that add up to where each row is.
-_FIGURES = (
-    "rows_in",
-    "rows_published",
-    "rows_waiting",
-    "rows_changed",
-    "counterfeits",
-    "groups",
-)
+_FIGURES = ("rows_in", "rows_published", "rows_waiting", "rows_changed", "counterfeits", "groups")
 
 
 @dataclass(frozen=True)

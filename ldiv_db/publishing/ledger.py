@@ -248,11 +248,9 @@ def _has_same_rows(engine: Engine, resolved: Resolved, fingerprint: Fingerprint,
 
 
 def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
-    """Enter that the release of a run was never handed out; returns the run. `run_id` may be its beginning.
-
-    Later runs of the source are no longer held against it. Its table or file stays. Raises PolicyError unless exactly
-    one published run has such an id.
-    """
+    """Enter that the release of a run was never handed out; returns the run. `run_id` may be its beginning. Later runs
+    of the source are no longer held against it. Its table or file stays. Raises PolicyError unless exactly one
+    published run has such an id."""
     listed = runs(engine)
     found = [run for run in listed if run["run_id"].startswith(run_id.lower())]
     if len(found) != 1:

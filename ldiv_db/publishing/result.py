@@ -35,11 +35,9 @@ _BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "o
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`.
-
-    `rows` is of the `columns` that the policy reads, in the order of their names, each with whether its NULLs leave
-    rows out; `policy` is None where the release rests on other tables as well, so that it is never known to be equal.
-    """
+    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`. `rows` is of the
+    `columns` that the policy reads, in the order of their names, each with whether its NULLs leave rows out; `policy`
+    is None where the release rests on other tables as well, so that it is never known to be equal."""
 
     key: str = field(repr=False)
     rows: str = field(repr=False)

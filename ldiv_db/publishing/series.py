@@ -32,11 +32,9 @@ MAIN = "main"
 
 
 def known_as(text: str, path: Path | None, known: Mapping[str, str | None], schema: str) -> str:
-    """The name among the `known` of the series that `text` names, or `text` itself if there is none.
-
-    The known names come with the whole path of their file; `path` is that of the text's file, `schema` where tables
-    lie that name none. Names of tables are compared as the database does, without regard to case.
-    """
+    """The name among the `known` of the series that `text` names, or `text` itself if there is none. The known names
+    come with the whole path of their file; `path` is that of the text's file, `schema` where tables lie that name none.
+    Names of tables are compared as the database does, without regard to case."""
     if text in known:
         return text
     (file, tables), where = _spelling(text, schema), str(path)

@@ -27,13 +27,7 @@ from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
 from ldiv_db.publishing.result import Released, versions
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
-from ldiv_db.publishing.series_target import (
-    ExpectedTotals,
-    ReleaseTables,
-    SeriesTarget,
-    releases_of,
-    settle_entry,
-)
+from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, SeriesTarget, releases_of, settle_entry
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Renamed
 

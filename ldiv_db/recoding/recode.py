@@ -95,11 +95,9 @@ class SpanColumn:
 
 @dataclass(frozen=True)
 class Spans:
-    """The spans of one quasi-identifier, as they are published, and their loss.
-
-    `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set
-    (`set_no` is the classes' column of it), the smallest and the largest value, or the only value.
-    """
+    """The spans of one quasi-identifier, as they are published, and their loss. `relation` is (low, high, lm, ncp) and
+    the values that `form` takes: a label, perhaps by the number of its set (`set_no` is the classes' column of it), the
+    smallest and the largest value, or the only value."""
 
     axis: Axis
     relation: Relation

@@ -60,11 +60,9 @@ def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: in
 
 
 def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
-    """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans.
-
-    Of a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do
-    not touch. A label without a part that holds cannot be read. `found` is dropped.
-    """
+    """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans. Of
+    a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do not
+    touch. A label without a part that holds cannot be read. `found` is dropped."""
     chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
     spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
     engine.drop(found)

@@ -142,12 +142,7 @@ class _Bagged:
         scale = person_units(self.sizes)
         params = {"rows": rows.rows, "key": attribute.code, "dictionary": attribute.reference, "scale": Value(scale)}
         listed = engine.materialise(
-            "listed",
-            "recoding/input/list_bag_values",
-            bags=self.numbered,
-            numbered=units,
-            members=members,
-            **params,
+            "listed", "recoding/input/list_bag_values", bags=self.numbered, numbered=units, members=members, **params
         )
         whole = engine.materialise("counted", "recoding/input/count_people_values", person=person.code, **params)
         shares = engine.select("shares", whole, "value", ("units", "rows"))

@@ -30,11 +30,9 @@ from ldiv_db.reporting.request import ReportRequest
 
 
 def content_of(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
-    """The rows of a table, its columns, and SHA-256 of both names and rows; values count as the texts that they are.
-
-    An attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not
-    see the hash of a source, which is for those who may read the source.
-    """
+    """The rows of a table, its columns, and SHA-256 of both names and rows; values count as the texts that they are. An
+    attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not see
+    the hash of a source, which is for those who may read the source."""
     names = [column.name for column in columns_of(engine, table)]
     found = engine.record("reporting/hash_rows", source=table, columns=[Identifier(name) for name in names])
     whole = json.dumps([names, found["digest"]], ensure_ascii=False)

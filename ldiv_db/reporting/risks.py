@@ -247,11 +247,9 @@ def _verdict(over: bool | None) -> str:
 
 
 def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
-    """Singling out, linkability and inference, as they were tried; empty if they were not.
-
-    A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
-    one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
-    """
+    """Singling out, linkability and inference, as they were tried; empty if they were not. A rate bounds from above the
+    risk beyond a control. So without a control a rate within the threshold decides, and one above leaves open how much
+    of it is due to being in the release. What decides are the intervals of 95 %."""
     return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in BY_TRIAL]
 
 

@@ -225,11 +225,9 @@ class Requirement(RequirementSyntax):
         return self.measure(steps, classes)
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it.
-
-        By default all of them: what lacks rows or values does not come to have more by losing some. NULL
-        where no exact rule is known.
-        """
+        """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it. By
+        default all of them: what lacks rows or values does not come to have more by losing some. NULL where no exact
+        rule is known."""
         return engine.materialise("mended", "requirements/mend_whole", measures=measures)
 
     # -- what follows from it ------------------------------------------------------------------------

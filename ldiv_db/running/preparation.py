@@ -114,11 +114,9 @@ class Preparation(Shown, PreparedRun):
 
 
 def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
-    """The source encoded, and what comes of it; raises before any work if what is required cannot be met.
-
-    One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that
-    does not look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate.
-    """
+    """The source encoded, and what comes of it; raises before any work if what is required cannot be met. One that
+    `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that does not
+    look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate."""
     engine, listener, show_values = context.engine, context.listener, context.show_values
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None

@@ -26,12 +26,7 @@ from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import (
-    SeriesTarget,
-    require_earlier,
-    series_target_of,
-    settle_crashed,
-)
+from ldiv_db.publishing.series_target import SeriesTarget, require_earlier, series_target_of, settle_crashed
 from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
 from ldiv_db.running.release_groups import (
     DecomposedDraft,

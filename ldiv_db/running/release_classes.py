@@ -27,11 +27,7 @@ from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
-from ldiv_db.publishing.series_target import (
-    ExpectedTotals,
-    ReleaseTables,
-    require_tables,
-)
+from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -112,10 +108,7 @@ class ClassesDraft(SeriesDraft):
         )
 
     def figures(self) -> dict[str, Any]:
-        return {
-            "loss_new": self.loss.as_dict(self.plan.l) if self.loss else None,
-            "search": self.plan.search,
-        }
+        return {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
 
 
 def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:

@@ -151,11 +151,9 @@ _VALUES, _VALUES_AND_KEPT = "s", "swk"
 
 @dataclass(frozen=True)
 class ReplaySubject:
-    """A release whose method is asked for: its name, the table if it is one, and what the policy says of it.
-
-    `labels` are the quasi-identifiers as they are published. Without their `numbered` order groups are told apart by
-    what they hold.
-    """
+    """A release whose method is asked for: its name, the table if it is one, and what the policy says of it. `labels`
+    are the quasi-identifiers as they are published. Without their `numbered` order groups are told apart by what they
+    hold."""
 
     context: Context
     name: str

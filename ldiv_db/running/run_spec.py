@@ -44,11 +44,9 @@ _MIGRATE = "ldiv migrate (on this database, as its owner)"
 
 
 def require_rights(destination: Destination, target: Target, columns: Iterable[str], has_rules: bool) -> None:
-    """Raise DatabaseError if a run may not write its release, of these columns, or its row of the ledger.
-
-    If it `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be
-    for a run. Raises also where the ledger could not be brought up to date.
-    """
+    """Raise DatabaseError if a run may not write its release, of these columns, or its row of the ledger. If it
+    `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be for a
+    run. Raises also where the ledger could not be brought up to date."""
     engine, table = destination.engine, _table_of(destination)
     ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
     home = ledger if table is None else catalog.catalog_of(engine, table)
@@ -156,7 +154,11 @@ def resolve_run(context: Context, policy: Policy) -> RunSpec:
     DatabaseError if a run may not write what it has to."""
     engine, folder = context.engine, context.folder
     if not problems_of(policy):
-        _require_rights(engine, policy, folder)
+        columns, name = policy.released.all, policy.algorithm.name
+        has_rules = name in ALGORITHMS and algorithm_of(name).traits.recodes_globally
+        with suppress(PolicyError):  # which is told with all others
+            destination = destination_of(engine, policy.target, folder, columns)
+            require_rights(destination, policy.target, columns, has_rules)
     resolved, algorithm = resolve_algorithm(engine, policy, folder, target=partial(_checked_destination, engine))
     return RunSpec(resolved, algorithm, resolved.judged["target"])
 
@@ -166,15 +168,6 @@ def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Ch
     checks["algorithm"] = lambda found: make_algorithm(found.policy)
     resolved = resolve(engine, policy, folder, checks)
     return resolved, resolved.judged["algorithm"]
-
-
-def _require_rights(engine: Engine, policy: Policy, folder: Path) -> None:
-    """Raise DatabaseError if a run may not write its release, or enter it in the ledger."""
-    columns, name = policy.released.all, policy.algorithm.name
-    has_rules = name in ALGORITHMS and algorithm_of(name).traits.recodes_globally
-    with suppress(PolicyError):  # which is told with all others
-        destination = destination_of(engine, policy.target, folder, columns)
-        require_rights(destination, policy.target, columns, has_rules)
 
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination | None:

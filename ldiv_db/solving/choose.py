@@ -219,11 +219,9 @@ class FromCountsOptions(Options):
 
 
 class FromCounts(Algorithm):
-    """The first of those that plan from counts that can meet the policy; it makes no classes of its own.
-
-    With `sets` quasi-identifiers are published as sets, which no global recoding and no star can be; without
-    `as_written` sensitive texts are compared after some steps, which no SELECT of a recoding does.
-    """
+    """The first of those that plan from counts that can meet the policy; it makes no classes of its own. With `sets`
+    quasi-identifiers are published as sets, which no global recoding and no star can be; without `as_written` sensitive
+    texts are compared after some steps, which no SELECT of a recoding does."""
 
     name = "auto"
     traits = Traits(counts=True, any_class=True, harmless=True, rows_alone=True)

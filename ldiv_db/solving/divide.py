@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Task, quotas
 from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, fill_root
@@ -61,7 +60,7 @@ def _split(
 def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:
     """The split of each node, (node, axis, classes, left_classes), by the boundaries of most gain."""
     engine = task.engine
-    tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
+    tables = dict(vars(costs))
     bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(part), "most": Value(side), "ranked": Value(RANKED)}
     return engine.materialise("splits", "bsgi/choose_splits", counts=counts, forced=True, **tables, **bounds)
 

@@ -115,11 +115,9 @@ def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float
 
 
 def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
-    """The algorithm's plan without rows whose leaving loses less, within what is left of the budget.
-
-    `search` has the rows left out in each round, as `outliers`, where rows were looked for. A plan in parts has been
-    through it part by part.
-    """
+    """The algorithm's plan without rows whose leaving loses less, within what is left of the budget. `search` has the
+    rows left out in each round, as `outliers`, where rows were looked for. A plan in parts has been through it part by
+    part."""
     if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or not _can_judge(task):
         return plan
     plan = plan.in_rows(task.engine)

@@ -41,10 +41,8 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
 
 def read_levels(path: Path) -> Tree:
     """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them; or with tabs or commas, or a header.
-
     A value repeated on neighbouring levels is one node, unless other values are below it: then it is a leaf of the
-    group that has its name. Raises PolicyError naming every leaf given twice with different ancestors.
-    """
+    group that has its name. Raises PolicyError naming every leaf given twice with different ancestors."""
     paths: dict[str, list[str]] = {}
     problems = []
     for line, levels in _without_header(_level_lines(read_text(path, LEVELS_BYTES)), path.stem):
@@ -62,11 +60,9 @@ def read_levels(path: Path) -> Tree:
 
 
 def _level_lines(text: str) -> list[tuple[int, list[str]]]:
-    """The lines that are not blank, as (number, levels).
-
-    Semicolons part levels; where there are none, tabs or commas, if they part every line into as many levels. Raises
-    ValueError where that is left open: a whole line may not become one label unseen.
-    """
+    """The lines that are not blank, as (number, levels). Semicolons part levels; where there are none, tabs or commas,
+    if they part every line into as many levels. Raises ValueError where that is left open: a whole line may not become
+    one label unseen."""
     for delimiter in ";\t,":
         lines = [(line, levels) for line, levels in read_lines(text, delimiter) if any(levels)]
         if len({len(levels) for _, levels in lines}) == 1 and len(lines[0][1]) > 1:
@@ -222,11 +218,9 @@ class Band:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time.
-
-    With neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
-    Texts are those after the steps of `same`.
-    """
+    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time. With
+    neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
+    Texts are those after the steps of `same`."""
 
     label: Identifier
     prefix: Value | None = None

@@ -162,11 +162,9 @@ class Taxonomy:
 
 
 def number(tree: Tree, origin: str) -> Taxonomy:
-    """The taxonomy of a tree, its nodes and leaves numbered depth first.
-
-    A group that has the name of a value right below it is called by it with a star, so that a release tells the two
-    apart. Raises PolicyError naming every label that stands for more than one node, and for a tree that is too deep.
-    """
+    """The taxonomy of a tree, its nodes and leaves numbered depth first. A group that has the name of a value right
+    below it is called by it with a star, so that a release tells the two apart. Raises PolicyError naming every label
+    that stands for more than one node, and for a tree that is too deep."""
     nodes: list[Node] = []
     leaves = 0
 

@@ -169,13 +169,7 @@ class MonotoneRecoding(Algorithm):
     """A global recoding under any monotone requirement, by the nodes of taxonomies."""
 
     traits = Traits(
-        recodes_globally=True,
-        rows_alone=True,
-        harmless=True,
-        counts=True,
-        populations=True,
-        explains=True,
-        bags=True,
+        recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True, bags=True
     )
 
     def check(self, task: Task) -> Feasibility:

@@ -19,13 +19,7 @@ from typing import Any
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import (
-    Codings,
-    MonotoneRecoding,
-    Span,
-    class_label_of,
-    make_codings,
-)
+from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Relation, Value

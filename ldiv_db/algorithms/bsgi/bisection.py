@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
@@ -177,10 +176,8 @@ def _grain(measure: Measure) -> Value | None:
 
 def _split(task: Task, nodes: Relation, domain: _Domain, l: int, largest: int, most: int) -> tuple[Relation, int, int]:
     """The next level, every node of two classes or more split in two, and the classes of its largest and smallest node.
-
-    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
-    large the counts of their values tell for most rows which side they go to, and few need an order.
-    """
+    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are large the
+    counts of their values tell for most rows which side they go to, and few need an order."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     with engine.scope() as scope:
         counts = _count(task, nodes, domain, by_bucket=largest > FORCED) if largest > SIMPLE else None
@@ -216,11 +213,7 @@ def _choose(
 ) -> Relation:
     """The split of each node, (node, axis, classes, left_classes); without `counts` on its dearest axis."""
     engine = task.engine
-    tables: dict[str, Any] = {
-        "levels": domain.costs.levels,
-        "scales": domain.costs.scales,
-        "columns": domain.costs.columns,
-    }
+    tables = dict(vars(domain.costs))
     if not counts:
         return engine.materialise("splits", "bsgi/choose_dearest", nodes=nodes, positions=domain.positions, **tables)
     tables |= {"counts": counts, "l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}

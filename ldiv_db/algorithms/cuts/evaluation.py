@@ -242,11 +242,9 @@ class Evaluator:
 
 
 def _ahead(problem: CutProblem, nodes: Sequence[CutNode]) -> list[list[NumberedAxis]]:
-    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first.
-
-    A table of several has all combinations of what they specialise to: they stand together where these cannot be
-    more than the cells, which are then read once for all of them, and else apart, where each makes few.
-    """
+    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first. A
+    table of several has all combinations of what they specialise to: they stand together where these cannot be more
+    than the cells, which are then read once for all of them, and else apart, where each makes few."""
     opened = {value[0] for node in nodes for value in node.open}
     tables: list[list[NumberedAxis]] = []
     for axis in problem.axes:

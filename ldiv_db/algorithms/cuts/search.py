@@ -49,10 +49,8 @@ class Finder:
 
     def find(self, problem: CutProblem) -> SearchResult:
         """The best cuts: by boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid.
-
         Raises UnprovedError where a grid is needed and no cut without a proof would be published, and PolicyError where
-        no grid is coarse enough.
-        """
+        no grid is coarse enough."""
         evaluator, best = Evaluator(problem), Best(self.most)
         descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
         sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))

@@ -219,11 +219,9 @@ def _accepted(task: Grouping, members: Relation, chosen: Relation) -> Relation:
 
 @dataclass(frozen=True)
 class Groups:
-    """New groups: `shown` is (row_id, group_no, the codes to be published), group_no from 1 without gaps.
-
-    `residual` has the rows left over of each primary code after largest-l, which made `formed` groups; `refused` says
-    what groups could not reach, `placed` how many starved rows joined one.
-    """
+    """New groups: `shown` is (row_id, group_no, the codes to be published), group_no from 1 without gaps. `residual`
+    has the rows left over of each primary code after largest-l, which made `formed` groups; `refused` says what groups
+    could not reach, `placed` how many starved rows joined one."""
 
     shown: Relation
     count: int

@@ -95,12 +95,7 @@ def _retain(task: Task, counts: Relation, unsplit: Relation, tried: int) -> Rela
 
 
 def add_splits(
-    task: Task,
-    found: tuple[Relation, Relation],
-    nodes: Nodes,
-    measured: Relation,
-    chosen: Relation,
-    taken: Relation,
+    task: Task, found: tuple[Relation, Relation], nodes: Nodes, measured: Relation, chosen: Relation, taken: Relation
 ) -> Relation:
     """The parts as measured, the splits found being added to those `chosen` and their rows to those `taken`."""
     engine, (splits, retentions) = task.engine, found
