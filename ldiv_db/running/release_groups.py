@@ -165,11 +165,11 @@ def plan_groups(
     groups = make_groups(task, source.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(source, groups))
-    if resolved.transparent:
-        if groups.rows < matched.rows_in - matched.left_out:
-            rows = matched.rows_in - matched.left_out - groups.rows
-            what = f"{rows:,} rows found no group, and a transparent release has all of them"
-            raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
+    if resolved.transparent and groups.rows < matched.rows_in - matched.left_out:
+        # Frequent values would wait: of those who are not there more is known.
+        rows = matched.rows_in - matched.left_out - groups.rows
+        what = f"{rows:,} rows found no group, and a transparent release has all of them"
+        raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
     combined = _plan_combined(start, source, groups, options)
     return DecomposedDraft(
         start, matched, source.rows, groups.shown, groups.count, groups.rows, source, groups, waits, combined
