@@ -25,24 +25,17 @@ _FRAME, _EDGE = 3, 1
 
 
 def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
-    """The table with the columns that have room on a screen of `width` characters, and the headings of the others.
-
-    In a table without headings no column is dropped: it has names and what belongs to them. Words are cut where one
-    alone is longer than there is room for.
-    """
+    """The table with the columns that have room on a screen of `width` characters, and the headings of the others. In a
+    table without headings no column is dropped: it has names and what belongs to them. Words are cut where one alone is
+    longer than there is room for."""
     columns = list(table.columns)
     dropped: list[str] = []
     while table.show_header and _needed(columns) > width and len(columns) > 1:
-        last = _first_to_go(columns)
+        others = [column for column in columns[1:] if column.header != _VERDICT]
+        last = others[-1] if others else columns[-1]
         dropped.insert(0, str(last.header))
         columns.remove(last)
     return _of_columns(table, columns, width), [heading for heading in dropped if heading]
-
-
-def _first_to_go(columns: Sequence[Column]) -> Column:
-    """The column farthest to the right, the verdict's if there is no other but the first."""
-    others = [column for column in columns[1:] if column.header != _VERDICT]
-    return others[-1] if others else columns[-1]
 
 
 def _needed(columns: Sequence[Column]) -> int:
@@ -88,10 +81,8 @@ _WIDTH = 140
 
 
 class Screen(Console):
-    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied.
-
-    It leaves it to the command what becomes of a reader that went away.
-    """
+    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied. It
+    leaves it to the command what becomes of a reader that went away."""
 
     def print(self, *objects: Any, **how: Any) -> None:
         """As any console; of a table that is too wide the columns that have room, and which have none."""

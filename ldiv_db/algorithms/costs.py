@@ -50,10 +50,8 @@ class CostLevel:
 
 @dataclass(frozen=True)
 class Measure:
-    """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers.
-
-    `full` is the cost of full generalisation; `paths` has one row a leaf, None for plain numbers.
-    """
+    """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers. `full` is
+    the cost of full generalisation; `paths` has one row a leaf, None for plain numbers."""
 
     axis: Axis
     levels: tuple[CostLevel, ...]
@@ -108,28 +106,10 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
 
 
 @dataclass(frozen=True)
-class AxisLevels:
-    """The levels of one quasi-identifier's taxonomy, each with the column that holds it for all taxonomies.
-
-    The columns beyond have its last level again, so that every column says what a node costs.
-    """
-
-    number: Value
-    measure: Measure
-    columns: tuple[CostLevel, ...]
-
-    @property
-    def levels(self) -> list[tuple[CostLevel, tuple[CostLevel, ...]]]:
-        """Each column with its level, the last of those down to it."""
-        return [(column, self.measure.levels[:place]) for place, column in enumerate(self.columns, 1)]
-
-
-@dataclass(frozen=True)
 class SpanCosts:
-    """The costs of spans of all quasi-identifiers, for one statement.
-
-    `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` is
-    """
+    """The costs of spans of all quasi-identifiers, for one statement. `scales` is (axis, levels, full_cost, scale,
+    null_code), a row a quasi-identifier by its number from 1; `levels` has each leaf's path in its taxonomy, by
+    `columns` that hold the levels of all of them."""
 
     columns: tuple[CostLevel, ...]
     levels: Relation
@@ -144,7 +124,12 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
         [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
     columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
-    trees = [AxisLevels(Value(number), m, columns) for number, m in enumerate(measures, 1) if m.levels]
+    trees = [
+        # A column holds a level, the columns beyond the last one again: so every column says what a node costs.
+        {"number": Value(number), "measure": m, "levels": [(c, m.levels[:i]) for i, c in enumerate(columns, 1)]}
+        for number, m in enumerate(measures, 1)
+        if m.levels
+    ]
     params = {"scales": scales, "trees": trees, "columns": columns}
     return SpanCosts(columns, task.engine.materialise("levels", "neighbours/list_levels", **params), scales)
 

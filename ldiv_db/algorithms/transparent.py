@@ -109,14 +109,8 @@ PART = 8
 SIMPLE = 4
 #: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
 DEPTH = 125
-
-
-@dataclass(frozen=True)
-class SplitAxis:
-    """A quasi-identifier along which nodes split, by its number."""
-
-    number: Value
-    measure: Measure
+#: The quasi-identifiers along which nodes split, each with its `number` and its `measure`.
+Ways = Sequence[dict[str, Any]]
 
 
 def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int) -> Relation:
@@ -124,7 +118,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
     engine = task.engine
     halvings = (largest - 1).bit_length()
     depth, level = -(-halvings * DEPTH // 100), 0
-    ways = [SplitAxis(Value(number), measure) for number, measure in enumerate(measures, 1)]
+    ways: Ways = [{"number": Value(number), "measure": measure} for number, measure in enumerate(measures, 1)]
     with engine.scope() as scope:
         params = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
         settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **params)
@@ -138,12 +132,10 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
 
 
 def _split(
-    task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
+    task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
 ) -> tuple[Relation, int]:
-    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
-
-    No side of a split has more than `deepest` classes, unless it is a half.
-    """
+    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node. No side of
+    a split has more than `deepest` classes, unless it is a half."""
     engine, params = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
     with engine.scope() as scope:
         splits = _choose(task, ways, costs, nodes, deepest)
@@ -155,21 +147,14 @@ def _split(
         return scope.keep(halves), sides["most"]
 
 
-def _choose(task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
+def _choose(task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
     """The split of each node, (node, axis, classes, left_classes)."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     codes = engine.materialise(
         "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=Value(SIMPLE)
     )
     return engine.materialise(
-        "splits",
-        "transparent/choose_splits",
-        codes=codes,
-        levels=costs.levels,
-        scales=costs.scales,
-        columns=costs.columns,
-        part=Value(PART),
-        deepest=Value(deepest),
+        "splits", "transparent/choose_splits", codes=codes, **vars(costs), part=Value(PART), deepest=Value(deepest)
     )
 
 
@@ -177,17 +162,9 @@ def _choose(task: Task, ways: Sequence[SplitAxis], costs: SpanCosts, nodes: Rela
 ROUNDS, FEWER_ROUNDS, MANY_ROWS = 6, 3, 200_000
 
 
-@dataclass(frozen=True)
-class Built:
-    """The assignment (row_id, class_id) of all rows, its classes, and what the result says of them."""
-
-    assigned: Relation
-    classes: int
-    figures: dict[str, Any]
-
-
-def build(task: Task, l: int, rounds: int | None = None) -> Built:
-    """Classes of l different values or more, by coins that `task.seed` is the key of; call after `check_counts`."""
+def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict[str, Any]]:
+    """(row_id, class_id) of classes of l different values or more, and what the result says of them. Their coins have
+    `task.seed` as key; call after `check_counts`."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     if rounds is None:
         rounds = ROUNDS if task.encoded.row_count < MANY_ROWS else FEWER_ROUNDS
@@ -197,10 +174,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> Built:
         buckets = lay_out([rows for _, rows in values], columns)
         seats = seats_of(buckets, [code for code, _ in values])
         coins = engine.materialise(
-            "coins",
-            "transparent/draw_coins",
-            rows=task.encoded.rows,
-            coins=Value(f"{task.seed}:transparent"),
+            "coins", "transparent/draw_coins", rows=task.encoded.rows, coins=Value(f"{task.seed}:transparent")
         )
         assigned, exchanges = build_from(task, coins, seats, rounds)
         scope.keep(assigned)
@@ -211,7 +185,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> Built:
         "exchange_rounds": len(exchanges),
         "exchanges": list(exchanges),
     }
-    return Built(assigned, columns, figures)
+    return assigned, figures
 
 
 @dataclass(frozen=True)
@@ -237,9 +211,7 @@ def seats_of(buckets: Sequence[Bucket], codes: Sequence[int]) -> Seats:
 
 def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[Relation, tuple[int, ...]]:
     """The classes that these coins (row_id, seat, tie) give, and the exchanges of each round: nothing is drawn here.
-
-    Classes of one row more than others, of which there are few, exchange none.
-    """
+    Classes of one row more than others, of which there are few, exchange none."""
     engine, encoded = task.engine, task.encoded
     columns = {"code": "INTEGER", "first": "BIGINT", "part": "BIGINT", "node": "BIGINT", "classes": "BIGINT"}
     with engine.scope() as scope:

@@ -38,9 +38,7 @@ NONE = Relation(())
 @dataclass(frozen=True)
 class LabelAxis:
     """One quasi-identifier of a published table: the columns of its label (or bounds) among the classes, its hierarchy.
-
-    `sets_first` says that sets are known to be written.
-    """
+    `sets_first` says that sets are known to be written."""
 
     name: str
     columns: tuple[Identifier, ...]
@@ -206,12 +204,12 @@ def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
         engine.drop(ranges)
     else:
         spans = _find_values(engine, axis, parts, last)
-    reading = choose_reading(engine, spans, axis.sets_first)
-    unread = count_unread(engine, axis.labels, reading.chosen)["count"]
+    chosen, covered = choose_reading(engine, spans, axis.sets_first)
+    unread = count_unread(engine, axis.labels, chosen)["count"]
     if unread:
         hint = RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
-    return replace(axis, parts=parts, chosen=reading.chosen, spans=reading.spans)
+    return replace(axis, parts=parts, chosen=chosen, spans=covered)
 
 
 def _with_nodes(engine: Engine, axis: KnownAxis, pairs: int) -> KnownAxis:

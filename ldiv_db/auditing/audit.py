@@ -118,7 +118,6 @@ def audit_table(
     requirements: Sequence[Requirement],
     others: Sequence[str] = (),
     watch: Watch | None = None,
-    as_it_lies: bool = False,
     people: CountPeople | None = None,
     twice: bool | None = False,
 ) -> Audit:
@@ -126,8 +125,6 @@ def audit_table(
 
     `people` counts the people of populations, which requirements may name; without it these are refused. With `twice`
     the verdicts are held against a second reading; None asks for it where it costs little.
-
-    A table that another database counts is taken `as_it_lies`: its types are not looked at, and nobody is warned.
 
     Requirements share one aggregation of the table; those with `others_known` another, in which the others
     refine the classes. Raises PolicyError if a requirement cannot be judged on this table.
@@ -139,14 +136,14 @@ def audit_table(
     if subject.pair and known:
         what = "others_known: a pair does not show which other sensitive values a row has"
         raise PolicyError([Problem("require", what)])
-    with counted(engine, subject, sensitive, as_it_lies) as counts:
+    with counted(engine, subject, sensitive) as counts:
         plain = [requirement for requirement in requirements if not requirement.others_known]
         verdicts = _judge_all(engine, sensitive, plain, counts, watch, people)
         verdicts = _again(engine, sensitive, others, counts, verdicts, twice)
-        warnings = () if as_it_lies else _warnings(engine, sensitive, requirements, counts)
+        warnings = _warnings(engine, sensitive, requirements, counts)
         audit = replace(_audit_of(engine, sensitive, counts), warnings=warnings)
     if known:
-        with counted(engine, replace(subject, known=others), sensitive, as_it_lies) as counts:
+        with counted(engine, replace(subject, known=others), sensitive) as counts:
             refined = _judge_all(engine, sensitive, known, counts, watch, people)
             verdicts |= _again(engine, sensitive, others, counts, refined, twice)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))

@@ -17,10 +17,8 @@ from ldiv_db.requirements import Classes
 
 @dataclass(frozen=True)
 class Counted:
-    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows).
-
-    `read` is the subject with its tables as they were read: views that are there as long as the classes are.
-    """
+    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows). `read` is
+    the subject with its tables as they were read: views that are there as long as the classes are."""
 
     subject: Subject
     read: Subject
@@ -34,7 +32,7 @@ class Counted:
 
 @contextmanager
 def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool = False) -> Iterator[Counted]:
-    """The table's classes: one aggregation that all requirements share; `as_it_lies` as for `audit_table`."""
+    """The table's classes: one aggregation that all requirements share; types are not looked at if `as_it_lies`."""
     with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
         counts = count_values(engine, read, sensitive)
         sums = engine.record("auditing/sum_counts", counts=counts)

@@ -68,9 +68,7 @@ def _package(columns: list[SimpleNamespace]) -> SimpleNamespace:
     offered = {
         "ldiv": macros,
         "adapter": SimpleNamespace(
-            dispatch=dispatch,
-            quote=lambda name: Identifier(name).sql(),
-            get_columns_in_relation=lambda _: columns,
+            dispatch=dispatch, quote=lambda name: Identifier(name).sql(), get_columns_in_relation=lambda _: columns
         ),
         "dbt": SimpleNamespace(
             escape_single_quotes=lambda text: text.replace("'", "''"),

@@ -31,10 +31,8 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
 
 def written(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect, on several lines; raises PolicyError for what it lacks.
-
-    A plain name in lower case is quoted in upper case where the database folds names without quotes so.
-    """
+    """The statement in a dialect, on several lines; raises PolicyError for what it lacks. A plain name in lower case is
+    quoted in upper case where the database folds names without quotes so."""
     return text_of(folded(bound(statement, dialect), dialect), dialect)
 
 
@@ -66,18 +64,13 @@ def _literal(node: exp.Expr, values: dict[str, Any], dialect: str) -> exp.Expr:
         return node
     value = values[node.name]
     if isinstance(value, Decimal) and (dialect == "clickhouse" or len(value.as_tuple().digits) > _EXACT_DIGITS):
-        return _exact(value, dialect)
+        scale = max(0, -int(value.as_tuple().exponent))  # a bare literal some databases would read as floating
+        kind = "BIGNUMERIC" if dialect == "bigquery" else f"DECIMAL(38, {scale})"
+        return exp.cast(exp.Literal.string(f"{value:f}"), kind, dialect=dialect)
     made = exp.convert(value)
     if isinstance(value, datetime) and value.tzinfo is None and value.microsecond:
         made.this.set("this", made.name.rstrip("0"))  # as databases write a time, for those that keep its text
     return made
-
-
-def _exact(value: Decimal, dialect: str) -> exp.Expr:
-    """A decimal that as a bare literal some databases would read as a floating number."""
-    scale = max(0, -int(value.as_tuple().exponent))
-    kind = "BIGNUMERIC" if dialect == "bigquery" else f"DECIMAL(38, {scale})"
-    return exp.cast(exp.Literal.string(f"{value:f}"), kind, dialect=dialect)
 
 
 def _in_characters(node: exp.Expr) -> exp.Expr:
@@ -128,9 +121,7 @@ def written_step(statement: Statement, dialect: str) -> str:
 
 def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
     """A statement whose values are bound in a dialect, its lines behind a margin; raises PolicyError for what it lacks.
-
-    A statement with a name or text of several lines has no margin, which would be within them as well.
-    """
+    A statement with a name or text of several lines has no margin, which would be within them as well."""
     for change in (_seconds, _plain_text, _typed, _hashed, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect, margin)
@@ -235,10 +226,8 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
-    """The statement with the seconds since 1970 of points in time as PostgreSQL has them: exact from version 14 on.
-
-    It reads the column itself, so that one with a zone is not shown in that of the session; infinity lies nowhere.
-    """
+    """The statement with the seconds since 1970 of points in time as PostgreSQL has them: exact from version 14 on. It
+    reads the column itself, so that one with a zone is not shown in that of the session; infinity lies nowhere."""
 
     def told(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):

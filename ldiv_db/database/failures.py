@@ -111,26 +111,20 @@ _OF_SERVERS = re.compile(
 
 
 def failure_of(error: Exception, statement: Statement) -> DatabaseError:
-    """The report of a failed statement, in one sentence, or with its template, its numbered SQL and the hint.
-
-    Raises PolicyError where the statement could not be sent for a text that was given.
-    """
+    """The report of a failed statement, in one sentence, or with its template, its numbered SQL and the hint. Raises
+    PolicyError where the statement could not be sent for a text that was given."""
     refuse_half_characters(statement)
     text, kind = str(error), type(error).__name__
     if kind == "TransactionException" and "conflict" in text.lower():
-        return _conflict(statement)
+        what = "another transaction writes the same at the same time"
+        where = f" as {statement.writes}" if statement.writes else ""
+        way_out = "commit one before the other begins, and make schemas before both (`ldiv migrate` makes the ledger's)"
+        return ConflictError(f"{what}{where}: {way_out}")
     if is_of_server(text, kind):
         return _of_server(text, statement)
     if "read-only" in text:
         return DatabaseError("the database is open read-only, and this step writes")
     return _of_duckdb(text, kind, statement)
-
-
-def _conflict(statement: Statement) -> DatabaseError:
-    what = "another transaction writes the same at the same time"
-    where = f" as {statement.writes}" if statement.writes else ""
-    way_out = "commit one before the other begins, and make schemas before both (`ldiv migrate` makes the ledger's)"
-    return ConflictError(f"{what}{where}: {way_out}")
 
 
 def _of_duckdb(text: str, kind: str, statement: Statement) -> DatabaseError:

@@ -29,11 +29,9 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Answer:
-    """A figure of a query: how far it is off in all groups together, and at worst in one of them, by its size.
-
-    `error` is the sum over groups of what it is off, over that of the figures of the source; None where these are 0.
-    Where there is one group alone, `before` and `after` are its figures.
-    """
+    """A figure of a query: how far it is off in all groups together, and at worst in one of them, by its size. `error`
+    is the sum over groups of what it is off, over that of the figures of the source; None where these are 0. Where
+    there is one group alone, `before` and `after` are its figures."""
 
     query: str
     figure: str
@@ -60,31 +58,12 @@ def _short(number: float | None) -> str:
     return "undefined" if number is None else f"{number:,.3g}"
 
 
-@dataclass(frozen=True)
-class PointColumn:
-    """A column of the release as points: the values that its published ones may stand for.
-
-    `points` is (value_no, place among its leaves, value); of numbers there is one, and no `share` to choose by.
-    """
-
-    column: Identifier
-    code: Identifier
-    table: Identifier
-    type: SqlType
-    points: Relation
-    weights: Relation
-    sizes: Identifier
-    share: Value | None
-
-
 def ask(
     engine: Engine, source: Source, columns: Sequence[ResolvedColumn], numbered: Relation, queries: Sequence[str]
 ) -> tuple[Answer, ...]:
-    """The answers to the policy's queries, or without any to means and correlations of its columns.
-
-    `columns` are all of them, quasi-identifiers first, and `numbered` the published rows by the numbers of their
-    values. Raises PolicyError for a query that cannot be asked.
-    """
+    """The answers to the policy's queries, or without any to means and correlations of its columns. `columns` are all
+    of them, quasi-identifiers first, and `numbered` the published rows by the numbers of their values. Raises
+    PolicyError for a query that cannot be asked."""
     types = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
     names = [column.name for column in types]
     of_levels = [qi for qi in source.quasi_identifiers if qi.hierarchy.levels]
@@ -123,24 +102,25 @@ def _usual(columns: Sequence[ResolvedColumn], types: Sequence[Column]) -> Iterat
 
 
 def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[Column], numbered: Relation) -> Relation:
-    """The release as points: a row a published row, a column a column of the source."""
+    """The release as points, the values that published ones may stand for: a row a published row."""
     placed = [
-        PointColumn(
-            Identifier(kind.name),
-            column.code,
-            column.table,
-            SqlType("DOUBLE" if column.numeric and kind.is_number else kind.type),
-            _points_of(engine, column, kind),
-            column.weights,
-            Identifier(f"n_{column.code.name}"),
-            None if column.numeric else Value(math.sqrt(prime) % 1),
-        )
+        {
+            "column": Identifier(kind.name),
+            "code": column.code,
+            "table": column.table,
+            "type": SqlType("DOUBLE" if column.numeric and kind.is_number else kind.type),
+            "points": _points_of(engine, column, kind),
+            "weights": column.weights,
+            "sizes": Identifier(f"n_{column.code.name}"),
+            "share": None if column.numeric else Value(math.sqrt(prime) % 1),
+        }
         for column, kind, prime in zip(columns, types, _primes(), strict=False)
     ]
     return engine.materialise("points", "measuring/read_points", numbered=numbered, columns=placed)
 
 
 def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation:
+    """(value_no, place among its leaves, value): of numbers one point, whose place nothing has to choose."""
     name = f"points_{column.code.name}"
     if column.numeric:
         last = Value(column.leaves - 1 - (column.null_code is not None))

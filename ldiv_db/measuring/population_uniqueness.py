@@ -61,10 +61,8 @@ class UniquesEstimate:
 
 @dataclass(frozen=True)
 class PopulationUniqueness:
-    """The unique people of a population of `population`, of which `rows` were drawn, by every model.
-
-    `chosen` is the model that is shown; None where none gives an estimate.
-    """
+    """The unique people of a population of `population`, of which `rows` were drawn, by every model. `chosen` is the
+    model that is shown; None where none gives an estimate."""
 
     population: int
     rows: int
@@ -150,12 +148,9 @@ def _choose(found: Mapping[str, UniquesEstimate], fraction: float) -> str | None
 
 
 def zayatz(sizes: Mapping[int, int], population: int) -> float:
-    """Zayatz's estimate (US Bureau of the Census 91/08, 1991).
-
-    As many classes of the population are taken to be of each size as of the sample; the probability that a class of
-    one in the sample is one in the population follows by Bayes, one of i rows giving one to the sample by the
-    hypergeometric distribution.
-    """
+    """Zayatz's estimate (US Bureau of the Census 91/08, 1991). As many classes of the population are taken to be of
+    each size as of the sample; the probability that a class of one in the sample is one in the population follows by
+    Bayes, one of i rows giving one to the sample by the hypergeometric distribution."""
     rows = sum(size * count for size, count in sizes.items())
     ones = sizes.get(1, 0)
     # By the probability of a class of one, which cancels: i times that none of i - 1 others is drawn.
@@ -180,11 +175,8 @@ class Pitman:
         return self.excess - self.alpha
 
     def expected_uniques(self, population: int) -> float:
-        """The expected number of classes of one row among so many rows.
-
-        This is the expectation itself; `population ** alpha * gamma(theta + 1) / gamma(theta + alpha)` is its limit for
-        populations that are large against theta.
-        """
+        """The expected number of classes of one row among so many rows. This is the expectation itself; `population **
+        alpha * gamma(theta + 1) / gamma(theta + alpha)` is its limit for populations that are large against theta."""
         shrunk = _log_gamma_ratio(population - 1 + self.excess, 1 - self.alpha)
         return population * math.exp(_log_gamma_ratio(self.excess, 1 - self.alpha) - shrunk)
 
@@ -276,10 +268,8 @@ class SlideNegativeBinomial:
 
 
 def fit_slide(sizes: Mapping[int, int], population: int) -> SlideNegativeBinomial:
-    """The parameters for so many classes of each size in a sample of the population.
-
-    Of several that fit, those whose rows are nearest to the population's. Raises ValueError where none do.
-    """
+    """The parameters for so many classes of each size in a sample of the population. Of several that fit, those whose
+    rows are nearest to the population's. Raises ValueError where none do."""
     if not sizes.get(1) or not sizes.get(2):
         raise ValueError("needs classes of one and of two rows")
     fraction = sum(size * count for size, count in sizes.items()) / population
@@ -312,7 +302,9 @@ def _solutions(classes: float, fraction: float, ones: int, twos: int) -> Iterato
         # Classes of two to those of one: a quadratic equation in alpha, with one solution above 0.
         ratio = 2 * twos * kept / (ones * fraction * other)
         half = (1 + kept - ratio * unseen) / 2
-        alpha = _positive_root(unseen, half, ratio * kept)
+        constant = ratio * kept  # alpha is the solution above 0 of `unseen x² + 2 half x = constant`
+        root = math.sqrt(half * half + unseen * constant)
+        alpha = constant / (half + root) if half > 0 else (root - half) / unseen
         log_ones = -alpha * math.log1p(fraction * more) + math.log1p(alpha * unseen / kept)
         return SlideNegativeBinomial(classes, alpha, beta), log_ones - math.log(ones / (classes * fraction))
 
@@ -325,9 +317,3 @@ def _solutions(classes: float, fraction: float, ones: int, twos: int) -> Iterato
             middle = (low + high) / 2
             low, high = (middle, high) if (tried(middle)[1] < 0) == rising else (low, middle)
         yield tried(low)[0]
-
-
-def _positive_root(square: float, half: float, constant: float) -> float:
-    """The solution above 0 of `square x² + 2 half x = constant`, where square and constant are above 0."""
-    root = math.sqrt(half * half + square * constant)
-    return constant / (half + root) if half > 0 else (root - half) / square

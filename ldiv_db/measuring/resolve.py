@@ -62,9 +62,7 @@ class Resolver:
         self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]
     ) -> list[ResolvedColumn]:
         """The axes resolved; `kinds` are those of the source's columns, `sets` says where sets are known to be written.
-
-        Raises PolicyError that counts, for every column, the published values that nothing knows.
-        """
+        Raises PolicyError that counts, for every column, the published values that nothing knows."""
         found, problems = [], []
         for axis, kind, written in zip(axes, kinds, sets, strict=True):
             resolved = self._tree(axis, kind, written) if axis.nodes else self._numbers(axis, kind)
@@ -118,16 +116,11 @@ class Resolver:
             )
             engine.drop(found, ranges)
             found = touched
-        reading = choose_reading(engine, found, sets_first)
-        weights = engine.materialise(
-            f"weights_{code.name}",
-            "measuring/weigh_nodes",
-            spans=reading.spans,
-            leaves=Value(axis.leaves),
-            unit=Value(LOSS_UNIT),
-        )
-        engine.drop(parts, reading.chosen)
-        made = (axis.dictionary, values, reading.spans, weights, axis.leaves)
+        chosen, spans = choose_reading(engine, found, sets_first)
+        params = {"spans": spans, "leaves": Value(axis.leaves), "unit": Value(LOSS_UNIT)}
+        weights = engine.materialise(f"weights_{code.name}", "measuring/weigh_nodes", **params)
+        engine.drop(parts, chosen)
+        made = (axis.dictionary, values, spans, weights, axis.leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=axis.null_code)
 
     def _numbers(self, axis: Axis, kind: str) -> ResolvedColumn:
@@ -142,15 +135,15 @@ class Resolver:
         null_code = None if axis.null_code is None else leaves - 1
         ranges = read_ranges(engine, parts, kind)
         found = span_ranges(engine, ranges, ranks, null_code, leaves - 1)
-        reading = choose_reading(engine, found, sets_first=False)
+        chosen, spans = choose_reading(engine, found, sets_first=False)
         smallest, largest = engine.least(ranks, "position") or 0, engine.most(ranks, "position") or 0
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
         weights = engine.materialise(
             f"weights_{code.name}",
             "measuring/weigh_numbers",
-            chosen=reading.chosen,
-            spans=reading.spans,
+            chosen=chosen,
+            spans=spans,
             null_code=Value(null_code),
             smallest=Value(smallest),
             largest=Value(largest),
@@ -158,8 +151,8 @@ class Resolver:
             width=Value(width * shrink),
             unit=Value(LOSS_UNIT),
         )
-        engine.drop(parts, ranges, reading.chosen)
-        made = (ranks, values, reading.spans, weights, leaves)
+        engine.drop(parts, ranges, chosen)
+        made = (ranks, values, spans, weights, leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
 
 
@@ -180,10 +173,8 @@ MOST_BINS = 24
 
 @dataclass(frozen=True)
 class Spread:
-    """The rows of a column's bins in the source and in the release; NULL is a value, and stands last.
-
-    `edges` are the places of the values at which bins begin, from 0, and after which the last one ends.
-    """
+    """The rows of a column's bins in the source and in the release; NULL is a value, and stands last. `edges` are the
+    places of the values at which bins begin, from 0, and after which the last one ends."""
 
     column: str
     role: str

@@ -35,10 +35,8 @@ _DAY, _MICROSECONDS = 86_400, 1_000_000
 
 
 def distance_between(engine: Engine, table: Relation | FileRelation, column: Column, distinct: int) -> Any:
-    """The distance that a class's values should span, as a requirement has it: a number, or a stretch of time.
-
-    None for what is no number or time, for codes, and where some values have no place on a line.
-    """
+    """The distance that a class's values should span, as a requirement has it: a number, or a stretch of time. None for
+    what is no number or time, for codes, and where some values have no place on a line."""
     if not (column.is_number or column.is_time) or distinct < _MANY_VALUES:
         return None
     found = engine.record(
@@ -175,15 +173,11 @@ def _required(distribution: Distribution) -> list[dict[str, Any]]:
     if distribution.largest_l >= 2:
         return [{APART: min(MODEST_L, distribution.largest_l)}]
     values = min(MODEST_L, distribution.distinct)
-    alpha = _looser(Fraction(distribution.counts[0], distribution.rows))
-    return [{"distinct": values}, {ALPHA_K: {"alpha": alpha, "k": min(MODEST_K, distribution.rows)}}]
-
-
-def _looser(share: Fraction) -> float:
-    """A share a third of the way from this one to certainty, rounded up to two digits of what is left."""
-    left = (1 - share) * Fraction(2, 3)
+    # A share a third of the way from the largest to certainty, rounded up to two digits of what is left.
+    left = (1 - Fraction(distribution.counts[0], distribution.rows)) * Fraction(2, 3)
     digits = min(9, max(2, 1 - math.floor(math.log10(left))))
-    return float(round(1 - Fraction(math.floor(left * 10**digits), 10**digits), digits))
+    alpha = float(round(1 - Fraction(math.floor(left * 10**digits), 10**digits), digits))
+    return [{"distinct": values}, {ALPHA_K: {"alpha": alpha, "k": min(MODEST_K, distribution.rows)}}]
 
 
 def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harmless | None:

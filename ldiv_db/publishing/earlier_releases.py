@@ -14,20 +14,12 @@ from ldiv_db.database.errors import nearest, refuse, refused
 from ldiv_db.database.templates import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
-from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import limits_of
 from ldiv_db.publishing.series import events, require_release
 from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
 
 #: Figures of a release that add up to where each row is.
-_FIGURES = (
-    "rows_in",
-    "rows_published",
-    "rows_waiting",
-    "rows_changed",
-    "counterfeits",
-    "groups",
-)
+_FIGURES = ("rows_in", "rows_published", "rows_waiting", "rows_changed", "counterfeits", "groups")
 
 
 @dataclass(frozen=True)
@@ -56,21 +48,14 @@ def check_series(engine: Engine, series: str) -> Inference:
         for release in listed:
             _require_table(engine, release.values, "series")
         entries = ledger.releases(engine, last.series)
-        allowed = _allowed(entries[0])
+        allowed = bool((entries[0].report.get("combinations") or {}).get("option") == "first")
         inference = check_releases(engine, listed, limits_of(list(last.report["l"].items())), allowed=allowed)
     return replace(inference, ordered=tuple(f"release {entry.release}" for entry in entries if entry.is_ordered))
 
 
-def _allowed(first: Entry) -> bool:
-    """True if the policy of a first release asked for combinations whatever they tell."""
-    return bool((first.report.get("combinations") or {}).get("option") == "first")
-
-
 def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
-    """Check published tables of anybody's against each other; raises PolicyError if they lack a column.
-
-    All keys of a group are looked at together, group after group: several groups at once may tell more.
-    """
+    """Check published tables of anybody's against each other; raises PolicyError if they lack a column. All keys of a
+    group are looked at together, group after group: several groups at once may tell more."""
     if asked.values and len(asked.values) != len(asked.people):
         raise refused("--values", "gives one sensitive table for each --table")
     listed = []

@@ -42,18 +42,6 @@ from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
 RANGE_FORMS = "ranges are written [20 .. 30], [20 .. 30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
 
 
-@dataclass(frozen=True)
-class LabelReading:
-    """The result of reading labels.
-
-    `chosen` are the rows found for the parts that hold, `spans` (value_no, low, high) the codes that a label covers, as
-    spans that do not touch; a label that is not in `chosen` cannot be read.
-    """
-
-    chosen: Relation
-    spans: Relation
-
-
 def read_parts(engine: Engine, labels: Relation) -> Relation:
     """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
     return engine.materialise("parts", "recoding/labels/list_parts", values_of=labels)
@@ -65,23 +53,20 @@ def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
 
 
 def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:
-    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop).
-
-    Codes run from 0 to `last`; without a `null_code` NULL covers all of them.
-    """
+    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop). Codes run from
+    0 to `last`; without a `null_code` NULL covers all of them."""
     params = {"null_code": Value(null_code), "last": Value(last)}
     return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **params)
 
 
-def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> LabelReading:
-    """The reading that holds of (value_no, part, low, high), low being NULL where a part is no label.
-
-    Where both hold the whole does, or with `sets_first` the set. `found` is dropped.
-    """
+def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
+    """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans. Of
+    a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do not
+    touch. A label without a part that holds cannot be read. `found` is dropped."""
     chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
     spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
     engine.drop(found)
-    return LabelReading(chosen, spans)
+    return chosen, spans
 
 
 def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:
@@ -115,10 +100,8 @@ class Span:
 
 
 def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Rule]] | None:
-    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values.
-
-    None as well if one is published as two bounds: a rule has one label.
-    """
+    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values. None as
+    well if one is published as two bounds: a rule has one label."""
     if any(spans.form == "bounds" for spans in recoding.spans):
         return None
     found = {}
@@ -142,10 +125,8 @@ def _rules(engine: Engine, spans: Spans, hierarchy: Hierarchy) -> Iterator[Rule]
 
 
 def _number_rules(axis: Axis, span: Span, smallest: str | None, largest: str | None) -> Iterator[Rule]:
-    """The rules of an interval: no number between two of them has a label, as none was in the source of the run.
-
-    Raises ValueError for numbers that are not whole, of which none comes next.
-    """
+    """The rules of an interval: no number between two of them has a label, as none was in the source of the run. Raises
+    ValueError for numbers that are not whole, of which none comes next."""
     if span.high == axis.null_code:
         yield Rule("null", None, None, span.label)
         if span.low < span.high:
@@ -251,10 +232,8 @@ class GlobalRecoding:
 def recoding_of(
     engine: Engine, source: Source, recoding: Recoding, search: dict[str, Any], requirements: Iterable[Requirement]
 ) -> GlobalRecoding | None:
-    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it.
-
-    A SELECT knows thresholds on the values of one attribute, and the fewest rows and values of a class.
-    """
+    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it. A SELECT
+    knows thresholds on the values of one attribute, and the fewest rows and values of a class."""
     scheme = str(search.get("scheme", "none"))
     if scheme == "vioRec" and search.get("metric") == "CM":
         return None

@@ -87,12 +87,9 @@ def find_run(engine: Engine, start: str) -> Run:
 def recoding_sql(
     engine: Engine, run: Run, dialect: str, source: str | None = None, policy: Policy | None = None
 ) -> str:
-    """The SELECT in a dialect; `source` names the table there, `policy` is that of the run.
-
-    The policy is needed only where values have thresholds of their own, which are not in the ledger. Raises
-    PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
-    on the table of the run alone.
-    """
+    """The SELECT in a dialect; `source` names the table there, `policy` is that of the run. The policy is needed only
+    where values have thresholds of their own, which are not in the ledger. Raises PolicyError for a run whose recoding
+    no such SELECT expresses. Comments before it name the requirements that hold on the table of the run alone."""
     text = written(render(TEMPLATE, recoding_params(engine, run, source, policy, dialect)), dialect)
     lost = {name for name, met in _met(engine, run) if not _kind(name).kept_by_select or "population" in met}
     comments = [_NOT_KEPT.format(name) for name in sorted(lost)]
@@ -104,7 +101,9 @@ def recoding_params(
 ) -> dict[str, Any]:
     """Parameters of the template of the recoding; arguments and errors as of `recoding_sql`."""
     recoding = _fetch(engine, run)
-    _refuse_harmless(engine, run)
+    if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
+        what = "has harmless values, of which the ledger has only the number: no SELECT keeps what it promised"
+        raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
     thresholds = _thresholds(engine, run, policy, recoding)
     weights, common = _weights(thresholds, _sensitive(recoding), dialect) if thresholds else (None, 1)
     rows, values = (_least(engine, run, bound) for bound in ("rows", "values"))
@@ -158,13 +157,6 @@ def _met(engine: Engine, run: Run) -> list[tuple[str, dict[str, Any]]]:
     table, of_run = catalog_table(engine, "run_requirement"), [Where("run_id", run.run_id)]
     rows = sorted(engine.find(table, "requirement", "parameters", where=of_run))
     return [(name, json.loads(text)) for name, text in rows]
-
-
-def _refuse_harmless(engine: Engine, run: Run) -> None:
-    """Raise PolicyError for a run in which nothing was promised of some values."""
-    if any(HARMLESS in parameters for _, parameters in _met(engine, run)):
-        what = "has harmless values, of which the ledger has only the number: no SELECT keeps what it promised"
-        raise PolicyError([Problem("RUN", what, "leave `harmless` out of the policy, and run it")])
 
 
 def _kind(name: str) -> type[Requirement]:

@@ -23,14 +23,6 @@ PERSON_NO = Identifier("person_no")
 
 
 @dataclass(frozen=True)
-class WideAxis:
-    """A quasi-identifier that varies within units, by the axes of their lowest and of their highest codes."""
-
-    first: Axis
-    last: Axis
-
-
-@dataclass(frozen=True)
 class BagColumns:
     """The columns of a unit for a sensitive attribute: its bag in place of the code, the first value's and how many."""
 
@@ -43,9 +35,7 @@ class BagColumns:
 @dataclass(frozen=True)
 class Units:
     """The units of an encoded table: `encoded` has them in place of rows, `members` is (row_id, unit_id) of all `rows`.
-
-    `together`: all rows of a person are one unit.
-    """
+    `together`: all rows of a person are one unit."""
 
     rows: Encoded
     encoded: Encoded
@@ -89,12 +79,11 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
         kept = [table, members, *(relation for axis in sensitive for relation in _tables(axis))]
         for relation in kept:
             scope.keep(relation)
-    halved = {pair.first.name: pair for pair in wide}
-    axes = [halved[axis.name].first if axis.name in halved else axis for axis in rows.axes]
+    halved = {pair["first"].name: pair["first"] for pair in wide}
     encoded = replace(
         rows,
         rows=table,
-        axes=(*axes, *(pair.last for pair in wide)),
+        axes=(*(halved.get(axis.name, axis) for axis in rows.axes), *(pair["last"] for pair in wide)),
         sensitive=sensitive,
         kept=(),
         rows_in=engine.count(table),
@@ -105,17 +94,17 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
     return Units(rows, encoded, members, together)
 
 
-def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[WideAxis]:
-    """The quasi-identifiers that vary within some unit, each as two."""
+def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
+    """The quasi-identifiers that vary within some unit, each as the axes of the `first` and of the `last` codes."""
     found = engine.record("recoding/input/count_wide", units=units, axes=axes)
     first = 1 + max(int(axis.code.name.removeprefix("q")) for axis in axes)  # some columns may be left out
-    pairs = list[WideAxis]()
+    pairs = list[dict[str, Axis]]()
     for axis in axes:
         if found[axis.code.name]:
             number, half = first + len(pairs), axis.weight / 2
             known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
             last = Axis.numbered(number, f"{axis.name} (highest)", *known)
-            pairs.append(WideAxis(replace(axis, weight=half), last))
+            pairs.append({"first": replace(axis, weight=half), "last": last})
     return pairs
 
 
@@ -153,12 +142,7 @@ class _Bagged:
         scale = person_units(self.sizes)
         params = {"rows": rows.rows, "key": attribute.code, "dictionary": attribute.reference, "scale": Value(scale)}
         listed = engine.materialise(
-            "listed",
-            "recoding/input/list_bag_values",
-            bags=self.numbered,
-            numbered=units,
-            members=members,
-            **params,
+            "listed", "recoding/input/list_bag_values", bags=self.numbered, numbered=units, members=members, **params
         )
         whole = engine.materialise("counted", "recoding/input/count_people_values", person=person.code, **params)
         shares = engine.select("shares", whole, "value", ("units", "rows"))

@@ -49,11 +49,9 @@ class Bar:
 def bar_chart(
     title: str, bars: Sequence[Bar], unit: str, series: Sequence[str] = (), bound_name: str = "bound"
 ) -> Markup:
-    """Horizontal bars from 0, each with its number; a bound is a line across the bar.
-
-    `title` and the numbers are what a screen reader says; `unit` stands at the axis. With several `series` each name
-    has a bar for each of them, in their order.
-    """
+    """Horizontal bars from 0, each with its number; a bound is a line across the bar. `title` and the numbers are what
+    a screen reader says; `unit` stands at the axis. With several `series` each name has a bar for each of them, in
+    their order."""
     top = LINE + 4 if series else 0.0
     height = top + sum(_height(bar) for bar in bars)
     given = [value for bar in bars for value in (*bar.values, bar.bound) if value is not None]
@@ -64,7 +62,9 @@ def bar_chart(
     for bar in bars:
         parts += _bar(bar, y, across, series, bound_name)
         y += _height(bar)
-    parts += [text(across(t), height + 14, short(t), "tick", _anchor(t, across)) for t in across.ticks]
+    parts += [
+        text(across(t), height + 14, short(t), "tick", "start" if across(t) < 12 else "middle") for t in across.ticks
+    ]
     parts.append(text(0, height + 32, shortened(unit, WIDTH, SIZE), "soft"))
     return chart(_bars_in_words(title, bars, unit, series, bound_name), height + 38, parts, "bars")
 
@@ -97,11 +97,6 @@ def _bar(bar: Bar, y: float, across: Scale, series: Sequence[str], bound_name: s
         x, below = across(bar.bound), y + LINE + len(_shown(bar)) * (_THICK + 2)
         parts.append(line(x, y + LINE - 3, x, below + 1, "bound"))
     return parts
-
-
-def _anchor(tick: float, across: Scale) -> str:
-    """The first tick's number begins at the edge, where half of it would be cut off."""
-    return "start" if across(tick) < 12 else "middle"
 
 
 def _bars_in_words(title: str, bars: Sequence[Bar], unit: str, series: Sequence[str], bound_name: str) -> str:
@@ -148,11 +143,9 @@ def histogram(
     series: Sequence[str] = (),
     whole: bool = False,
 ) -> Markup:
-    """Columns over a numeric axis, from 0 up; `x` and `y` name the axes with their units.
-
-    `marks` are lines across with their names; `after` is a second distribution as a line, the two being named by
-    `series`. With `whole` the sizes are whole numbers.
-    """
+    """Columns over a numeric axis, from 0 up; `x` and `y` name the axes with their units. `marks` are lines across with
+    their names; `after` is a second distribution as a line, the two being named by `series`. With `whole` the sizes are
+    whole numbers."""
     top = (LINE if series else 0.0) + LINE * (1 + len(marks)) + 4
     across = scale(
         [edge for one in (*bins, *after) for edge in (one.low, one.high)] + [mark.at for mark in marks],

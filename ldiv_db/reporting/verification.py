@@ -220,11 +220,7 @@ class Verification(Printed):
 
 
 def verify(
-    context: Context,
-    reported: Document,
-    table: str,
-    given: ReportRequest,
-    plain: Callable[[Document], Document],
+    context: Context, reported: Document, table: str, given: ReportRequest, plain: Callable[[Document], Document]
 ) -> Verification:
     """The report worked out again from `table`, by its own question.
 

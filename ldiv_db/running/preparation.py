@@ -19,7 +19,7 @@ from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
@@ -41,23 +41,11 @@ from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
 
 
-@dataclass(frozen=True)
-class _PlacedPeople:
-    """A quasi-identifier's code and an alias: `places` is (cell_no, code) of the people's values."""
-
-    code: Identifier
-    table: Identifier
-    places: Relation
-
-
 def place_people(
     engine: Engine, resolved: Resolved, encoded: Encoded, requirements: Sequence[Requirement]
 ) -> PopulationCells | None:
-    """The people of all populations that are named; None if none is.
-
-    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
-    that are not published as labels of a taxonomy.
-    """
+    """The people of all populations that are named; None if none is. Raises PolicyError for a population that is not to
+    be had, or lacks a quasi-identifier, and for quasi-identifiers that are not published as labels of a taxonomy."""
     names = sorted({requirement.named_population for requirement in requirements} - {""})
     if not names:
         return None
@@ -77,8 +65,8 @@ def place_people(
 
 def _place(
     engine: Engine, axis: Axis, known: KnownAxis, spans: Sequence[tuple[int, int]], cells: Relation
-) -> _PlacedPeople:
-    """The smallest span whose label covers each value of one quasi-identifier."""
+) -> dict[str, Any]:
+    """The smallest span whose label covers each value of one quasi-identifier: `places` is (cell_no, code)."""
     columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
     listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
     shown = label_spans(engine, axis, listed)
@@ -89,7 +77,7 @@ def _place(
     )
     matches = cover(engine, labels, [known], cells)
     places = engine.materialise("places", "running/populations/find_spans", matches=matches, **params)
-    return _PlacedPeople(axis.code, axis.table, places)
+    return {"code": axis.code, "table": axis.table, "places": places}
 
 
 def _refuse(resolved: Resolved, encoded: Encoded) -> None:
@@ -127,11 +115,9 @@ class Preparation(Shown, PreparedRun):
 
 
 def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
-    """The source encoded, and what comes of it; raises before any work if what is required cannot be met.
-
-    One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that
-    does not look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate.
-    """
+    """The source encoded, and what comes of it; raises before any work if what is required cannot be met. One that
+    `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that does not
+    look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate."""
     engine, listener, show_values = context.engine, context.listener, context.show_values
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None
@@ -197,10 +183,8 @@ def strictest(ready: Preparation) -> Preparation:
 def make_ready(
     context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
 ) -> tuple[PreparedRun, str, list[Named]]:
-    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has.
-
-    Raises PolicyError for what the algorithm does not take.
-    """
+    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has. Raises
+    PolicyError for what the algorithm does not take."""
     engine = context.engine
     if resolved.released.person is not None:
         encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))

@@ -26,12 +26,7 @@ from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import (
-    SeriesTarget,
-    require_earlier,
-    series_target_of,
-    settle_crashed,
-)
+from ldiv_db.publishing.series_target import SeriesTarget, require_earlier, series_target_of, settle_crashed
 from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
 from ldiv_db.running.release_groups import (
     DecomposedDraft,
@@ -161,10 +156,8 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
 
 
 def _published_beside(context: Context, resolved: Resolved) -> str:
-    """The latest release of the source by another series, or by a run, in words; empty if there is none.
-
-    Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
-    """
+    """The latest release of the source by another series, or by a run, in words; empty if there is none. Raises
+    PolicyError for a run that the policy does not take for independent: who has both may compare their classes."""
     engine = context.engine
     is_source = ledger.known_as(engine, resolved.source.name, context.folder)
     run_id = ledger.latest_run(ledger.runs(engine), is_source)

@@ -27,11 +27,7 @@ from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import audit_classes
 from ldiv_db.publishing.refusals import compare_columns
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
-from ldiv_db.publishing.series_target import (
-    ExpectedTotals,
-    ReleaseTables,
-    require_tables,
-)
+from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -112,10 +108,7 @@ class ClassesDraft(SeriesDraft):
         )
 
     def figures(self) -> dict[str, Any]:
-        return {
-            "loss_new": self.loss.as_dict(self.plan.l) if self.loss else None,
-            "search": self.plan.search,
-        }
+        return {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
 
 
 def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
@@ -158,10 +151,8 @@ def plan_matched(
 def _formed(
     start: ReleaseStart, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]
 ) -> tuple[Encoded, Plan, Recoding]:
-    """The encoded rows, which are in no class, and classes of them.
-
-    Where there cannot be any and some were published before, all of them wait, and there are no classes.
-    """
+    """The encoded rows, which are in no class, and classes of them. Where there cannot be any and some were published
+    before, all of them wait, and there are no classes."""
     engine = start.engine
     new, failed = among(engine, encoded, encoded.rows), InfeasibleError(f"{start.source.name} has no rows to publish")
     for some, algorithm in _attempts(start, new, requirements) if new.rows_in else ():
@@ -196,10 +187,8 @@ def _solved(start: ReleaseStart, algorithm: Algorithm, encoded: Encoded) -> tupl
 
 
 def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:
-    """The rows without what is too much of a value for classes of different values, None if nothing is.
-
-    Of such a value those come first that have waited longest. Also None where no class of different values is good.
-    """
+    """The rows without what is too much of a value for classes of different values, None if nothing is. Of such a value
+    those come first that have waited longest. Also None where no class of different values is good."""
     engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
     key = hardest_first(new)[0]
     l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged

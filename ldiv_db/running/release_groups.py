@@ -165,20 +165,15 @@ def plan_groups(
     groups = make_groups(task, source.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(source, groups))
-    if resolved.transparent:
-        _require_everybody(matched, groups)
+    if resolved.transparent and groups.rows < matched.rows_in - matched.left_out:
+        # Frequent values would wait: of those who are not there more is known.
+        rows = matched.rows_in - matched.left_out - groups.rows
+        what = f"{rows:,} rows found no group, and a transparent release has all of them"
+        raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
     combined = _plan_combined(start, source, groups, options)
     return DecomposedDraft(
         start, matched, source.rows, groups.shown, groups.count, groups.rows, source, groups, waits, combined
     )
-
-
-def _require_everybody(matched: MatchedRows, groups: Groups) -> None:
-    """Raise InfeasibleError if rows are kept back, as frequent values are: of those who are not there more is known."""
-    if groups.rows < matched.rows_in - matched.left_out:
-        rows = matched.rows_in - matched.left_out - groups.rows
-        what = f"{rows:,} rows found no group, and a transparent release has all of them"
-        raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
 
 
 def _plan_combined(

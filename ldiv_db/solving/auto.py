@@ -44,10 +44,8 @@ class Solver(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The trial of a candidate: its plan and the loss of it, or the reason why there is none.
-
-    `loss` is the mean LM of a cell by weights, `left_out` are those of the `rows` that the plan has no class for.
-    """
+    """The trial of a candidate: its plan and the loss of it, or the reason why there is none. `loss` is the mean LM of
+    a cell by weights, `left_out` are those of the `rows` that the plan has no class for."""
 
     candidate: Candidate
     rows: int
@@ -82,10 +80,8 @@ def within(candidates: Sequence[Checked], budget: int) -> tuple[list[Checked], l
 
 
 def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> list[Trial]:
-    """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything.
-
-    Beyond the budget candidates are tried until one has published all rows, or may leave them out (`suppress`).
-    """
+    """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything. Beyond
+    the budget candidates are tried until one has published all rows, or may leave them out (`suppress`)."""
     trials: list[Trial] = []
     taken, left = within(candidates, budget)
     for number, found in enumerate([*taken, *left]):
@@ -99,10 +95,8 @@ def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: i
 
 
 def take_best(task: Task, trials: Sequence[Trial], suppress: bool, effort: Effort) -> tuple[Trial, Trial]:
-    """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
-
-    Those that come near the least are improved as well: one of them may be the least afterwards.
-    """
+    """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped. Those that
+    come near the least are improved as well: one of them may be the least afterwards."""
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
     near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]
@@ -236,7 +230,7 @@ class Auto(Chooser):
 
     def choose(self, task: Task, solver: Solver) -> Plan:
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
-        suppress = self._may_leave_out(task)
+        suppress = self._suppress or task.suppression is not None
         if _is_large(task) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
                 found, before = ranked(solver, sampled(task, SAMPLE), found, budget, suppress)
@@ -260,10 +254,6 @@ class Auto(Chooser):
 
     def _checked(self, task: Task) -> list[Checked]:
         return checked_within(task, candidates_of(task, self._suppress))
-
-    def _may_leave_out(self, task: Task) -> bool:
-        """True if rows may be left out where that loses less."""
-        return self._suppress or task.suppression is not None
 
     def _effort(self, task: Task) -> Effort:
         """The effort on this table: the least where there are many rows."""

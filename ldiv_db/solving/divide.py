@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Task, quotas
 from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, fill_root
@@ -61,7 +60,7 @@ def _split(
 def _choose(task: Task, counts: Relation, costs: SpanCosts, l: int, part: int, side: int) -> Relation:
     """The split of each node, (node, axis, classes, left_classes), by the boundaries of most gain."""
     engine = task.engine
-    tables: dict[str, Any] = {"levels": costs.levels, "scales": costs.scales, "columns": costs.columns}
+    tables = dict(vars(costs))
     bounds = {"l": Value(l), "simple": Value(SIMPLE), "part": Value(part), "most": Value(side), "ranked": Value(RANKED)}
     return engine.materialise("splits", "bsgi/choose_splits", counts=counts, forced=True, **tables, **bounds)
 
@@ -97,16 +96,12 @@ def divide(task: Task, algorithm: Algorithm, part_rows: int) -> Division:
         if isinstance(algorithm, Bsgi):
             found = _in_classes(task, algorithm, positions, part_rows)
         else:
-            found = _in_halves(task, algorithm, positions, part_rows)
+            rows = RowsHere(task.engine, _started(task.engine, task, positions, task.encoded.rows))
+            keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
+            parts = HalvedNodes(task, rows, positions, part_rows, cuts=not keeps_equal).divide()
+            found = _divided(rows, parts)
         scope.keep(found.rows)
         return found
-
-
-def _in_halves(task: Task, algorithm: Algorithm, positions: tuple[Grained, ...], part_rows: int) -> Division:
-    rows = RowsHere(task.engine, _started(task.engine, task, positions, task.encoded.rows))
-    keeps_equal = isinstance(algorithm, Mondrian) and algorithm.options.split == "strict"
-    parts = HalvedNodes(task, rows, positions, part_rows, cuts=not keeps_equal).divide()
-    return _divided(rows, parts)
 
 
 def _in_classes(task: Task, algorithm: Bsgi, positions: tuple[Grained, ...], part_rows: int) -> Division:

@@ -104,14 +104,6 @@ def _tables(encoded: Encoded) -> list[Relation]:
     return [relation for relation in found if relation is not None]
 
 
-@dataclass(frozen=True)
-class SolvedPart:
-    """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work."""
-
-    assigned: Relation
-    search: Mapping[str, Any]
-
-
 def solve_part(
     work: PartJob,
     engine: Engine,
@@ -119,11 +111,9 @@ def solve_part(
     node: int | None = None,
     progress: Progress = lambda done, total: None,
     report: Report = lambda text: None,
-) -> SolvedPart:
-    """The classes of a part whose rows have the numbers of the whole table; of a table of all parts that is a `node`.
-
-    The part's rows are numbered among themselves, as algorithms expect of a table.
-    """
+) -> tuple[Relation, Mapping[str, Any]]:
+    """The classes (row_id of the whole table, class_id) of a part, and what the algorithm says of its work. Of a table
+    of all parts it is that of a `node`; its rows are numbered among themselves, as algorithms expect."""
     codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
     with engine.scope() as scope:
         params = {"node": Value(node), "of_node": node is not None}
@@ -132,4 +122,4 @@ def solve_part(
         named = engine.join(
             "named", plan.assigned, part, "row_id", left_columns=["class_id"], right_columns=[("whole_id", "row_id")]
         )
-        return SolvedPart(scope.keep(named), plan.search)
+        return scope.keep(named), plan.search

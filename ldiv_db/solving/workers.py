@@ -1,7 +1,8 @@
 """A worker: a process with a database of its own that solves parts, as it is told on its standard input.
 
-It hears pickled messages: first a `Setup`, then the nodes of parts. It answers with (how far, None), until (1.0, what
-came of it): a `Done`, or the error. It ends with the process that started it, and leaves Ctrl-C to that.
+It hears pickled messages: first the work and how its database may use the machine, then the nodes of parts. It answers
+with (how far, None), until (1.0, what came of it): a `Done`, or the error. It ends with the process that started it,
+and leaves Ctrl-C to that.
 
 Parts solved in this process, or by several with databases of their own, which are told and heard over pipes.
 
@@ -37,14 +38,6 @@ from ldiv_db.solving.parts import PartJob, opened, solve_part
 
 
 @dataclass(frozen=True)
-class Setup:
-    """The first message to a worker: the work, and how its database may use the machine."""
-
-    work: PartJob
-    settings: Settings
-
-
-@dataclass(frozen=True)
 class Done:
     """The answer on a part that is solved; its classes lie in the file `classes_of` it."""
 
@@ -64,11 +57,11 @@ def main() -> None:
     os.dup2(2, 1)  # nothing else may be written among the answers
     told: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=[sys.stdin.buffer, told], daemon=True).start()
-    setup: Setup = told.get()
+    work, settings = told.get()
     here = Path()
-    with opened(setup.work, setup.settings, here) as engine:
+    with opened(work, settings, here) as engine:
         while True:
-            _answer(answers, 1.0, _outcome(setup.work, engine, here, told.get(), answers))
+            _answer(answers, 1.0, _outcome(work, engine, here, told.get(), answers))
 
 
 def _listen(source: BinaryIO, told: queue.SimpleQueue[Any]) -> None:
@@ -88,9 +81,9 @@ def _outcome(work: PartJob, engine: Engine, folder: Path, node: int, answers: Bi
 
     try:
         with engine.scope():
-            solved = solve_part(work, engine, scattered(folder, "node", node), progress=progress)
-            engine.export(classes_of(folder, node), "parquet", "database/list_rows", rows=solved.assigned, columns=[])
-            return Done(solved.search, int(engine.most(solved.assigned, "class_id") or 0))
+            solved, search = solve_part(work, engine, scattered(folder, "node", node), progress=progress)
+            engine.export(classes_of(folder, node), "parquet", "database/list_rows", rows=solved, columns=[])
+            return Done(search, int(engine.most(solved, "class_id") or 0))
     except Exception as error:
         return error
 
@@ -128,10 +121,10 @@ def solve_here(work: PartJob, task: Task, division: Division) -> SolvedDivision:
     for node, rows in division.parts:
         task.progress(done, total)
         with engine.scope():
-            solved = solve_part(work, engine, division.rows, node, report=task.report)
-            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=solved.assigned, last=Value(last))
-            last += int(engine.most(solved.assigned, "class_id") or 0)
-        searches.append(solved.search)
+            solved, search = solve_part(work, engine, division.rows, node, report=task.report)
+            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=solved, last=Value(last))
+            last += int(engine.most(solved, "class_id") or 0)
+        searches.append(search)
         done += rows
     engine.drop(division.rows)
     task.progress(total, total)
@@ -146,19 +139,14 @@ def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int
         engine.drop(division.rows)
         memory = f"{resources(engine).memory_limit // workers}B"
         settings = Settings(max(1, threads(engine) // workers), memory, "spilled")
-        crew = Crew(folder, pickle.dumps(Setup(work.carried(engine, folder), settings)), division.parts)
+        crew = Crew(folder, pickle.dumps((work.carried(engine, folder), settings)), division.parts)
         outcomes = crew.solve(workers, task.progress)
-        return _join_classes(engine, folder, division, outcomes)
-
-
-def _join_classes(engine: Engine, folder: Path, division: Division, outcomes: Mapping[int, Done]) -> SolvedDivision:
-    """The classes of all parts, numbered in the order of the parts."""
-    assigned, last = engine.load("assigned", _ASSIGNED, []), 0
-    for node, _ in division.parts:
-        found = FileRelation("read_parquet", str(classes_of(folder, node)))
-        engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=Value(last))
-        last += outcomes[node].last_class
-    return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
+        assigned, last = engine.load("assigned", _ASSIGNED, []), 0
+        for node, _ in division.parts:
+            found = FileRelation("read_parquet", str(classes_of(folder, node)))
+            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=Value(last))
+            last += outcomes[node].last_class
+        return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
 
 
 @contextmanager

@@ -17,13 +17,13 @@ from ldiv_db.algorithms.cuts.problem import intervals_of
 def found(evaluator, top=1, several=False):
     """The costs of the best cuts, exact, by boxes and, of taxonomies, from cut to cut; in `several` groups if so."""
     problem, best, swept = evaluator.problem, Best(top), Best(top)
-    first = (lambda: find_start(evaluator, problem.trees, best)) if several else (lambda: None)
+    first = (lambda: find_start(evaluator, best)) if several else (lambda: None)
     few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if several else {})
     some = mock.patch.object(cut_judged, "MOST_AT_ONCE", 7 if several else cut_judged.MOST_AT_ONCE)
     with mock.patch.multiple(cut_sweep, **few), some:
         assert Sweep(evaluator, swept).run().proved
         if not intervals_of(problem):
-            assert Search(evaluator, problem.trees, best).run(first).proved
+            assert Search(evaluator, best).run(first).proved
     costs = [cost for _, cost in swept.ranked() if cost < FORBIDDEN]
     assert costs == sorted(cost for cost in evaluator.costs(list(swept.costs)) if cost < FORBIDDEN)
     assert intervals_of(problem) or costs == [cost for _, cost in best.ranked() if cost < FORBIDDEN]

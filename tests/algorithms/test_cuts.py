@@ -143,7 +143,7 @@ def test_without_pruning_every_cut_is_visited_once(con, tmp_path, seed):
     case.rows = [((row[0][0], "abcd"[i % 4]), *row[1:]) for i, row in enumerate(case.rows)]
     evaluator = evaluator_of(case.task(con, tmp_path), "LM", "vioRec")
     trees = evaluator.problem.trees
-    search = Recorder(evaluator, trees, Best(), prune=False)
+    search = Recorder(evaluator, Best(), prune=False)
     outcome = search.run()
     cuts = prod(tree.taxonomy.cuts for tree in trees)
     assert cuts == prod(len(list(cut_oracle.cuts(tree))) for tree in case.trees)
@@ -343,7 +343,7 @@ def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, seed):
     case, (metric, scheme) = Case(seed), COMBINATIONS[seed % len(COMBINATIONS)]
     evaluator = evaluator_of(case.task(con, tmp_path), metric, scheme)
     trees = {tree.number: tree for tree in evaluator.problem.trees}
-    search = Search(evaluator, evaluator.problem.trees, Best(), prune=False)
+    search = Search(evaluator, Best(), prune=False)
     root = search.root()
     some = max(root.open, key=lambda value: (len(trees[value[0]].children), value))
     nodes = [root, specialise(trees, root, some), CutNode(root.open - {some}, root.locked | {some})]
@@ -479,7 +479,7 @@ def figure_1(theta):
 
 def test_figure_1_has_25_cuts(con, tmp_path):
     evaluator = evaluator_of(figure_1(2).task(con, tmp_path), "LM", "vioRec")
-    outcome = Search(evaluator, evaluator.problem.trees, Best(), prune=False).run()
+    outcome = Search(evaluator, Best(), prune=False).run()
     assert outcome.visited == 25
 
 
@@ -492,7 +492,7 @@ def part_of(evaluator, *labels):
         below = {n.node for n in tree.taxonomy.nodes if chosen.low <= n.low and n.high <= chosen.high}
         cut |= {(tree.number, chosen.node)}
         cut |= {(tree.number, n.node) for n in tree.taxonomy.nodes if n.low == n.high and n.node not in below}
-    _, parts = evaluator.partitions(CutNode(frozenset(), frozenset(cut)))
+    _, parts = evaluator.partitions([CutNode(frozenset(), frozenset(cut))])
     con = evaluator.problem.task.engine.connection
     found = con.execute(f"SELECT * FROM {parts.sql()}")
     names = [column[0] for column in found.description]

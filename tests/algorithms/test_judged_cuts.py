@@ -187,7 +187,7 @@ def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, number):
     case = Case(number, most_rows=20)
     evaluator = case.evaluator(con, tmp_path, ("LM", "LM", "DM", "CM")[number % 4], schemes_of(case)[-1])
     trees = {tree.number: tree for tree in evaluator.problem.trees}
-    root = Search(evaluator, evaluator.problem.trees, Best(), prune=False).root()
+    root = Search(evaluator, Best(), prune=False).root()
     some = max(root.open, key=lambda value: (len(trees[value[0]].children), value))
     nodes = [root, specialise(trees, root, some), CutNode(root.open - {some}, root.locked | {some})]
     cuts = sorted(subtree(trees, root), key=sorted)

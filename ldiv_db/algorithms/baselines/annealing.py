@@ -83,8 +83,8 @@ class Walk:
     costs: dict[Cut, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._trees = {tree.number: tree for tree in self.evaluator.problem.trees}
-        self.cut: Cut = frozenset(tree.root for tree in self._trees.values())
+        self._trees = self.evaluator.trees
+        self.cut: Cut = frozenset(self.evaluator.problem.root())
         self._learn([self.cut])
         near = self._neighbours()
         self._learn(near[: 4 * _AHEAD])
@@ -121,7 +121,7 @@ class Walk:
             for value in sorted(self.cut)
             if self._trees[value[0]].children[value[1]]
         ]
-        return [*down, *generalised(list(self._trees.values()), self.cut)]
+        return [*down, *generalised(self.evaluator.problem.trees, self.cut)]
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
         """Have the costs of the cuts, and offer them as the best."""

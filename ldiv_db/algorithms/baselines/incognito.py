@@ -260,7 +260,7 @@ class Lattice:
         return [
             [
                 sum(
-                    sum(counts.get(code, {}).values()) * codings.loss(tree, (low, high))
+                    sum(counts.get(code, {}).values()) * tree.loss(low, high, codings.unit)
                     for low, high in spans
                     for code in range(low, high + 1)
                 )

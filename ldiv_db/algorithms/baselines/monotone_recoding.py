@@ -109,15 +109,9 @@ class Codings:
         """The number of units in the loss of one cell."""
         return loss_unit(self.trees)
 
-    def loss(self, tree: CutTree, span: Span) -> int:
-        """LM of one cell that is published as the span."""
-        return round((span[1] - span[0]) * self.unit / max(tree.leaves - 1, 1))
-
     def failed(self, histogram: Relation, people: Mapping[str, Relation]) -> set[int]:
-        """The numbers of the recodings that have a class which violates a requirement; drops what it is given.
-
-        `people` are the histograms of populations.
-        """
+        """The numbers of the recodings that have a class which violates a requirement; drops what it is given. `people`
+        are the histograms of populations."""
         engine, failed = self.engine, set[int]()
         classes = self.task.encoded.sensitive[0].classes(engine, histogram)
         classes.place_people(people)
@@ -150,11 +144,7 @@ class Codings:
 
     def labels(self, spans: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
         """The labels of the spans by quasi-identifier, as they are published."""
-        labels = {}
-        for tree, of_axis in zip(self.trees, spans, strict=True):
-            deepest = {(node.low, node.high): node.label for node in tree.taxonomy.nodes}
-            labels[tree.axis.name] = [deepest[span] for span in sorted(of_axis)]
-        return labels
+        return {tree.axis.name: tree.labels_of(own) for tree, own in zip(self.trees, spans, strict=True)}
 
 
 def make_codings(task: Task, label: Renamed | None = None) -> Codings:
@@ -179,13 +169,7 @@ class MonotoneRecoding(Algorithm):
     """A global recoding under any monotone requirement, by the nodes of taxonomies."""
 
     traits = Traits(
-        recodes_globally=True,
-        rows_alone=True,
-        harmless=True,
-        counts=True,
-        populations=True,
-        explains=True,
-        bags=True,
+        recodes_globally=True, rows_alone=True, harmless=True, counts=True, populations=True, explains=True, bags=True
     )
 
     def check(self, task: Task) -> Feasibility:

@@ -19,13 +19,7 @@ from typing import Any
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import (
-    Codings,
-    MonotoneRecoding,
-    Span,
-    class_label_of,
-    make_codings,
-)
+from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import Relation, Value
@@ -144,10 +138,7 @@ class Descent:
 
     def _place(self) -> Relation:
         """The part of each code in the key of its class, its candidate if it has one, and the change by specialising
-        that.
-
-        NULL of people whose values are of no class.
-        """
+        that. NULL of people whose values are of no class."""
         numbers = {value: number for number, value in enumerate(self.candidates)}
         rows: list[tuple[int | None, ...]] = [
             (value[0], code, numbers.get(value), stride * low, None if below is None else stride * (below - low))
@@ -170,10 +161,8 @@ class Descent:
             yield from ((tree.number, code, None, None, None) for code in sorted(codes, reverse=True))
 
     def _codes(self, tree: CutTree, value: CutValue, splits: bool) -> Iterator[tuple[int, int, int | None]]:
-        """For each code of the value the first code of the value, the code, and the first one of its child.
-
-        People may have a code of the value that none of its children has.
-        """
+        """For each code of the value the first code of the value, the code, and the first one of its child. People may
+        have a code of the value that none of its children has."""
         low, _ = self._span(value)
         children = [self._span(child) for child in (tree.specialised(value) if splits else [value])]
         for first, last in children:
@@ -196,10 +185,9 @@ class Descent:
 
     def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
         """The fall of LM."""
-        return sum(
-            sum(_tally(counts, child).values()) * (self.codings.loss(tree, span) - self.codings.loss(tree, child))
-            for child in below
-        )
+        unit = self.codings.unit
+        whole = tree.loss(*span, unit)
+        return sum(sum(_tally(counts, child).values()) * (whole - tree.loss(*child, unit)) for child in below)
 
     def _information(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
         """The fall of the entropy of the class column in the rows of the value."""

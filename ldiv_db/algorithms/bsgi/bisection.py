@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, SpanCosts, span_costs
@@ -44,20 +43,9 @@ SPREAD_UNIT = 10**6
 _WANTED = ((1, 7), (2, 6), (3, 5))
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """A key and the sides on which it wants some free rows."""
-
-    key: SensitiveAxis
-    left: Value
-    right: Value
-
-
 def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
-    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size.
-
-    Classes differ on the first sensitive attribute, and mostly on the `others`.
-    """
+    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size. Classes
+    differ on the first sensitive attribute, and mostly on the `others`."""
     engine = task.engine
     nodes = fill_root(task, quotas, classes, others)
     levels = (classes - 1).bit_length()
@@ -97,7 +85,7 @@ def _halve(
     task: Task, nodes: Relation, l: int, others: Sequence[SensitiveAxis], wanting: Sequence[SensitiveAxis]
 ) -> Relation:
     """The next level: every node of two classes or more split in two; of the `others` some are `wanting` a side."""
-    encoded = task.encoded
+    encoded, sides = task.encoded, zip(wanting, _WANTED, strict=False)
     return task.engine.materialise(
         "node",
         "bsgi/halve_nodes",
@@ -105,7 +93,7 @@ def _halve(
         axes=encoded.axes,
         sensitive=encoded.sensitive[0],
         others=others,
-        wanting=[_Wanted(key, Value(left), Value(right)) for key, (left, right) in zip(wanting, _WANTED, strict=False)],
+        wanting=[{"key": key, "left": Value(left), "right": Value(right)} for key, (left, right) in sides],
         l=Value(l),
         unit=Value(SPREAD_UNIT),
     )
@@ -130,10 +118,8 @@ GRAINS = 1024
 
 @dataclass(frozen=True)
 class Position:
-    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one.
-
-    `coarse` is a column of the rows with the grain that each is in.
-    """
+    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one. `coarse` is
+    a column of the rows with the grain that each is in."""
 
     number: Value
     axis: Axis
@@ -190,10 +176,8 @@ def _grain(measure: Measure) -> Value | None:
 
 def _split(task: Task, nodes: Relation, domain: _Domain, l: int, largest: int, most: int) -> tuple[Relation, int, int]:
     """The next level, every node of two classes or more split in two, and the classes of its largest and smallest node.
-
-    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
-    large the counts of their values tell for most rows which side they go to, and few need an order.
-    """
+    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are large the
+    counts of their values tell for most rows which side they go to, and few need an order."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     with engine.scope() as scope:
         counts = _count(task, nodes, domain, by_bucket=largest > FORCED) if largest > SIMPLE else None
@@ -229,11 +213,7 @@ def _choose(
 ) -> Relation:
     """The split of each node, (node, axis, classes, left_classes); without `counts` on its dearest axis."""
     engine = task.engine
-    tables: dict[str, Any] = {
-        "levels": domain.costs.levels,
-        "scales": domain.costs.scales,
-        "columns": domain.costs.columns,
-    }
+    tables = dict(vars(domain.costs))
     if not counts:
         return engine.materialise("splits", "bsgi/choose_dearest", nodes=nodes, positions=domain.positions, **tables)
     tables |= {"counts": counts, "l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}

@@ -107,10 +107,8 @@ LEAVES = "it leaves out the rows of values that are too frequent"
 
 
 class BsgiOptions(Options):
-    """The way BSGI selects rows.
-
-    The fate of those that no class could take, the most rounds of exchanges in `refine`.
-    """
+    """The way BSGI selects rows. The fate of those that no class could take, the most rounds of exchanges in
+    `refine`."""
 
     select: Literal["bisect", "refine", "greedy"] = "refine"
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -160,8 +158,8 @@ class Bsgi(Algorithm):
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
         if task.transparent:
-            built = build(task, feasible.l, self._rounds)
-            return Plan(built.assigned, feasible.l, feasible.notes, {"select": "transparent", **built.figures})
+            assigned, figures = build(task, feasible.l, self._rounds)
+            return Plan(assigned, feasible.l, feasible.notes, {"select": "transparent", **figures})
         l, several = feasible.l, len(task.encoded.keys) > 1
         made = self._make(task, l)
         if not made.classes:
@@ -239,11 +237,8 @@ def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Ma
 
 
 def _make_more(task: Task, made: _Made, l: int) -> None:
-    """Make classes of the rows left over, until there are none to be made.
-
-    Halves that were in each other's way may be so for good; then, where few rows are left, one class after the
-    other is tried, by a few seeds.
-    """
+    """Make classes of the rows left over, until there are none to be made. Halves that were in each other's way may be
+    so for good; then, where few rows are left, one class after the other is tried, by a few seeds."""
     select = "bisect"
     for turn in range(PASSES):
         with task.engine.scope():

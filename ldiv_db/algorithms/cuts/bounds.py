@@ -61,8 +61,7 @@ def sum_within(base: int, ways: Mapping[CutValue, BranchCosts]) -> ValueBounds:
     pairs = {}
     for value, way in ways.items():
         others = totals[value[0]] - way.least(SHARES)
-        specialised, kept = (_rounded(base, max(most, others + added)) for added in way.added(SHARES))
-        pairs[value] = (specialised, kept)
+        pairs[value] = tuple(_rounded(base, max(most, others + added)) for added in way.added(SHARES))
     return _bounds(_rounded(base, most), pairs)
 
 
@@ -72,10 +71,8 @@ def sum_across(base: int, ways: Mapping[CutValue, BranchCosts]) -> ValueBounds:
     total = sum(_totals(ways, shares).values())
     pairs = {}
     for value, way in ways.items():
-        share = shares[value[0]]
-        others = total - way.least(share)
-        specialised, kept = (_rounded(base, others + added) for added in way.added(share))
-        pairs[value] = (specialised, kept)
+        others = total - way.least(shares[value[0]])
+        pairs[value] = tuple(_rounded(base, others + added) for added in way.added(shares[value[0]]))
     return _bounds(_rounded(base, total), pairs)
 
 
@@ -108,7 +105,7 @@ def _rounded(base: int, added: int) -> int:
     return base - (-added // SHARES)
 
 
-def _bounds(node: int, pairs: Mapping[CutValue, tuple[int, int]]) -> ValueBounds:
+def _bounds(node: int, pairs: Mapping[CutValue, tuple[int, ...]]) -> ValueBounds:
     return ValueBounds(node, {v: pair[0] for v, pair in pairs.items()}, {v: pair[1] for v, pair in pairs.items()})
 
 
@@ -223,10 +220,7 @@ def _probe(whole: After, changes: Changes, strict: bool) -> Probe:
 
 
 def _ways(probe: Probe) -> dict[CutValue, BranchCosts]:
-    """The additions of the two branches of each value to the bound.
-
-    Never less than nothing, for the bound holds as it is.
-    """
+    """The additions of the two branches of each value to the bound, never less than nothing: the bound holds."""
     return {
         value: BranchCosts(max(0, bound - probe.bound), max(0, probe.locked[value] - probe.bound))
         for value, bound in probe.specialised.items()

@@ -19,7 +19,7 @@ from typing import Any
 
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.judged import Pack, find_bad
-from ldiv_db.algorithms.cuts.problem import CutProblem, Label, SensitiveValue, intervals_of, judged_packs, packs_of
+from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
@@ -156,10 +156,8 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
 
 
 def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits: Sequence[Digit]) -> float:
-    """The least number of boxes, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
-
-    `cells` are the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
-    """
+    """The least number of boxes, beyond all reasonable doubt; 0 where they are clearly few, or intervals. `cells` are
+    the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken."""
     if intervals_of(problem):  # how many they make is counted when they are about to be made
         return 0
     engine, depths = problem.task.engine, [1 + digit.tree.taxonomy.height for digit in digits]
@@ -203,7 +201,7 @@ def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack],
         "cuts/cost_boxes",
         boxes=boxes,
         packs=packs,
-        derived=sums_of(problem),
+        derived=[*problem.values, *problem.labels] if problem.cost.both else [],
         caps=caps_of(shares),
         shares=shares,
         steps=steps_of(shares, again) if problem.cost.scheme == "vioRec" else [],
@@ -244,14 +242,6 @@ def blow_up(digits: Sequence[Digit]) -> float:
 
 
 @dataclass(frozen=True)
-class SumColumn:
-    """A column of counts that is the sum of others."""
-
-    column: Identifier
-    parts: tuple[Identifier, ...]
-
-
-@dataclass(frozen=True)
 class Cap:
     """The most rows that a threshold allows a value: the column of that, and of that in what is kept."""
 
@@ -278,24 +268,6 @@ class Share:
         return self.of.last
 
 
-@dataclass(frozen=True)
-class CoreStep:
-    """A step towards the l-eligible core: from how many rows to how many."""
-
-    before: Identifier
-    kept: Identifier
-    caps: list[Cap]
-    shares: list[Share]
-
-
-def sums_of(problem: CutProblem) -> list[SumColumn]:
-    """The rows of sensitive values and of labels, where those that have both are counted."""
-    if not problem.cost.both:
-        return []
-    sums: list[SensitiveValue | Label] = [*problem.values, *problem.labels]
-    return [SumColumn(sensitive.rows, sensitive.both) for sensitive in sums]
-
-
 def shares_of(problem: CutProblem) -> list[Share]:
     """The sensitive values with their caps, of which each threshold has one."""
     places = {theta: place for place, theta in enumerate(dict.fromkeys(value.theta for value in problem.values))}
@@ -309,8 +281,8 @@ def caps_of(shares: Sequence[Share]) -> list[Cap]:
     return list(dict.fromkeys(share.of for share in shares))
 
 
-def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
-    """Steps from all rows, or from those that steps before have left."""
+def steps_of(shares: Sequence[Share], again: bool) -> list[dict[str, Any]]:
+    """Steps towards the l-eligible core, each `before` and `kept`: from all rows, or those that steps have left."""
     names = [
         Identifier("so_far" if again else "n"),
         *(Identifier(f"kept_{place}") for place in range(_MORE_STEPS if again else _STEPS)),
@@ -318,5 +290,5 @@ def steps_of(shares: Sequence[Share], again: bool) -> list[CoreStep]:
     steps = []
     for place, (before, kept) in enumerate(pairwise(names)):
         of_step = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
-        steps.append(CoreStep(before, kept, caps_of(of_step), of_step))
+        steps.append({"before": before, "kept": kept, "caps": caps_of(of_step), "shares": of_step})
     return steps

@@ -55,18 +55,15 @@ class Search:
     def __init__(
         self,
         evaluator: Evaluator,
-        trees: Iterable[CutTree],
         best: Best,
         prune: bool = True,
         deadline: float | None = None,
         progress: Callable[[SearchProgress], None] = lambda progress: None,
     ):
         self._evaluator = evaluator
-        self._trees = {tree.number: tree for tree in trees}
-        self._best = best
-        self._prune = prune
-        self._deadline = deadline
-        self._progress = progress
+        self._trees = evaluator.trees
+        self._best, self._prune = best, prune
+        self._deadline, self._progress = deadline, progress
         self._stack: list[CutNode] = []
         self.visited = 0
 
@@ -129,7 +126,7 @@ class Search:
             yield node.cut, probe.cost
             for value, cost in sorted(probe.costs.items()):
                 if cost < self._best.limit:
-                    yield self._specialise(node, value, 0).cut, cost
+                    yield specialise(self._trees, node, value).cut, cost
 
     def _branches(self, node: CutNode, probe: Probe) -> list[CutNode]:
         """The parts of a node's subtree that remain to be searched, the most promising last."""
@@ -143,7 +140,7 @@ class Search:
         value = max(node.open, key=lambda v: (probe.telling.get(v, (0, 0)), v))
         branches = [
             self._lock(node, value, max(node.bound, probe.locked[value])),
-            self._specialise(node, value, max(node.bound, probe.specialised[value])),
+            specialise(self._trees, node, value, max(node.bound, probe.specialised[value])),
         ]
         self.visited += 1
         return sorted(branches, key=lambda branch: branch.bound, reverse=True)
@@ -154,15 +151,12 @@ class Search:
         for value in kept:
             node = self._lock(node, value, max(node.bound, *bounds))
         for value in gone:
-            node = self._specialise(node, value, max(node.bound, *bounds))
+            node = specialise(self._trees, node, value, max(node.bound, *bounds))
             self.visited += 1
         return node
 
     def _lock(self, node: CutNode, value: CutValue, bound: int) -> CutNode:
         return CutNode(node.open - {value}, node.locked | {value}, bound)
-
-    def _specialise(self, node: CutNode, value: CutValue, bound: int) -> CutNode:
-        return specialise(self._trees, node, value, bound)
 
 
 def specialise(trees: dict[int, CutTree], node: CutNode, value: CutValue, bound: int = 0) -> CutNode:
@@ -184,11 +178,11 @@ def node_of(
 _PATIENCE = 6
 
 
-def find_start(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, deadline: float | None = None) -> None:
+def find_start(evaluator: Evaluator, best: Best, deadline: float | None = None) -> None:
     """Offer `best` the cuts on the way; no step begins after the deadline."""
     late = partial(is_late, deadline)
-    _descend(evaluator, trees, best, late)
-    _improve(evaluator, trees, best, late)
+    _descend(evaluator, best, late)
+    _improve(evaluator, best, late)
 
 
 def offer_root(evaluator: Evaluator, best: Best) -> None:
@@ -202,10 +196,9 @@ def is_late(deadline: float | None) -> bool:
     return deadline is not None and time.monotonic() >= deadline
 
 
-def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
+def _descend(evaluator: Evaluator, best: Best, late: Callable[[], bool]) -> None:
     """Specialise one value or several after the other, as long as any may be and that leads somewhere."""
-    numbered = {tree.number: tree for tree in trees}
-    tried = [node_of(numbered, (tree.root for tree in trees))]
+    tried = [node_of(evaluator.trees, evaluator.problem.root())]
     seen: list[int] = []
     while tried:
         probes = evaluator.probe(tried, bounds=False)
@@ -214,31 +207,28 @@ def _descend(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: C
         evaluator.offer(best, {node.cut: probe.cost})  # at once: whoever stops it now is to have this one
         if late() or min(seen[-_PATIENCE:]) > min(seen):
             break
-        tried = [reduce(partial(specialise, numbered), values, node) for values in _next_values(probe)]
+        tried = [reduce(partial(specialise, evaluator.trees), values, node) for values in _next_values(probe)]
 
 
 def _next_values(probe: Probe) -> Iterator[list[CutValue]]:
-    """The values to specialise at once: the one that leaves the least cost.
-
-    With it the 1, 3, 7... next that save too.
-    """
+    """The values to specialise at once: the one of least cost, and with it the 1, 3, 7... next that save too."""
     ranked = sorted((cost, value) for value, cost in probe.costs.items() if cost < FORBIDDEN)
     saving = sum(cost < probe.cost for cost, _ in ranked)
     for exponent in range(max(1, saving).bit_length() if ranked else 0):
         yield [value for _, value in ranked[: 2**exponent]]
 
 
-def _improve(evaluator: Evaluator, trees: Sequence[CutTree], best: Best, late: Callable[[], bool]) -> None:
+def _improve(evaluator: Evaluator, best: Best, late: Callable[[], bool]) -> None:
     """Go from the best cut to its best neighbour, as long as that is better."""
-    numbered = {tree.number: tree for tree in trees}
+    trees = evaluator.trees
     while best.costs and not late():
         (cut, cost) = best.ranked()[0]
-        nodes = [node_of(numbered, other) for other in (cut, *generalised(trees, cut))]
+        nodes = [node_of(trees, other) for other in (cut, *generalised(evaluator.problem.trees, cut))]
         costs: dict[Cut, int] = {}
         for node, probe in zip(nodes, evaluator.probe(nodes, bounds=False), strict=True):
             costs[node.cut] = probe.cost
             better = sorted((value, new) for value, new in probe.costs.items() if new < best.limit)
-            costs |= {specialise(numbered, node, value).cut: new for value, new in better}
+            costs |= {specialise(trees, node, value).cut: new for value, new in better}
         evaluator.offer(best, costs)
         if best.ranked()[0][1] >= cost:
             return

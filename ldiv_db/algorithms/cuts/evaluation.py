@@ -18,7 +18,7 @@ from math import prod
 from typing import Any
 
 from ldiv_db.algorithms.cuts.bounds import FORBIDDEN, Cut, CutNode, Probe, assemble
-from ldiv_db.algorithms.cuts.judged import Pack, PackedCount, ViolatingCounts, find_bad
+from ldiv_db.algorithms.cuts.judged import Pack, PackedCount, find_bad
 from ldiv_db.algorithms.cuts.problem import ROWS, CutProblem, judged_packs, packs_of
 from ldiv_db.algorithms.cuts.trees import NumberedAxis
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -71,6 +71,7 @@ class Evaluator:
 
     def __init__(self, problem: CutProblem):
         self.problem = problem
+        self.trees = {tree.number: tree for tree in problem.trees}
         self.evaluated = 0
         cost = problem.cost
         self._counts = [*(tally.column for tally in problem.tallies), ROWS]
@@ -87,10 +88,8 @@ class Evaluator:
         self._bits = {"bits": problem.bits, **self._shape}
 
     def probe(self, nodes: Sequence[CutNode], bounds: bool = True) -> list[Probe]:
-        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper.
-
-        Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
-        """
+        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper. Where the scheme
+        keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`."""
         size = self.problem.batch
         batches = (nodes[start : start + size] for start in range(0, len(nodes), size))
         return [probe for batch in batches for probe in self._probe(batch, bounds)]
@@ -114,7 +113,7 @@ class Evaluator:
         nodes = [CutNode(frozenset(), cut) for cut in cuts]
         engine = self.problem.task.engine
         with engine.scope():
-            _, parts = self._exact(nodes)
+            _, parts = self.partitions(nodes)
             sums = {row[0]: row for row in engine.rows("cuts/sum_specialised", parts=parts, **self._costs)}
         strict = self.problem.cost.scheme == "none"
         return [FORBIDDEN if strict and sums[number][5] else sums[number][3] for number in range(len(nodes))]
@@ -134,15 +133,9 @@ class Evaluator:
                 best.offer(cut, cost)
             hopeful = [item for item in hopeful if item[0] < best.limit]
 
-    def partitions(self, node: CutNode) -> tuple[Relation, Relation]:
-        """The place of every code in the node's cut, and the partitions of the cut (axis 0) with what is suppressed.
-
-        There `kept` is the size of the l-eligible core if the scheme keeps that.
-        """
-        return self._exact([node])
-
-    def _exact(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
-        """The place of every code in the nodes' cuts, and their partitions."""
+    def partitions(self, nodes: Sequence[CutNode]) -> tuple[Relation, Relation]:
+        """The place of every code in the nodes' cuts, and their partitions (axis 0) with what is suppressed. There
+        `kept` is the size of the l-eligible core if the scheme keeps that."""
         with self.problem.task.engine.scope() as scope:
             places = self._place(nodes, LOCKED)
             _, steps = self._step(places, nodes)
@@ -162,10 +155,8 @@ class Evaluator:
         return engine.materialise("places", "cuts/place_codes", marked=marked, paths=paths)
 
     def _step(self, places: Relation, nodes: Sequence[CutNode]) -> tuple[Relation | None, list[SpecialisedPartitions]]:
-        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised.
-
-        Under LM the former are not needed.
-        """
+        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised. Under
+        LM the former are not needed."""
         engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
         params: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
         if cost.metric == "LM":
@@ -191,9 +182,7 @@ class Evaluator:
 
     def _judge(self, steps: Sequence[SpecialisedPartitions], places: Relation, exact: bool) -> Relation:
         """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
-
-        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
-        """
+        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow."""
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
         summed = self._summed()
         counted = engine.materialise(
@@ -221,7 +210,7 @@ class Evaluator:
             scheme=cost.scheme,
             **params,
         )
-        engine.drop(counted, *(one.relation for one in bad))  # all the partitions, as below
+        engine.drop(counted, *(one["relation"] for one in bad))  # all the partitions, as below
         loose = exact and cost.scheme == "vioRec"
         while loose:  # the steps so far let fractions of rows be kept, so one more is needed even where they agree
             shrunk = engine.materialise(
@@ -232,7 +221,7 @@ class Evaluator:
             loose = engine.total(parts, "kept") < engine.total(parts, "once")
         return parts
 
-    def _bad(self, counted: Relation) -> list[ViolatingCounts]:
+    def _bad(self, counted: Relation) -> list[dict[str, Any]]:
         """The counts of partitions that violate, where counts are judged."""
         problem = self.problem
         if not problem.judged:
@@ -253,11 +242,9 @@ class Evaluator:
 
 
 def _ahead(problem: CutProblem, nodes: Sequence[CutNode]) -> list[list[NumberedAxis]]:
-    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first.
-
-    A table of several has all combinations of what they specialise to: they stand together where these cannot be
-    more than the cells, which are then read once for all of them, and else apart, where each makes few.
-    """
+    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first. A
+    table of several has all combinations of what they specialise to: they stand together where these cannot be more
+    than the cells, which are then read once for all of them, and else apart, where each makes few."""
     opened = {value[0] for node in nodes for value in node.open}
     tables: list[list[NumberedAxis]] = []
     for axis in problem.axes:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker
@@ -61,15 +62,6 @@ class Pack:
     upto = NamedAfter("upto_{0.column.name}")
 
 
-@dataclass(frozen=True)
-class ViolatingCounts:
-    """The counts of partitions that violate: a table of these columns, and its alias."""
-
-    relation: Relation
-    packs: Sequence[Pack]
-    table: Identifier
-
-
 def bounds_shares(task: Task) -> bool:
     """True if nothing but thresholds on the values of one attribute is required, of which everybody has one."""
     sensitive = task.encoded.sensitive
@@ -106,10 +98,10 @@ def _judged_attributes(task: Task, number: int, axes: tuple[SensitiveAxis, ...])
 
 def find_bad(
     task: Task, judged: Sequence[JudgedAttributes], packs: Sequence[Sequence[Pack]], tables: Sequence[Relation]
-) -> list[ViolatingCounts]:
-    """The counts in the tables that violate, for all that is asked; `packs` are the columns that hold its counts."""
+) -> list[dict[str, Any]]:
+    """The counts in the tables that violate, for all that is asked: a `relation` of `packs`, and its alias `table`."""
     return [
-        ViolatingCounts(_find_bad(task, one, own, tables), own, Identifier(f"bad_{number}"))
+        {"relation": _find_bad(task, one, own, tables), "packs": own, "table": Identifier(f"bad_{number}")}
         for number, (one, own) in enumerate(zip(judged, packs, strict=True), 1)
     ]
 

@@ -49,10 +49,8 @@ class Finder:
 
     def find(self, problem: CutProblem) -> SearchResult:
         """The best cuts: by boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid.
-
         Raises UnprovedError where a grid is needed and no cut without a proof would be published, and PolicyError where
-        no grid is coarse enough.
-        """
+        no grid is coarse enough."""
         evaluator, best = Evaluator(problem), Best(self.most)
         descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
         sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
@@ -63,15 +61,13 @@ class Finder:
         if outcome is None and intervals_of(problem):
             return self._on_grid(problem, problem if is_coarse else coarser(problem))
         if outcome is None:
-            search = Search(evaluator, problem.trees, best, deadline=self.deadline, progress=_progress_of(problem))
+            search = Search(evaluator, best, deadline=self.deadline, progress=_progress_of(problem))
             outcome = search.run(root if descends_first else descend)
         return _offered(SearchResult(evaluator, best, outcome))
 
     def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> SearchResult:
         """On the finest grid, from this one on, whose boxes are not too many, with a bound on all cuts of the problem.
-
-        Raises UnprovedError if no cut is published without a proof.
-        """
+        Raises UnprovedError if no cut is published without a proof."""
         if not self.publishes:
             raise UnprovedError(f"{_too_many(problem)}; or set algorithm.unproved: publish, which puts values together")
         while grid is not None:
@@ -96,7 +92,7 @@ class Finder:
         return 0 if outcome is None else outcome.bound
 
     def _descend(self, evaluator: Evaluator, best: Best) -> None:
-        find_start(evaluator, evaluator.problem.trees, best, self.deadline)
+        find_start(evaluator, best, self.deadline)
 
 
 def _offered(found: SearchResult) -> SearchResult:
@@ -114,11 +110,8 @@ def _too_many(problem: CutProblem) -> Problem:
 
 
 def number_problems(task: Task, most: int) -> Iterator[Problem]:
-    """The problems of numbers without a taxonomy.
-
-    All quasi-identifiers but the one with the most cuts are told apart cut by cut, and that one too if several cuts are
-    wanted.
-    """
+    """The problems of numbers without a taxonomy. All quasi-identifiers but the one with the most cuts are told apart
+    cut by cut, and that one too if several cuts are wanted."""
     trees = sorted(trees_of(task), key=lambda tree: (tree.cuts, tree.number))
     numbers = [tree for tree in trees if isinstance(tree, IntervalTree)]
     if not numbers:
@@ -211,7 +204,7 @@ def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
     """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
     problem, engine = evaluator.problem, evaluator.problem.task.engine
     with engine.scope() as scope:
-        places, judged = evaluator.partitions(CutNode(frozenset(), cut))
+        places, judged = evaluator.partitions([CutNode(frozenset(), cut)])
         parts = engine.materialise(
             "numbered",
             "cuts/number_parts",

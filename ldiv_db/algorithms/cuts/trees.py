@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, product
@@ -139,11 +139,12 @@ class CutTree:
 
     def labels(self, nodes: Sequence[int]) -> list[str]:
         """The labels of a cut's nodes in the order of the leaves, as they are published."""
-        deepest = {
-            (node.low, node.high): node.label for node in self.taxonomy.nodes
-        }  # below its chain of only children
-        spans = sorted((self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high) for node in nodes)
-        return [deepest[span] for span in spans]
+        return self.labels_of([(self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high) for node in nodes])
+
+    def labels_of(self, spans: Iterable[tuple[int, int]]) -> list[str]:
+        """The labels of nodes by their leaves, in the order of these; of a chain of only children the lowest's."""
+        deepest = {(node.low, node.high): node.label for node in self.taxonomy.nodes}
+        return [deepest[span] for span in sorted(spans)]
 
     def best_cut(self, costs: Mapping[int, int]) -> tuple[int, ...]:
         """The cut whose nodes cost least, more general ones where equal; a node that has no cost has no rows."""
@@ -196,10 +197,8 @@ def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
 
 @dataclass(frozen=True)
 class NumberedAxis:
-    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places.
-
-    In the key of a partition its value is a digit: `part` is the place value, and digits are below `size`.
-    """
+    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places. In the key of a
+    partition its value is a digit: `part` is the place value, and digits are below `size`."""
 
     number: Value
     code: Identifier

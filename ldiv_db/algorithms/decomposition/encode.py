@@ -23,9 +23,7 @@ _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INT
 @dataclass(frozen=True)
 class Decomposed:
     """`rows` is (row_id, the columns carried, the codes, the published columns); the primary attribute is the first.
-
-    `secrets` are all sensitive attributes in the policy's order.
-    """
+    `secrets` are all sensitive attributes in the policy's order."""
 
     rows: Relation
     secrets: tuple[Secret, ...]
@@ -55,10 +53,8 @@ class DecompositionCoding:
     def encode(
         self, snapshot: Relation, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
     ) -> Decomposed:
-        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded.
-
-        So do columns that are `carried`, by which no row is numbered.
-        """
+        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded. So
+        do columns that are `carried`, by which no row is numbered."""
         rows = self.engine.materialise(
             "rows",
             "decomposition/number_rows",
@@ -72,13 +68,13 @@ class DecompositionCoding:
 
 
 def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
-    """The source copied, with codes for its sensitive values.
-
-    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
-    NULLs that the policy rejects.
-    """
+    """The source copied, with codes for its sensitive values. Raises PolicyError for taxonomies that lack values,
+    InfeasibleError for rows without a key of their own and for NULLs that the policy rejects."""
     source = resolved.source
-    _refuse_signed(signed_columns(engine, source))
+    columns = signed_columns(engine, source)
+    if columns:
+        what = "has -0.0, which is equal to 0.0, or NaN with a sign"
+        raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
     (key,) = renamed("h", [source.key_name])
     taking = Snapshot(engine, source, [key], shown="qk")
     snapshot = taking.copy()
@@ -92,13 +88,6 @@ def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
     primary = secrets[names.index(resolved.primary.lower())]
     left_out = rows_in - engine.count(snapshot)
     return DecompositionCoding(engine, snapshot, key, secrets, primary, tuple(shown), rows_in, left_out)
-
-
-def _refuse_signed(columns: Sequence[Renamed]) -> None:
-    """Raise PolicyError for numbers of which one would be published as another that is equal."""
-    if columns:
-        what = "has -0.0, which is equal to 0.0, or NaN with a sign"
-        raise PolicyError(Problem(f"sensitive.{c.column.name}", what, "take it off in a view") for c in columns)
 
 
 def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Secret, ...]:

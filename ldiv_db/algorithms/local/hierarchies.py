@@ -26,10 +26,8 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class HierarchyLevel:
-    """One way to generalise: places `0..places-1`, a row's mean cost, and where the place comes from.
-
-    That is the column `node` of the paths, or the code over `width` (`last` is NULL's).
-    """
+    """One way to generalise: places `0..places-1`, a row's mean cost, and where the place comes from. That is the
+    column `node` of the paths, or the code over `width` (`last` is NULL's)."""
 
     column: Identifier
     places: int
@@ -72,7 +70,13 @@ class ValueHierarchy:
 def hierarchies_of(task: Task, measures: Sequence[Measure]) -> tuple[ValueHierarchy, ...]:
     """The hierarchies of all quasi-identifiers, their finest levels taken off where keys would not fit."""
     gains = task.engine.record("local/sum_gains", rows=task.encoded.rows, measures=measures)
-    return _fitting([_hierarchy(measure, gains) for measure in measures])
+    hierarchies = [_hierarchy(measure, gains) for measure in measures]
+    room = KEY_BITS - MOST_VECTORS.bit_length() - 1
+    while sum(hierarchy.places.bit_length() for hierarchy in hierarchies) > room:
+        widest = max(range(len(hierarchies)), key=lambda axis: hierarchies[axis].places)
+        old = hierarchies[widest]
+        hierarchies[widest] = ValueHierarchy(old.measure, old.levels[1:], old.full)
+    return tuple(hierarchies)
 
 
 def generalise_rows(task: Task, hierarchies: Sequence[ValueHierarchy]) -> Relation:
@@ -144,13 +148,3 @@ def _interval_levels(measure: Measure, full: int) -> Iterator[HierarchyLevel]:
         cost = (width - 1) * full // max(axis.scale, 1)
         column = Identifier(f"{axis.code.name}_{number}")
         yield HierarchyLevel(column, last + 1, cost, width=Value(width), last=Value(last))
-
-
-def _fitting(hierarchies: list[ValueHierarchy]) -> tuple[ValueHierarchy, ...]:
-    """The hierarchies without so many of the finest levels that keys fit into `KEY_BITS`."""
-    room = KEY_BITS - MOST_VECTORS.bit_length() - 1
-    while sum(hierarchy.places.bit_length() for hierarchy in hierarchies) > room:
-        widest = max(range(len(hierarchies)), key=lambda axis: hierarchies[axis].places)
-        old = hierarchies[widest]
-        hierarchies[widest] = ValueHierarchy(old.measure, old.levels[1:], old.full)
-    return tuple(hierarchies)

@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.algorithms.costs import CostLevel, Measure, lm_measures
+from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good, start_plan
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.database.templates import Identifier, Relation, Value
@@ -40,21 +40,14 @@ MOST, BUDGET = 1024, 2**20
 
 
 @dataclass(frozen=True)
-class SplitCandidate:
-    """A way in which a node parts, with its number: by the nodes of a level, or into halves of a range."""
-
-    number: Value
-    level: CostLevel | None = None
-
-
-@dataclass(frozen=True)
 class Branch:
     """A quasi-identifier with its number and the ways it has; its cost counts a little even if its weight is 0."""
 
     measure: Measure
     number: Value
     full: Value
-    ways: Sequence[SplitCandidate]
+    #: By the nodes of a level, or into halves of a range.
+    ways: Sequence[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -72,18 +65,10 @@ class Nodes:
         return dict(vars(self))
 
 
-@dataclass(frozen=True)
-class PartSplits:
-    """The splits found: (node, split, part, retention) of the nodes, and all `retentions` with what they give back."""
-
-    splits: Relation
-    retentions: Relation
-
-
 def find_splits(
     task: Task, checker: ClassChecker, children: Value, counts: Relation, measured: Relation, chosen: Relation
-) -> PartSplits | None:
-    """The possible splits of the unsplit nodes; None if there are none."""
+) -> tuple[Relation, Relation] | None:
+    """The possible splits of the unsplit nodes, (node, split, part, retention), and all retentions that were tried."""
     engine, only = task.engine, checker.more_is_better
     with engine.scope() as scope:
         unsplit = engine.materialise(
@@ -98,7 +83,7 @@ def find_splits(
         margins = checker.measured(steps, steps.materialise("trials", "local/topdown/count_retentions", **params))
         params = {"retentions": retentions, "unsplit": unsplit, "margins": margins}
         splits = steps.keep("part_splits", "local/topdown/choose_retentions", **params)
-        return PartSplits(scope.keep(splits), scope.keep(retentions)) if engine.count(splits) else None
+        return (scope.keep(splits), scope.keep(retentions)) if engine.count(splits) else None
 
 
 def _retain(task: Task, counts: Relation, unsplit: Relation, tried: int) -> Relation:
@@ -110,13 +95,13 @@ def _retain(task: Task, counts: Relation, unsplit: Relation, tried: int) -> Rela
 
 
 def add_splits(
-    task: Task, part_splits: PartSplits, nodes: Nodes, measured: Relation, chosen: Relation, taken: Relation
+    task: Task, found: tuple[Relation, Relation], nodes: Nodes, measured: Relation, chosen: Relation, taken: Relation
 ) -> Relation:
     """The parts as measured, the splits found being added to those `chosen` and their rows to those `taken`."""
-    engine, splits = task.engine, part_splits.splits
+    engine, (splits, retentions) = task.engine, found
     kept = engine.materialise("measured", "local/topdown/keep_parts", measured=measured, part_splits=splits)
     engine.delete_listed(taken, Identifier("split"), splits)
-    params = {"part_splits": splits, "retentions": part_splits.retentions, "measured": measured}
+    params = {"part_splits": splits, "retentions": retentions, "measured": measured}
     engine.insert(taken, "local/topdown/list_given", **params, **nodes.params)
     engine.extend(chosen, splits, "split", "node")
     return kept
@@ -144,7 +129,11 @@ class _Round:
         """The rows of the nodes that were split; those of the others are assigned. None if nothing was split."""
         engine = self.task.engine
         with engine.scope() as scope:
-            nodes = self._nodes(active)
+            params = {"axes": Value(len(self.branches) + 1), "least": Value(2 * self.checker.least)}
+            ways = self.task.engine.materialise(
+                "ways", "local/topdown/list_ways", active=active, branches=self.branches, **params
+            )
+            nodes = Nodes(active, ways, self.branches, self._sensitive, self.children)
             counts = engine.materialise("counts", "local/topdown/count_parts", **nodes.params)
             measured = self._measure(nodes, counts)
             chosen, taken = self._choose(nodes, counts, measured)
@@ -160,14 +149,6 @@ class _Round:
     @property
     def _sensitive(self) -> Any:
         return self.task.encoded.sensitive
-
-    def _nodes(self, active: Relation) -> Nodes:
-        """The nodes of these rows that have enough of them to be split."""
-        params = {"axes": Value(len(self.branches) + 1), "least": Value(2 * self.checker.least)}
-        ways = self.task.engine.materialise(
-            "ways", "local/topdown/list_ways", active=active, branches=self.branches, **params
-        )
-        return Nodes(active, ways, self.branches, self._sensitive, self.children)
 
     def _measure(self, nodes: Nodes, counts: Relation) -> Relation:
         """The parts with their margins and what a row saves in each."""
@@ -287,7 +268,10 @@ def _branches(measures: Sequence[Measure]) -> list[Branch]:
             measure,
             Value(number),
             Value(max(1, int(measure.full.value))),
-            [SplitCandidate(Value(next(numbers)), level) for level in (measure.levels if measure.paths else [None])],
+            [
+                {"number": Value(next(numbers)), "level": level}
+                for level in (measure.levels if measure.paths else [None])
+            ],
         )
         for number, measure in enumerate(measures, 1)
     ]

@@ -33,7 +33,10 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
         classes = ClassState.of(state.task, state.measures, assigned)
         pairs = _pairs(state, classes, orders, number)
         engine.drop(classes.members)  # all the rows, while some are compared
-        placed = _place(state, assigned, pairs, number)
+        encoded = state.task.encoded
+        params = {"rows": encoded.rows, "measures": state.measures, "sensitive": encoded.sensitive, **ties(number)}
+        params |= {"assigned": assigned, "pairs": pairs, "seeds": Value(SEEDS)}
+        placed = state.task.engine.materialise("placed", "neighbours/regroup/place_rows", **params)
         chosen = _choose(state, classes, pairs, placed)
         moved = engine.materialise("moved", "neighbours/regroup/move_rows", placed=placed, chosen=chosen, pairs=pairs)
         renewed = scope.keep(engine.reassign(assigned, moved))
@@ -54,14 +57,6 @@ def _pairs(state: Improving, classes: ClassState, orders: Sequence[Sequence[Meas
     )
     chosen = choose_first(engine, near)
     return engine.select("pairs", chosen, "class_id", ("trade", "pair"), "side")
-
-
-def _place(state: Improving, assigned: Relation, pairs: Relation, number: int) -> Relation:
-    """The rows of every pair around its seeds."""
-    encoded = state.task.encoded
-    params = {"rows": encoded.rows, "measures": state.measures, "sensitive": encoded.sensitive, **ties(number)}
-    params |= {"assigned": assigned, "pairs": pairs, "seeds": Value(SEEDS)}
-    return state.task.engine.materialise("placed", "neighbours/regroup/place_rows", **params)
 
 
 def _choose(state: Improving, classes: ClassState, pairs: Relation, placed: Relation) -> Relation:

@@ -100,15 +100,6 @@ class Dimension:
     first: bool
 
 
-@dataclass(frozen=True)
-class Bit:
-    """One bit of all coordinates, those above it, and the column that counts how often these flip it."""
-
-    value: Value
-    above: tuple[Value, ...]
-    flips: Identifier
-
-
 def dimensions_of(axes: Sequence[Axis]) -> tuple[list[Dimension], int]:
     """The dimensions and the bits of their sides; a code of NULL beyond the scale has a place too."""
     places = [max(axis.scale, axis.null_code or 0) + 1 for axis in axes]
@@ -127,7 +118,11 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits:
         engine.drop(points)  # all combinations of codes, once a bit
         points = turned
     falling = [
-        Bit(Value(2**bit), tuple(Value(2**above) for above in range(bit + 1, bits)), Identifier(f"flips_{bit}"))
+        {
+            "value": Value(2**bit),
+            "above": [Value(2**above) for above in range(bit + 1, bits)],
+            "flips": Identifier(f"flips_{bit}"),
+        }
         for bit in range(bits - 1, -1, -1)
     ]
     ordered = engine.materialise("ordered", "tp/order_points", points=points, dimensions=dimensions, bits=falling)
