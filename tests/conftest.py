@@ -22,7 +22,7 @@ from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of w
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
-#: With LDIV_TEST_SHARE=3 a third of all tests is run: the same ones in each pass of the same turn.
+#: With LDIV_TEST_SHARE=4 a quarter of all tests is run: the same ones in each pass of the same turn.
 SHARE = int(os.environ.get("LDIV_TEST_SHARE", "1"))
 
 
@@ -53,13 +53,16 @@ def pytest_generate_tests(metafunc: Any) -> None:
     """A test of `server` runs on each of them; in one process all of one, as each is started once in a process."""
     if "server" in metafunc.fixturenames:
         marks = {name: [pytest.mark.engines, pytest.mark.xdist_group(name)] for name in servers.SERVERS}
+        for name in servers.SLOW:
+            marks[name].append(pytest.mark.heavy)
         metafunc.parametrize("server", [pytest.param(name, marks=marks[name]) for name in marks], indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is not of the share that is asked for, and the heavy tests whose turn it is not.
 
-    Tests are drawn by their names. One that is named itself (`pytest FILE::TEST`) is run.
+    Tests are drawn by their names. One that is named itself (`pytest FILE::TEST`) is run; those marked `always` are of
+    every share.
     """
     heavy = times.HEAVY if times.FEW and not all("::" in word for word in config.args) else 1
     left = [item for item in items if not _is_drawn(item, heavy)]
@@ -72,7 +75,7 @@ def _is_drawn(item: pytest.Item, heavy: int) -> bool:
     number = zlib.crc32(item.nodeid.encode())
     if item.get_closest_marker("heavy") and (number // SHARE + times.TURN) % heavy:
         return False
-    return not (number + times.TURN) % SHARE
+    return not (number + times.TURN) % SHARE or item.get_closest_marker("always") is not None
 
 
 @pytest.fixture

@@ -304,6 +304,17 @@ class ClickHouse(Server):
         return '"' + name.replace("\\", "\\\\").replace('"', '""') + '"'
 
 
+#: Settings of Spark's: what Java would compile for small tables takes longer than they do.
+FOR_SMALL_TABLES = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
 class Spark(Server):
     """PySpark on one core; a table is a view of the session's."""
 
@@ -316,10 +327,13 @@ class Spark(Server):
 
         os.environ["PYSPARK_PYTHON"] = sys.executable  # workers, too, run in this environment
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.log.level": "ERROR",
-                    "spark.ui.showConsoleProgress": "false", "spark.sql.session.timeZone": "UTC"}  # fmt: skip
+        settings = {
+            "spark.sql.shuffle.partitions": "1",
+            "spark.log.level": "ERROR",
+            "spark.sql.session.timeZone": "UTC",
+        }
         builder = SparkSession.builder.master("local[1]")
-        self.session = builder.config(map=settings).getOrCreate()
+        self.session = builder.config(map=FOR_SMALL_TABLES | settings).getOrCreate()
         atexit.register(self.session.stop)
 
     def version(self) -> str:
@@ -492,6 +506,9 @@ SERVERS: dict[str, tuple[Callable[[], Server], str, str]] = {
     "snowflake": (Snowflake, "fakesnow", ""),
     "bigquery": (BigQuery, "google.cloud.bigquery", "bqemulator"),
 }
+
+#: Those that take a second or more for a statement.
+SLOW = ("spark", "bigquery")
 
 
 def missing(dialect: str) -> str:

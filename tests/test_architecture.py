@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import ldiv_db
 from ldiv_db.database.templates import resource_folder
 
 #: The program's text is the same with every version of the database.
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.always]
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
     0: {"database", "display"},
@@ -46,6 +47,7 @@ def imported(tree, path):
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
+@cache
 def parse(path):
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -74,17 +76,18 @@ def test_an_import_within_a_function_counts():
     assert list(imported(late, PACKAGE / "late.py")) == ["ldiv_db.database.engine.Engine"]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_down_or_level(path):
-    floor = FLOOR_OF[unit(path)]
-    above = set()
+def names_above(path):
+    """The modules of floors above it that a file imports."""
     for name in imported(parse(path), path):
         parts = name.split(".")
         if parts[0] == "ldiv_db":
             part = parts[1] if len(parts) > 1 and parts[1] in FLOOR_OF else "__init__"
-            if FLOOR_OF[part] > floor:
-                above.add(name)
-    assert above == set()
+            if FLOOR_OF[part] > FLOOR_OF[unit(path)]:
+                yield name
+
+
+def test_imports_go_down_or_level():
+    assert {path: found for path in MODULES if (found := set(names_above(path)))} == {}
 
 
 SQL_FOLDERS = {path.name for path in resource_folder("sql").iterdir() if path.is_dir()} - {"macros", "dbt"}
@@ -110,10 +113,9 @@ def test_every_folder_of_sql_has_a_room():
     }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_sql_goes_down_or_level(path):
-    floor = FLOOR_OF[unit(path)]
-    assert {folder for folder in sql_folders(parse(path)) if FLOOR_OF[room_of(folder)] > floor} == set()
+def test_sql_goes_down_or_level():
+    named = [(path, folder) for path in MODULES for folder in sql_folders(parse(path))]
+    assert [one for one in named if FLOOR_OF[room_of(one[1])] > FLOOR_OF[unit(one[0])]] == []
 
 
 def test_the_folders_of_templates_are_found():
@@ -158,11 +160,9 @@ def sql_texts(tree):
             yield text
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if FLOOR_OF.get(unit(p), 1) > 0], ids=lambda path: str(path.relative_to(PACKAGE))
-)
-def test_no_sql_above_the_ground_floor(path):
-    assert list(sql_texts(parse(path))) == []
+def test_no_sql_above_the_ground_floor():
+    above = [path for path in MODULES if FLOOR_OF[unit(path)] > 0]
+    assert [(path, text) for path in above for text in sql_texts(parse(path))] == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import contextmanager, suppress
 
 import tables
@@ -56,7 +57,20 @@ def place(server, con, rows):
     """The table `people` there and here."""
     server.create("people", COLUMNS, rows)
     server.connection.commit()
+    place_here(con, rows)
+
+
+def place_here(con, rows):
     tables.fill(con, "people", {name: TYPES[kind] for name, kind in COLUMNS}, rows)
+
+
+def lite(folder, rows):
+    """A connection to SQLite with the table `people` in a file, `w.sqlite`."""
+    there = sqlite3.connect(folder / "w.sqlite")
+    there.execute("CREATE TABLE people (rid INTEGER, age INTEGER, town TEXT, dose REAL, secret TEXT)")
+    there.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows)
+    there.commit()
+    return there
 
 
 def embedded(con, asked, columns="age, town, dose, secret"):
@@ -77,6 +91,19 @@ def failing(monkeypatch, name):
     with monkeypatch.context() as patch:
         patch.setattr(Warehouse, name, fail)
         yield
+
+
+def answers(there, asked, **more):
+    """What is said, and found by attacks, of the release of a policy and of its source; few are drawn."""
+    known = dict.fromkeys(("known", "population", "definetti", "targets"), "people")
+    attacks = ldiv_db.attack(there, "released", policy=asked, **known, tries=40).attacks
+    said = [
+        *(audit.as_dict() for audit in ldiv_db.check(there, "released", policy=asked, **more)),
+        ldiv_db.measure(there, "released", asked, queries=50).as_dict(),
+        {attack.name: attack.as_dict() for attack in attacks if attack.name != "form"},  # counts have no order
+    ]
+    report = ldiv_db.report(there, "released", asked, queries=20, tries=20, worlds=2).document
+    return [*said, report["identifiability"]], report["statement"]["run"]
 
 
 def released(server, columns="age, town, dose, secret"):

@@ -174,7 +174,7 @@ def run_on(server, case, engine):
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", seeds(40))
 def test_a_statement_finds_what_the_audit_finds(seed, server, tmp_path):
-    if server.dialect in ("spark", "bigquery") and seed % 5 and TIMES == 1:
+    if server.dialect in servers.SLOW and seed % 5 and TIMES == 1:
         pytest.skip("of databases that take seconds for a statement, every fifth")
     case = Case(seed, tmp_path, server.plain_names)
     with_engine = Engine(duckdb.connect())

@@ -174,6 +174,7 @@ def test_runs_are_read_twice_wherever_they_go(patients, tmp_path, target):
     assert result.audits[0].readings == ["second reading, by the dbt package's tests: the same verdict on distinct l=3"]
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_reading_publishes_nothing(patients, broken, snapshot, which):
     api.run(patients, {**POLICY, "require": [{"k": 30}]})
@@ -185,6 +186,7 @@ def test_a_wrong_reading_publishes_nothing(patients, broken, snapshot, which):
     assert snapshot(patients) == before
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("which", [FIRST, SECOND])
 def test_a_wrong_reading_leaves_no_file(patients, broken, tmp_path, which):
     broken(*which)

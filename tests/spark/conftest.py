@@ -11,21 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from servers import FOR_SMALL_TABLES
 
 pytest.register_assert_rewrite("alike", "drivers")
 #: How the session is set: not as we would have it.
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
+SETTINGS = FOR_SMALL_TABLES | {
     "spark.log.level": "OFF",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "America/New_York",
     "spark.driver.memory": "1g",
-    # Small tables: what Java would compile for them takes longer than they do.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
 }
 ROOT = str(Path(__file__).resolve().parents[2])
 

@@ -86,29 +86,24 @@ def test_templates_are_found():
     assert len(TEMPLATES) > 200
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_header_says_what_the_template_returns(template):
-    assert isinstance(header(template)["returns"], str)
+@pytest.mark.always
+def test_every_header_says_what_the_template_takes_and_returns():
+    of_benchmarks = [(template, (SQL,)) for template in all_templates(SQL)]
+    for template, *others in [*zip(TEMPLATES, strict=True), *of_benchmarks]:
+        said, parsed = header(template, *others), jinja2.Environment().parse(template_text(template, *others))
+        assert isinstance(said["returns"], str), template
+        assert jinja2.meta.find_undeclared_variables(parsed) - LISTS == declared_params(template, *others), template
+        names = [name for kind in ("relations", "identifiers", "values", "options") for name in said.get(kind) or []]
+        assert len(names) == len(set(names)), template
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_declared_params_are_the_undeclared_variables(template):
-    parsed = jinja2.Environment().parse(template_text(template))
-    assert jinja2.meta.find_undeclared_variables(parsed) - LISTS == declared_params(template)
-
-
-@pytest.mark.parametrize("template", TEMPLATES)
-def test_a_param_is_declared_once(template):
-    kinds = [header(template).get(kind) or [] for kind in ("relations", "identifiers", "values", "options")]
-    names = [name for kind in kinds for name in kind]
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("template", [t for t in TEMPLATES if header(t).get("relations") == ["rows"]])
-def test_a_plain_string_in_a_relation_is_refused(template):
-    params = dict.fromkeys(declared_params(template), Identifier("x")) | {"rows": "patients; DROP TABLE x"}
-    with pytest.raises((TemplateError, TypeError, AttributeError)):
-        render(template, params)
+@pytest.mark.always
+def test_a_plain_string_in_a_relation_is_refused():
+    for template in [template for template in TEMPLATES if header(template).get("relations") == ["rows"]]:
+        params = dict.fromkeys(declared_params(template), Identifier("x")) | {"rows": "patients; DROP TABLE x"}
+        with pytest.raises((TemplateError, TypeError, AttributeError)):
+            render(template, params)
+            pytest.fail(template)
 
 
 @pytest.mark.parametrize("param", ["t", "x'; --", 3, 2.5, None, True, ["t"], b"t"])
@@ -132,13 +127,6 @@ def test_missing_and_undeclared_params_are_named():
 def test_an_unknown_template_is_named():
     with pytest.raises(TemplateError, match="no template 'recoding/input/nothing'"):
         render("recoding/input/nothing", {})
-
-
-@pytest.mark.parametrize("template", all_templates(SQL))
-def test_a_benchmarks_template_says_what_it_returns_and_takes(template):
-    parsed = jinja2.Environment().parse(template_text(template, [SQL]))
-    assert isinstance(header(template, (SQL,))["returns"], str)
-    assert jinja2.meta.find_undeclared_variables(parsed) - LISTS == declared_params(template, (SQL,))
 
 
 def test_an_engine_reads_the_folders_that_it_was_given(con, tmp_path):
@@ -1107,10 +1095,13 @@ def test_no_statement_uses_what_other_engines_lack(statements):
     assert found == set()
 
 
-@pytest.mark.parametrize("path", sorted(resource_folder("sql").rglob("*.j2")), ids=lambda path: path.name)
-def test_every_order_says_its_direction_and_where_null_stands(path):
+@pytest.mark.always
+def test_lines_fit_and_every_order_says_its_direction_and_where_null_stands():
     """`default_order` and `default_null_order` of a connection decide nothing."""
-    assert unstated_orders(plain(path.read_text(encoding="utf-8"))) == []
+    for path in resource_folder("sql").rglob("*.j2"):
+        text = path.read_text(encoding="utf-8")
+        assert unstated_orders(plain(text)) == [], path
+        assert max(map(len, text.splitlines())) <= 120, path
 
 
 @pytest.mark.parametrize(
@@ -1178,8 +1169,3 @@ def test_no_statement_holds_a_value(statements):
             if f"'{literal.this}'" in template_text(template) + macros
         }
         assert written <= own | {"", "utf-8"}, template  # the encoding that sqlglot adds to `encode`
-
-
-@pytest.mark.parametrize("path", sorted(resource_folder("sql").rglob("*.j2")), ids=lambda path: path.stem)
-def test_lines_fit(path):
-    assert max(map(len, path.read_text(encoding="utf-8").splitlines())) <= 120
