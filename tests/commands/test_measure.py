@@ -67,7 +67,17 @@ def test_the_table_for_people(other: Any) -> None:
     called = other.call(
         "measure", other.database, "t", "--policy", other.policy, "--queries", 10, "--class-label", "ward"
     )
-    texts = ["rows suppressed", "LM, NCP", "LM of age", "fully generalised", "DM", "CAVG for l = 3", "CM", "KL", "10 random counts"]
+    texts = [
+        "rows suppressed",
+        "LM, NCP",
+        "LM of age",
+        "fully generalised",
+        "DM",
+        "CAVG for l = 3",
+        "CM",
+        "KL",
+        "10 random counts",
+    ]
     for text in [*texts, "precision"]:
         assert text in called.out, called
     assert "Flu" not in called.out and "P7" not in called.out
