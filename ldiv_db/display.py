@@ -25,9 +25,11 @@ _FRAME, _EDGE = 3, 1
 
 
 def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
-    """The table with the columns that have room on a screen of `width` characters, and the headings of the others. In a
-    table without headings no column is dropped: it has names and what belongs to them. Words are cut where one alone is
-    longer than there is room for."""
+    """The table with the columns that have room on a screen of `width` characters, and the headings of the others.
+
+    In a table without headings no column is dropped: it has names and what belongs to them. Words are cut where one
+    alone is longer than there is room for.
+    """
     columns = list(table.columns)
     dropped: list[str] = []
     while table.show_header and _needed(columns) > width and len(columns) > 1:
@@ -81,8 +83,10 @@ _WIDTH = 140
 
 
 class Screen(Console):
-    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied. It
-    leaves it to the command what becomes of a reader that went away."""
+    """A console that drops columns before it cuts words, and leaves long lines to the terminal: they can be copied.
+
+    It leaves it to the command what becomes of a reader that went away.
+    """
 
     def print(self, *objects: Any, **how: Any) -> None:
         """As any console; of a table that is too wide the columns that have room, and which have none."""

@@ -284,9 +284,12 @@ class Feasibility:
 
 
 def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[int]:
-    """The rows of each value to select for so many classes, by default `most_classes`; `counts` fall. No quota exceeds
-    the number of classes, and they sum to l times it. What is beyond is taken off the largest buckets: one row each
-    where that is enough, so that residual rows differ if the table is l-eligible (Corollary 1)."""
+    """The rows of each value to select for so many classes, by default `most_classes`; `counts` fall.
+
+    No quota exceeds the number of classes, and they sum to l times it. What is beyond is taken off the
+    largest buckets: one row each where that is enough, so that residual rows differ if the table is
+    l-eligible (Corollary 1).
+    """
     classes = most_classes(counts, l) if classes is None else classes
     clipped = [min(count, classes) for count in counts]
     surplus = sum(clipped) - classes * l
@@ -297,9 +300,11 @@ def quotas(counts: Sequence[int], l: int, classes: int | None = None) -> list[in
 
 
 def class_size(task: Task) -> int:
-    """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2. One
-    more where NULL is not judged, of which a class may have a row. Raises PolicyError for requirements that no size
-    promises."""
+    """The l of a task: the smallest class of different sensitive values that meets every requirement, at least 2.
+
+    One more where NULL is not judged, of which a class may have a row. Raises PolicyError for requirements that no size
+    promises.
+    """
     sizes = {requirement: requirement.unique_class_size() for requirement in task.requirements}
     lacking = [requirement for requirement, size in sizes.items() if size is None]
     if lacking and task.encoded.individual:

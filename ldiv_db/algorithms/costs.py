@@ -50,8 +50,10 @@ class CostLevel:
 
 @dataclass(frozen=True)
 class Measure:
-    """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers. `full` is
-    the cost of full generalisation; `paths` has one row a leaf, None for plain numbers."""
+    """A quasi-identifier's costs: the levels of its taxonomy that change the cost, none for plain numbers.
+
+    `full` is the cost of full generalisation; `paths` has one row a leaf, None for plain numbers.
+    """
 
     axis: Axis
     levels: tuple[CostLevel, ...]

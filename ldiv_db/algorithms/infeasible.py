@@ -179,8 +179,10 @@ def explained(
     show_values: bool = False,
 ) -> Iterator[None]:
     """Adds to an error which requirements and values are to blame; what no table of these rows meets is infeasible.
-    Where the error `explains` itself no requirements are added; if the algorithm `any_class` only those that the whole
-    table violates. Values are named if `show_values` is set, otherwise a hint says how to see them."""
+
+    Where the error `explains` itself no requirements are added; if the algorithm `any_class` only those that the
+    whole table violates. Values are named if `show_values` is set, otherwise a hint says how to see them.
+    """
     try:
         yield
     except (InfeasibleError, PolicyError) as error:
@@ -204,7 +206,9 @@ def explained(
 @dataclass(frozen=True)
 class Failure:
     """A requirement that a sensitive attribute cannot meet: why, and the nearest parameters that it meets.
-    `is_of_table` says whether the whole table as one class fails, or an algorithm's classes of different values do."""
+
+    `is_of_table` says whether the whole table as one class fails, or an algorithm's classes of different values do.
+    """
 
     axis: SensitiveAxis
     requirement: Requirement
@@ -232,7 +236,9 @@ def failures(
     people: Mapping[str, Relation] | None = None,
 ) -> list[Failure]:
     """The requirements that the sensitive attribute cannot meet, by the whole table or in classes of unlike values.
-    `people` are those of populations that the whole table covers; of others nothing is known."""
+
+    `people` are those of populations that the whole table covers; of others nothing is known.
+    """
     with engine.scope():
         classes = axis.whole_table(engine)
         classes.place_people(people or {})
@@ -243,7 +249,9 @@ def failures(
 
 def met_by_table(engine: Engine, axis: SensitiveAxis, requirements: Sequence[Requirement]) -> dict[Requirement, str]:
     """The strictest parameters, in words, that the table as one class meets, of each requirement where that is known.
-    Where a class may have equal values no other class is nearer to what is required."""
+
+    Where a class may have equal values no other class is nearer to what is required.
+    """
     found = {}
     with engine.scope():
         classes = axis.whole_table(engine)

@@ -134,8 +134,10 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
 def _split(
     task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
 ) -> tuple[Relation, int]:
-    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node. No side of
-    a split has more than `deepest` classes, unless it is a half."""
+    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
+
+    No side of a split has more than `deepest` classes, unless it is a half.
+    """
     engine, params = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
     with engine.scope() as scope:
         splits = _choose(task, ways, costs, nodes, deepest)
@@ -211,7 +213,9 @@ def seats_of(buckets: Sequence[Bucket], codes: Sequence[int]) -> Seats:
 
 def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[Relation, tuple[int, ...]]:
     """The classes that these coins (row_id, seat, tie) give, and the exchanges of each round: nothing is drawn here.
-    Classes of one row more than others, of which there are few, exchange none."""
+
+    Classes of one row more than others, of which there are few, exchange none.
+    """
     engine, encoded = task.engine, task.encoded
     columns = {"code": "INTEGER", "first": "BIGINT", "part": "BIGINT", "node": "BIGINT", "classes": "BIGINT"}
     with engine.scope() as scope:

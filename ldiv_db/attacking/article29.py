@@ -70,8 +70,10 @@ class _Side:
 
 
 def parts_of(people: TrialPeople) -> Parts | None:
-    """The two parts of a person: those that are asked for, or halves; None of a single quasi-identifier. Raises
-    PolicyError for parts with columns that are not known, or in both parts, and for empty ones."""
+    """The two parts of a person: those that are asked for, or halves; None of a single quasi-identifier.
+
+    Raises PolicyError for parts with columns that are not known, or in both parts, and for empty ones.
+    """
     asked = people.trial.link_columns
     if asked is None:
         half = (len(people.axes) + 1) // 2
@@ -274,7 +276,9 @@ def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int
 
 def try_attacks(released: AttackedRelease, trial: PeopleTrial, histograms: dict[str, Relation]) -> list[Attack]:
     """The attacks on the people of a trial, by the histogram (class_no, value, rows) of each sensitive attribute.
-    Raises PolicyError for columns that people lack, and for parts to be linked that are none."""
+
+    Raises PolicyError for columns that people lack, and for parts to be linked that are none.
+    """
     people = people_of(released, trial, list(histograms))
     parts = parts_of(people)
     with released.engine.scope():

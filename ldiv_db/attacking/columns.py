@@ -75,8 +75,10 @@ def columns_asked(
 
 
 def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path) -> Columns:
-    """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds. What the
-    policy leaves open of quasi-identifiers is inferred from its source; raises PolicyError if there is none."""
+    """The columns of a release under a policy: a quasi-identifier is a column of its name, or its two bounds.
+
+    What the policy leaves open of quasi-identifiers is inferred from its source; raises PolicyError if there is none.
+    """
     policy = _settled(engine, policy, folder)
     problems = Problems()
     hierarchies = collect_hierarchies(engine, policy.quasi_identifiers, folder, problems)
@@ -116,8 +118,10 @@ def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
 def with_people(
     engine: Engine, table: Relation | FileRelation, question: CheckRequest, policy: Policy | None
 ) -> CheckRequest:
-    """The question with who counts the people of populations, if it asks for any and there is a policy. Raises
-    PolicyError for a policy by which labels cannot be read, and for other quasi-identifiers than it has."""
+    """The question with who counts the people of populations, if it asks for any and there is a policy.
+
+    Raises PolicyError for a policy by which labels cannot be read, and for other quasi-identifiers than it has.
+    """
     if policy is None or not any(spec.counts_people for spec in question.require):
         return question
     columns = columns_by_policy(engine, table, policy, question.folder)

@@ -58,8 +58,10 @@ class Joint:
 
 def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> Joint:
     """Infers what is possible for the people of `cells` (cell_no, people, releases), each in so many of the releases.
+
     `fits` says in which classes they may be (release_no, cell_no, class_no), `shown` which values classes have
-    (release_no, class_no, value, rows). The caller's scope drops what is returned."""
+    (release_no, class_no, value, rows). The caller's scope drops what is returned.
+    """
     told = engine.materialise("told", "attacking/joint/number_values", shown=shown)
     first = engine.join("options", fits, told, "release_no", "class_no", right_columns=["value_no"])
     intersected = _candidates(engine, first, cells)
@@ -102,7 +104,9 @@ _FITS = {"release_no": "INTEGER", "cell_no": "BIGINT", "class_no": "BIGINT"}
 @dataclass(frozen=True)
 class OverlappingPeople:
     """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no).
-    They are `everybody` who is known, or those whom a budget was enough for."""
+
+    They are `everybody` who is known, or those whom a budget was enough for.
+    """
 
     engine: Engine
     cells: Relation
@@ -119,7 +123,9 @@ def people_in_all(
     budget: int,
 ) -> Iterator[OverlappingPeople]:
     """The known people in all releases, each by its classes and the quasi-identifiers of their labels; or drawn ones.
-    Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read."""
+
+    Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read.
+    """
     columns = columns_of(engine, people)
     known = [_numbered(known_axes(axes, columns, "known"), number) for number, (_, axes) in enumerate(releases, 1)]
     with engine.scope() as scope:
@@ -142,7 +148,9 @@ def _numbered(axes: Sequence[KnownAxis], release: int) -> list[KnownAxis]:
 
 def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: Sequence[Relation]) -> Attack:
     """The attack by all releases on the known people, whom each of them holds; `histograms` are those of all releases.
-    Nothing is promised of several releases; the figures say how many people are told more than the first promises."""
+
+    Nothing is promised of several releases; the figures say how many people are told more than the first promises.
+    """
     engine = target.engine
     with engine.scope():
         shown = engine.load("shown", _SHOWN, [])

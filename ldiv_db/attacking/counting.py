@@ -42,8 +42,10 @@ class Component:
 
 @dataclass
 class SolvedTransport:
-    """The routes that no solution takes, and how many people are in components that were not solved. `skipped` are
-    those of components that are too large, `contradicted` of those where rows find no people."""
+    """The routes that no solution takes, and how many people are in components that were not solved.
+
+    `skipped` are those of components that are too large, `contradicted` of those where rows find no people.
+    """
 
     impossible: list[Route] = field(default_factory=list)
     skipped: int = 0
@@ -59,8 +61,10 @@ def require_networkx() -> Any:
 
 
 def solve(people: Mapping[int, int], rows: Mapping[int, int], routes: Sequence[Route], most: int) -> SolvedTransport:
-    """The routes (kind, class) that no placing of the people on the rows takes. Of the components `most` routes are
-    solved, the smallest first; people of the others stay as they are."""
+    """The routes (kind, class) that no placing of the people on the rows takes.
+
+    Of the components `most` routes are solved, the smallest first; people of the others stay as they are.
+    """
     networkx = require_networkx()
     solved = SolvedTransport()
     for part in sorted(_components(networkx, people, rows, routes), key=lambda part: len(part.routes)):
@@ -145,7 +149,9 @@ class Counting:
 
 def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: int) -> Counting:
     """The places that counting leaves; `classes` is (class_no, class_rows). Raises PolicyError without networkx.
-    Numbers of kinds and classes come to Python, with their counts; nobody's, if not all can be counted."""
+
+    Numbers of kinds and classes come to Python, with their counts; nobody's, if not all can be counted.
+    """
     if not everybody.finished:
         untried = SolvedTransport(skipped=engine.total(everybody.cells, "people"))
         return Counting(everybody, everybody.pairs, untried)

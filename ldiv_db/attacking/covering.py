@@ -38,7 +38,9 @@ NONE = Relation(())
 @dataclass(frozen=True)
 class LabelAxis:
     """One quasi-identifier of a published table: the columns of its label (or bounds) among the classes, its hierarchy.
-    `sets_first` says that sets are known to be written."""
+
+    `sets_first` says that sets are known to be written.
+    """
 
     name: str
     columns: tuple[Identifier, ...]

@@ -90,8 +90,10 @@ def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relati
 
 
 def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
-    """The attack: values guessed by what the release teaches, beside guesses that learn nothing. Nothing is promised of
-    it: what l equally frequent values of a class go with is told by other classes."""
+    """The attack: values guessed by what the release teaches, beside guesses that learn nothing.
+
+    Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
+    """
     engine, measure = target.engine, "share of people guessed right"
     if not guessed.finished:
         untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))
@@ -204,9 +206,11 @@ def by_groups(
     names: Sequence[str],
     people: Relation | FileRelation,
 ) -> Iterator[GuessedPeople]:
-    """The people of an anatomised table, which shows their quasi-identifiers `names` and groups. `classes` are its
-    groups with the column `group` (as published, and its name there); `people` are for the judge: if they have that
-    column too, people are guessed in their groups, otherwise those of equal quasi-identifiers alike."""
+    """The people of an anatomised table, which shows their quasi-identifiers `names` and groups.
+
+    `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge:
+    if they have that column too, people are guessed in their groups, otherwise those of equal quasi-identifiers alike.
+    """
     grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, people)}
     columns = [*map(Identifier, names), *([group.column] if grouped else [])]
     marks = [Feature(column, "text", Identifier(f"v{number}"), number) for number, column in enumerate(columns, 1)]

@@ -28,7 +28,9 @@ _MEASURES = dict.fromkeys(("cell_no", "people", "classes", "class_rows", "values
 @dataclass(frozen=True)
 class AttackedAttribute:
     """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it.
-    Nothing is promised of `harmless` values, and of any other at most the share `others`."""
+
+    Nothing is promised of `harmless` values, and of any other at most the share `others`.
+    """
 
     engine: Engine
     sensitive: str
@@ -273,9 +275,11 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
 
 
 def population_uniqueness(exposure: Exposure, rows: int, population: int) -> Attack:
-    """The attack of those who know the population's size: the share of rows of people who are unique in it. It is 0
-    where no class has one row, which any bound on a row's risk promises. Raises PolicyError for a population smaller
-    than the table."""
+    """The attack of those who know the population's size: the share of rows of people who are unique in it.
+
+    It is 0 where no class has one row, which any bound on a row's risk promises. Raises PolicyError for a population
+    smaller than the table.
+    """
     refuse_population(population, rows)
     found = estimate_uniqueness(exposure.engine, exposure.classes, "class_rows", population)
     share = Fraction(0) if found is None else None if found.share is None else Fraction(found.share)

@@ -30,9 +30,11 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Gain:
-    """The best gain of an attacker, and the most that is promised; None where nothing is. `measure` says what the gain
-    is: a share of rows or people, a probability, or a ratio of two. `holds` says whether the promise is kept, None
-    where there is none."""
+    """The best gain of an attacker, and the most that is promised; None where nothing is.
+
+    `measure` says what the gain is: a share of rows or people, a probability, or a ratio of two. `holds` says
+    whether the promise is kept, None where there is none.
+    """
 
     measure: str
     gain: float | None
@@ -72,9 +74,11 @@ class Untried:
 
 @dataclass(frozen=True)
 class Attack:
-    """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone. `shown` holds
-    rows of the data, for those who may see them. What is `untried` was beyond the budget: gains and figures are then of
-    what was tried, and a promise that it does not break is not known to hold."""
+    """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone.
+
+    `shown` holds rows of the data, for those who may see them. What is `untried` was beyond the budget: gains and
+    figures are then of what was tried, and a promise that it does not break is not known to hold.
+    """
 
     name: str
     sensitive: str | None
@@ -161,8 +165,10 @@ class Bounds:
 
     @property
     def one_category(self) -> Fraction | None:
-        """The share of rows in classes of one category. 0 if classes have two, or if no category that may be alone has
-        values enough, or shares enough, to fill a class."""
+        """The share of rows in classes of one category.
+
+        0 if classes have two, or if no category that may be alone has values enough, or shares enough, to fill a class.
+        """
         if self._promise.categories >= 2:
             return Fraction(0)
         counts: dict[int, int] = defaultdict(int)
@@ -195,8 +201,10 @@ class Bounds:
         return max(prior.share - Fraction(prior.rows, self.rows) for prior in self._priors)
 
     def excluded(self, values: int) -> Fraction | None:
-        """The largest posterior of whoever excludes so many values of a class. The value with the largest share, the
-        next largest ones excluded: `theta_1 / (1 - theta_2 - ...)`."""
+        """The largest posterior of whoever excludes so many values of a class.
+
+        The value with the largest share, the next largest ones excluded: `theta_1 / (1 - theta_2 - ...)`.
+        """
         bounds = [posterior for most, posterior in self._promise.excluded if values <= most]
         shares = [prior.share for prior in self._falling for _ in range(min(prior.values, values + 1))][: values + 1]
         rest = 1 - sum(shares[1:], Fraction(0))
@@ -279,8 +287,11 @@ def risk_beyond(targets: Tried, control: Tried) -> ExcessRisk:
 def tried_attack(
     name: str, sensitive: str | None, measure: str, tried: Tried, guessed: Tried, pair: tuple[Tried, Tried] | None
 ) -> Attack:
-    """The attack as a report has it: nothing is promised of it. `guessed` is the same by random guesses; `pair` is what
-    succeeds on targets and on as many of the control, if there is one."""
+    """The attack as a report has it: nothing is promised of it.
+
+    `guessed` is the same by random guesses; `pair` is what succeeds on targets and on as many of the control, if
+    there is one.
+    """
     gains: tuple[Gain, ...] = (gain_of(measure, tried.share, None),)
     figures: dict[str, Any] = {**_counts("", tried), **_counts("random_", guessed)}
     if pair:

@@ -84,8 +84,10 @@ class Prefixes:
         return int(self.engine.scalar("attacking/covering/count_candidates", **params))
 
     def drawn(self, budget: int, by_classes: bool = False, apart: Relation = NONE) -> Iterator[Drawn]:
-        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent. Pairs
-        (class_no, cell_no), each told `apart`, are appended to that table, and count too."""
+        """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent.
+
+        Pairs (class_no, cell_no), each told `apart`, are appended to that table, and count too.
+        """
         engine, axis = self.engine, self.last
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
         if self.pairs != NONE:
@@ -142,9 +144,11 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Matches:
-    """`pairs` is (class_no, cell_no): which `classes` cover which `cells` (cell_no, people, the known values). These
-    are all classes and people, or those that a budget was enough for (not `finished`). `prefixes` is how they were
-    found, its axes in an order of their own."""
+    """`pairs` is (class_no, cell_no): which `classes` cover which `cells` (cell_no, people, the known values).
+
+    These are all classes and people, or those that a budget was enough for (not `finished`). `prefixes` is how they
+    were found, its axes in an order of their own.
+    """
 
     axes: tuple[KnownAxis, ...]
     classes: Relation
@@ -164,7 +168,9 @@ def matched(
     by_classes: bool = False,
 ) -> Iterator[Matches]:
     """The classes (class_no, the labels' columns) that cover the people of a table; by a budget a drawn part of either.
-    Raises PolicyError for labels that are no range, or that a taxonomy does not have."""
+
+    Raises PolicyError for labels that are no range, or that a taxonomy does not have.
+    """
     with engine.scope() as scope:
         found = match_cells(engine, classes, axes, list_cells(engine, axes, people), budget, by_classes)
         made = {*found.prefixes.made, found.pairs, found.cells, found.classes} - {classes}
@@ -255,9 +261,11 @@ def _in_order(axes: Sequence[KnownAxis], classes: int, cells: int) -> list[Known
 
 
 def people_counter(axes: Sequence[LabelAxis], folder: Path) -> CountPeople:
-    """Counts the people of a population, a table or a file in `folder`, that each class covers. It raises PolicyError
-    for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be read, and for classes
-    that share people where a requirement takes none that do."""
+    """Counts the people of a population, a table or a file in `folder`, that each class covers.
+
+    It raises PolicyError for a population that is not to be had or lacks a quasi-identifier, for labels that cannot be
+    read, and for classes that share people where a requirement takes none that do.
+    """
 
     def count(engine: Engine, counts: Counted, name: str, requirements: Sequence[Requirement]) -> Relation:
         people, known = open_population(engine, name, folder, within(counts, axes))

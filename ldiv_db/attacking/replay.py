@@ -39,7 +39,9 @@ _MOST_WEIGHT = 10**6
 
 def consistent_worlds(fits: Sequence[Collection[int]], cells: Mapping[Cell, int], most: int) -> list[World] | None:
     """All worlds that a release leaves open, in order; None if there are more than `most`, or too many to look at.
-    `fits` are the places that each row may be in, `cells` how many rows of each place have each payload."""
+
+    `fits` are the places that each row may be in, `cells` how many rows of each place have each payload.
+    """
     order = sorted(cells)
     begun: dict[tuple[int, ...], set[World]] = {tuple(cells[cell] for cell in order): {()}}
     for places in fits:
@@ -64,8 +66,10 @@ def _taken(left: tuple[int, ...], order: Sequence[Cell], places: Collection[int]
 @dataclass(frozen=True)
 class Arrangements:
     """Ways to give a class's payloads to its rows, the true one first: all there are, or some that were drawn.
+
     `weights` are what each stands for, in whole numbers: of those that were drawn the true one stands for itself, and
-    the others for all others."""
+    the others for all others.
+    """
 
     worlds: list[World]
     weights: list[int]
@@ -124,8 +128,10 @@ class Replay:
 
 @dataclass(frozen=True)
 class WorldSet:
-    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known. `true`
-    is what the rows have in the source."""
+    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
+
+    `true` is what the rows have in the source.
+    """
 
     rows: Sequence[int]
     true: World
@@ -224,9 +230,11 @@ class Replayed:
 def replay_attack(
     found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool, rows: int
 ) -> Attack:
-    """The attack by replay on one sensitive attribute, `column` of the people. The requirements' promise is a bound if
-    it is `promised` also to those who know the method; otherwise there is none, and the figures say how many people are
-    above the promise."""
+    """The attack by replay on one sensitive attribute, `column` of the people.
+
+    The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
+    and the figures say how many people are above the promise.
+    """
     engine = found.engine
     totals = engine.count_groups("totals", found.people, (column.name, "value"))
     priors = place_values(engine, totals, promise, None)

@@ -73,9 +73,11 @@ def owned_rows(
 
 @dataclass(frozen=True)
 class PlacedPeople:
-    """People with several rows, by the classes that cover these. `kinds` are those whose rows are placed alike; `pools`
-    (cell_no, pool_no, classes) are there if rows are apart. Of so many `people` those `tried` had all their rows
-    matched within the budget."""
+    """People with several rows, by the classes that cover these.
+
+    `kinds` are those whose rows are placed alike; `pools` (cell_no, pool_no, classes) are there if rows are apart.
+    Of so many `people` those `tried` had all their rows matched within the budget.
+    """
 
     matches: Matches
     kinds: Relation

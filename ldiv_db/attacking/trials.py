@@ -39,7 +39,9 @@ MOST_TRIES = 100_000
 @dataclass(frozen=True)
 class PeopleTrial:
     """People that attacks are tried on: so many `tries` of each kind, drawn by `seed`, on `targets` and on a `control`.
-    `link_columns` are the two parts of a person that are linked; None: the known quasi-identifiers in two halves."""
+
+    `link_columns` are the two parts of a person that are linked; None: the known quasi-identifiers in two halves.
+    """
 
     targets: Table
     control: Table | None = None
@@ -81,8 +83,10 @@ class AttackedRelease:
 
 @dataclass(frozen=True)
 class TrialPeople:
-    """People of targets and control: `axes` as they are in tables of drawn people, and `secrets`. `targets` and
-    `control` are how many there are; the latter None without a control."""
+    """People of targets and control: `axes` as they are in tables of drawn people, and `secrets`.
+
+    `targets` and `control` are how many there are; the latter None without a control.
+    """
 
     released: AttackedRelease
     trial: PeopleTrial

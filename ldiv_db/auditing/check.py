@@ -99,9 +99,11 @@ def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Rena
 
 @dataclass(frozen=True)
 class CheckRequest:
-    """A table's columns, and what must hold of it. `sensitive` maps each sensitive column to its categories, weights
-    and taxonomy, if any. `class_column` names a column of class ids; classes are then told apart by it as well.
-    `people` counts those of populations."""
+    """A table's columns, and what must hold of it.
+
+    `sensitive` maps each sensitive column to its categories, weights and taxonomy, if any. `class_column`
+    names a column of class ids; classes are then told apart by it as well. `people` counts those of populations.
+    """
 
     quasi_identifiers: Sequence[str]
     sensitive: Mapping[str, Sensitive]
@@ -126,8 +128,10 @@ class CheckRequest:
 
 
 def request_by_policy(policy: Policy) -> CheckRequest:
-    """The request that a policy makes of its release, whose pseudonym says whose a row is. Raises PolicyError if the
-    release's columns follow from its source."""
+    """The request that a policy makes of its release, whose pseudonym says whose a row is.
+
+    Raises PolicyError if the release's columns follow from its source.
+    """
     if policy.decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
@@ -143,8 +147,10 @@ def request_by_policy(policy: Policy) -> CheckRequest:
 
 
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
-    """The request of a caller: what is `given`, and what the policy of the release asks instead of the rest. Raises
-    PolicyError for a policy whose columns follow from its source."""
+    """The request of a caller: what is `given`, and what the policy of the release asks instead of the rest.
+
+    Raises PolicyError for a policy whose columns follow from its source.
+    """
     request = CheckRequest([], {}, []) if policy is None else request_by_policy(policy)
     return replace(request, **{name: value for name, value in given.items() if value})
 

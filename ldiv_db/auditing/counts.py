@@ -17,8 +17,10 @@ from ldiv_db.requirements import Classes
 
 @dataclass(frozen=True)
 class Counted:
-    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows). `read` is
-    the subject with its tables as they were read: views that are there as long as the classes are."""
+    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows).
+
+    `read` is the subject with its tables as they were read: views that are there as long as the classes are.
+    """
 
     subject: Subject
     read: Subject

@@ -150,8 +150,10 @@ class Individuals(Requirement, in_policy=False):
 
 
 def audit_individuals(engine: Engine, encoded: Encoded, assigned: Relation) -> list[Audit]:
-    """The audit of the classes as they are about to be published; empty if the policy names no individual. `assigned`
-    is (row_id, class_id), whose rows are those of the encoded table."""
+    """The audit of the classes as they are about to be published; empty if the policy names no individual.
+
+    `assigned` is (row_id, class_id), whose rows are those of the encoded table.
+    """
     if encoded.individual is None:
         return []
     histogram = engine.materialise(
@@ -196,8 +198,10 @@ class LikelyPeople:
 def likely_people(
     engine: Engine, table: Relation | FileRelation, columns: Sequence[Column], dropped: Sequence[str] = ()
 ) -> LikelyPeople | None:
-    """Of the columns that may say whose a row is, if somebody has several, the one to go by; one statement. It is known
-    by its name, or is one of those that are `dropped` and has more than a few values of few rows each."""
+    """Of the columns that may say whose a row is, if somebody has several, the one to go by; one statement.
+
+    It is known by its name, or is one of those that are `dropped` and has more than a few values of few rows each.
+    """
     aside = {name.lower() for name in dropped}
     asked = [c for c in columns if not (c.is_time or c.is_fractional or c.type == "BOOLEAN" or is_nested(c))]
     asked = [c for c in asked if tells_one(c.name) or (c.name.lower() in aside and not tells_somebody(c.name))]
@@ -230,8 +234,10 @@ def warn_of_people(
     members: Relation | None = None,
     class_columns: Sequence[Renamed] = (),
 ) -> str:
-    """The warning of what counting rows hides in classes, empty if nothing. They are the rows that agree on some
-    columns, or `members` (row_id, class_no)."""
+    """The warning of what counting rows hides in classes, empty if nothing.
+
+    They are the rows that agree on some columns, or `members` (row_id, class_no).
+    """
     params = {"rows": rows, "members": members, "class_columns": class_columns, "person": person}
     found = engine.record("auditing/count_people", **params)
     if not found["repeated"]:

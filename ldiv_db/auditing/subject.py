@@ -51,9 +51,12 @@ def pair_of(
 
 @dataclass(frozen=True)
 class Subject:
-    """A published table to be audited. Its classes are the distinct combinations of `labels` (the quasi-identifiers),
-    of `ids` (columns of class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row
-    is suppressed if all labels are `*` or NULL, or if its sensitive value is NULL."""
+    """A published table to be audited.
+
+    Its classes are the distinct combinations of `labels` (the quasi-identifiers), of `ids` (columns of
+    class ids) and of `known` (other sensitive attributes); those of a `pair` are its groups. A row is
+    suppressed if all labels are `*` or NULL, or if its sensitive value is NULL.
+    """
 
     table: Relation | FileRelation
     labels: Sequence[str]
@@ -84,7 +87,9 @@ class Subject:
 @dataclass(frozen=True)
 class Numbered:
     """The classes of a subject, and those as rows (the class columns, class_no, class_rows, rows, values, largest).
-    `beside` is what else was made for them."""
+
+    `beside` is what else was made for them.
+    """
 
     classes: Classes
     listed: Relation
@@ -97,8 +102,10 @@ class Numbered:
 
 
 def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
-    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty. Where
-    the subject names whose a row is, `rows` are people, and there are `members` and `units` as well."""
+    """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty.
+
+    Where the subject names whose a row is, `rows` are people, and there are `members` and `units` as well.
+    """
     columns, pair = subject.renamed, subject.pair
     column = Identifier(sensitive) if sensitive else None
     if subject.person is not None:
@@ -184,8 +191,10 @@ def read_again(
     most: int | None,
     rows: int,
 ) -> Verdict:
-    """The verdict with the classes that violate by the second reading, or with why there is none. `most` bounds the
-    rows that it may take, of which there are `rows`."""
+    """The verdict with the classes that violate by the second reading, or with why there is none.
+
+    `most` bounds the rows that it may take, of which there are `rows`.
+    """
     if most is not None and rows > most:
         return replace(verdict, once=f"reading it again would take {rows:,} rows, more than {most:,}")
     if subject.pair is not None or subject.person is not None:

@@ -49,9 +49,11 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
-    """Return the result of `work`; a failure ends in `error: ...` on stderr and typer.Exit with its kind's code. With
-    `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}], "remedies": [{"change", "costs",
-    "rows"}]}}` on stdout."""
+    """Return the result of `work`; a failure ends in `error: ...` on stderr and typer.Exit with its kind's code.
+
+    With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}], "remedies": [{"change",
+    "costs", "rows"}]}}` on stdout.
+    """
     try:
         with interrupts.listening():
             return work()

@@ -126,8 +126,10 @@ def _short_lock_message(message: str) -> str:
 
 
 def _overflow_folder(stack: ExitStack, address: Address, asked: str | None) -> Path:
-    """A folder of our own for what does not fit into memory, where the user wants it or beside the database. Where none
-    can be made beside the database it is in the system's folder for temporary files; `stack` removes it."""
+    """A folder of our own for what does not fit into memory, where the user wants it or beside the database.
+
+    Where none can be made beside the database it is in the system's folder for temporary files; `stack` removes it.
+    """
     system = Path(tempfile.gettempdir())
     beside = address.path.resolve().parent if address.path else system
     for parent in [Path(asked)] if asked else [beside, system]:
@@ -139,9 +141,11 @@ def _overflow_folder(stack: ExitStack, address: Address, asked: str | None) -> P
 
 
 class ProgressDisplay:
-    """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds. A
-    line has the name of the stage, the share of the work that is done and the time that is left, where that can be
-    told. `quiet` shows nothing."""
+    """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds.
+
+    A line has the name of the stage, the share of the work that is done and the time that is left, where that can be
+    told. `quiet` shows nothing.
+    """
 
     def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
         self._console = printer(stderr=True)

@@ -138,8 +138,10 @@ class Place(Protocol):
 
 
 class TablePlace:
-    """A table on a connection, which is its owner's: it is not kept open for the table, unless nobody else has it. A
-    copy is the same place, and what is pickled is a place that is gone."""
+    """A table on a connection, which is its owner's: it is not kept open for the table, unless nobody else has it.
+
+    A copy is the same place, and what is pickled is a place that is gone.
+    """
 
     def __init__(self, connection: Any, table: Relation):
         self._connection = _reference(connection)

@@ -110,7 +110,9 @@ def open_address(
     address: Address, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
     """A connection on which the database is the current one; with `catalog` it is read-only, and that file `CATALOG`.
-    Raises DatabaseError if it is not there, or cannot be opened."""
+
+    Raises DatabaseError if it is not there, or cannot be opened.
+    """
     if catalog is not None:
         opening = open_with_catalog(address, catalog, read_only, settings)
     elif is_plain(address):
@@ -137,9 +139,11 @@ def _open_attached(address: Address, read_only: bool, settings: Settings | None)
 def open_with_catalog(
     source: Address, catalog: Path, read_only: bool = False, settings: Settings | None = None
 ) -> Iterator[Any]:
-    """A connection on which the source (or memory) is the current database, read-only, and `catalog` is `CATALOG`. The
-    catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be in it.
-    Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same."""
+    """A connection on which the source (or memory) is the current database, read-only, and `catalog` is `CATALOG`.
+
+    The catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be
+    in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
+    """
     path = source.path
     if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
@@ -164,8 +168,10 @@ def open_with_catalog(
 
 
 def attach_address(connection: Any, address: Address, name: str, read_only: bool = False) -> None:
-    """Attach the database under the name; raises DatabaseError, without a word of its address. A file that is not there
-    is refused: to attach it would make one."""
+    """Attach the database under the name; raises DatabaseError, without a word of its address.
+
+    A file that is not there is refused: to attach it would make one.
+    """
     path, kind = address.path, address.kind
     if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
@@ -197,9 +203,11 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
 def named_databases(
     engine: Engine, databases: Mapping[str, str], folder: Path, written: str | None = None
 ) -> Iterator[None]:
-    """Within, the databases are attached for reading, by the names and addresses that a policy gives them. The one that
-    is `written` may be written to. Relative files lie in `folder`. Raises PolicyError for a name that is taken,
-    DatabaseError for what is not there."""
+    """Within, the databases are attached for reading, by the names and addresses that a policy gives them.
+
+    The one that is `written` may be written to. Relative files lie in `folder`. Raises PolicyError for a name that is
+    taken, DatabaseError for what is not there.
+    """
     with ExitStack() as stack:
         for name, text in databases.items():
             key = f"databases.{name}"
@@ -239,7 +247,9 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
 
 def _own_names(engine: Engine, address: Address) -> tuple[str | None, list[str]]:
     """The name that the database has itself, and the schemas in which it looks up names; None and none if it has none.
-    A name that is one of its schemas' as well is none to use: `clinic.people` is what lies in the schema."""
+
+    A name that is one of its schemas' as well is none to use: `clinic.people` is what lies in the schema.
+    """
     if address.kind is not POSTGRES:
         path = address.path
         return (path.stem if path else None), []

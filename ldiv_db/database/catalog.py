@@ -133,9 +133,11 @@ def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
 
 
 def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
-    """The database, schema and name of a relation, which need not be there, as the database itself looks it up. A name
-    of two parts is one in a schema of the current database, or else in the main schema of an attached one; a name alone
-    is in the first schema of the search path that has it, or in the first of all."""
+    """The database, schema and name of a relation, which need not be there, as the database itself looks it up.
+
+    A name of two parts is one in a schema of the current database, or else in the main schema of an attached one;
+    a name alone is in the first schema of the search path that has it, or in the first of all.
+    """
     if len(relation.parts) == 3:
         database, schema, name = relation.parts
         return database, schema, name
@@ -211,8 +213,10 @@ def list_tables(engine: Engine) -> list[str]:
 
 
 def catalog_table(engine: Engine, name: str) -> Relation:
-    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database. Where
-    a database has one schema alone, the table's name begins with that of ours."""
+    """A table of the catalog schema, which lies in the engine's catalog or, without one, in the current database.
+
+    Where a database has one schema alone, the table's name begins with that of ours.
+    """
     home = () if engine.catalog is None else (engine.catalog,)
     if has_one_schema(engine, engine.catalog or current_database(engine)):
         return Relation((*home, "main", f"{SCHEMA}_{name}"))
@@ -243,8 +247,10 @@ def named_table(text: str, key: str) -> Relation:
 
 
 def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Relation:
-    """The relation that `text` names, a table to be made in the source's database, or in a file of its own. Raises
-    PolicyError for what is no name, for a path, and for places that the database keeps to itself."""
+    """The relation that `text` names, a table to be made in the source's database, or in a file of its own.
+
+    Raises PolicyError for what is no name, for a path, and for places that the database keeps to itself.
+    """
     relation = named_table(text, key)
     if set("/\\") & set(text) and '"' not in text:
         hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"

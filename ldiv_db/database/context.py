@@ -19,7 +19,9 @@ from ldiv_db.database.templates import Statement
 @dataclass(frozen=True)
 class Stage:
     """A stage of a run: its name, its work (cells, or what an algorithm counts) and the seconds it is expected to take.
-    `seconds` is 0 where nothing is known."""
+
+    `seconds` is 0 where nothing is known.
+    """
 
     name: str
     work: int = 0
@@ -44,9 +46,11 @@ class Listener:
 
 @dataclass(frozen=True)
 class Context:
-    """The engine, and the settings of the call that it works for. Relative files lie in `folder`. With `show_values`
-    errors name values of the data. Up to `workers` processes solve parts of a table, as many as there are threads if it
-    is None."""
+    """The engine, and the settings of the call that it works for.
+
+    Relative files lie in `folder`. With `show_values` errors name values of the data. Up to `workers` processes solve
+    parts of a table, as many as there are threads if it is None.
+    """
 
     engine: Engine
     listener: Listener = field(default_factory=Listener)
@@ -82,9 +86,11 @@ def open_context(
     databases: Mapping[str, str] | None = None,
     written: str | None = None,
 ) -> Iterator[Context]:
-    """A context on the caller's connection, of which nothing is left; within, `databases` of a policy are attached. The
-    one that is `written` may be written to. Raises PolicyError for settings of the connection that would mislead our
-    statements and for a name that is taken, DatabaseError for a database that is not there."""
+    """A context on the caller's connection, of which nothing is left; within, `databases` of a policy are attached.
+
+    The one that is `written` may be written to. Raises PolicyError for settings of the connection that would mislead
+    our statements and for a name that is taken, DatabaseError for a database that is not there.
+    """
     listener, where = listener or Listener(), Path(folder)
     with (
         working_engine(connection, listener, catalog) as engine,

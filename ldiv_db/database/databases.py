@@ -130,8 +130,10 @@ def main_schema(engine: Engine, database: str) -> str:
 
 
 def compare_here(engine: Engine) -> None:
-    """Have DuckDB itself group, filter and sort what MySQL holds, for which `flu` and `Flu` are one. It hands these on
-    to the server otherwise. The connection keeps the settings."""
+    """Have DuckDB itself group, filter and sort what MySQL holds, for which `flu` and `Flu` are one.
+
+    It hands these on to the server otherwise. The connection keeps the settings.
+    """
     if not engine.execute("SELECT 1 FROM duckdb_databases() WHERE type = 'mysql' LIMIT 1"):
         return
     for (name,) in engine.execute("SELECT name FROM duckdb_settings() WHERE name LIKE 'mysql_%pushdown%'"):

@@ -31,8 +31,10 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
 
 def written(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect, on several lines; raises PolicyError for what it lacks. A plain name in lower case is
-    quoted in upper case where the database folds names without quotes so."""
+    """The statement in a dialect, on several lines; raises PolicyError for what it lacks.
+
+    A plain name in lower case is quoted in upper case where the database folds names without quotes so.
+    """
     return text_of(folded(bound(statement, dialect), dialect), dialect)
 
 
@@ -121,7 +123,9 @@ def written_step(statement: Statement, dialect: str) -> str:
 
 def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
     """A statement whose values are bound in a dialect, its lines behind a margin; raises PolicyError for what it lacks.
-    A statement with a name or text of several lines has no margin, which would be within them as well."""
+
+    A statement with a name or text of several lines has no margin, which would be within them as well.
+    """
     for change in (_seconds, _plain_text, _typed, _hashed, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect, margin)
@@ -226,8 +230,10 @@ def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
-    """The statement with the seconds since 1970 of points in time as PostgreSQL has them: exact from version 14 on. It
-    reads the column itself, so that one with a zone is not shown in that of the session; infinity lies nowhere."""
+    """The statement with the seconds since 1970 of points in time as PostgreSQL has them: exact from version 14 on.
+
+    It reads the column itself, so that one with a zone is not shown in that of the session; infinity lies nowhere.
+    """
 
     def told(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):

@@ -32,8 +32,10 @@ MAX_DEPTH, MAX_ALIASED = 100, 100_000
 
 
 def read_text(path: Path, most: int) -> str:
-    """The UTF-8 text of a regular file of at most `most` bytes. Raises OSError, or ValueError that says what else it
-    is."""
+    """The UTF-8 text of a regular file of at most `most` bytes.
+
+    Raises OSError, or ValueError that says what else it is.
+    """
     # Without O_NONBLOCK to open a pipe would wait for somebody to write into it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -48,8 +50,10 @@ def read_text(path: Path, most: int) -> str:
 
 
 def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]]]:
-    """The cells, between delimiters, of every line, numbered from 1; raises ValueError where they are none. Blanks at
-    the ends of a cell are not of it, unless they stand in quotes."""
+    """The cells, between delimiters, of every line, numbered from 1; raises ValueError where they are none.
+
+    Blanks at the ends of a cell are not of it, unless they stand in quotes.
+    """
     taken: list[str] = []
     lines = csv.reader(_noted(io.StringIO(text, newline=""), taken), delimiter=delimiter)
     quoted = re.compile(rf'(?:^|{delimiter})(?:"((?:[^"]|"")*)"\s*(?={delimiter}|$)|[^{delimiter}]*)')
@@ -77,8 +81,10 @@ def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
 
 
 class Bounded:
-    """Goes before a loader of YAML: bounds of depth and aliases, and whole characters. JSON writes a character beyond
-    16 bits as two escapes, which are put together here."""
+    """Goes before a loader of YAML: bounds of depth and aliases, and whole characters.
+
+    JSON writes a character beyond 16 bits as two escapes, which are put together here.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         sizes: dict[int, int] = self.__dict__.setdefault("_sizes", {})
@@ -174,8 +180,10 @@ def _is_null(node: yaml.Node) -> bool:
 
 
 def read_document(path: Path, key: str, texts: Sequence[Sequence[str]] = ()) -> Any:
-    """The document in a YAML file; raises PolicyError, naming it `key`, if it cannot be read or is none. `texts` are
-    the places, as keys on the way there (`*` is any key), whose scalars are texts."""
+    """The document in a YAML file; raises PolicyError, naming it `key`, if it cannot be read or is none.
+
+    `texts` are the places, as keys on the way there (`*` is any key), whose scalars are texts.
+    """
     try:
         return parse_document(read_text(path, POLICY_BYTES), texts)
     except OSError as error:

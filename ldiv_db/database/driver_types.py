@@ -18,7 +18,9 @@ _NO_DECIMAL = "a value has more than 38 digits, or is not a number: give it a ty
 
 def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
     """The type of our own database for a column of Python's values, of these types; raises DatabaseError for several.
-    What there is no type for, as a UUID, is read as text."""
+
+    What there is no type for, as a UUID, is read as text.
+    """
     kinds = kinds - {type(None)}
     if Decimal in kinds and not all(value.is_finite() for value in values if isinstance(value, Decimal)):
         raise DatabaseError(_NO_DECIMAL)

@@ -59,9 +59,11 @@ _WRITERS: dict[str, threading.RLock] = {}
 
 
 class Engine(TableQueries):
-    """Runs templates on one connection and remembers the steps it took. `on_step` is called after every named step,
-    `on_statement` before every statement is sent. `catalog` names the attached database that holds our own schema, None
-    the current one. `templates` are folders of more templates."""
+    """Runs templates on one connection and remembers the steps it took.
+
+    `on_step` is called after every named step, `on_statement` before every statement is sent. `catalog` names the
+    attached database that holds our own schema, None the current one. `templates` are folders of more templates.
+    """
 
     def __init__(
         self,
@@ -113,7 +115,9 @@ class Engine(TableQueries):
 
     def view(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
-        The template binds no values, and what it reads is there as long as the view is."""
+
+        The template binds no values, and what it reads is there as long as the view is.
+        """
         target = self._temp_name(name)
         statement = self.rendered(template, **params)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
@@ -124,9 +128,11 @@ class Engine(TableQueries):
 
     @contextmanager
     def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
-        """The name under which the database file at `path` is attached, made if it is not there. The file is
-        checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and therefore
-        does not count our steps: how many there are may depend on the data."""
+        """The name under which the database file at `path` is attached, made if it is not there.
+
+        The file is checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and
+        therefore does not count our steps: how many there are may depend on the data.
+        """
         name = f"ldiv_{uuid.uuid4().hex[:8]}_0_file"
         options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
         self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({options})")
@@ -161,8 +167,10 @@ class Engine(TableQueries):
         return view
 
     def register(self, name: str, frame: Any) -> Relation:
-        """A TEMP view of what the database's client reads where it lies: a frame, or a relation of this connection. It
-        lives until `close_scratch`; raises DatabaseError for anything else."""
+        """A TEMP view of what the database's client reads where it lies: a frame, or a relation of this connection.
+
+        It lives until `close_scratch`; raises DatabaseError for anything else.
+        """
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
@@ -184,8 +192,10 @@ class Engine(TableQueries):
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
-        """Drops at its end the TEMP tables that were made inside, but for those that it was told to keep. What an inner
-        scope keeps belongs to the outer one. After an error everything is left to `close_scratch`."""
+        """Drops at its end the TEMP tables that were made inside, but for those that it was told to keep.
+
+        What an inner scope keeps belongs to the outer one. After an error everything is left to `close_scratch`.
+        """
         scope, before = Scope(), set(self._scratch)
         yield scope
         self.drop(*(relation for relation in self._scratch if relation not in before | scope.kept))
@@ -278,8 +288,10 @@ class Engine(TableQueries):
 def open_database(
     path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the database file at `path`, closed at the end. Raises DatabaseError if the file is missing
-    (unless `create`), locked by another process, or no database."""
+    """A connection to the database file at `path`, closed at the end.
+
+    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
+    """
     path = str(path)
     if path != ":memory:" and not create and not Path(path).is_file():
         raise DatabaseError(f"no database file {path}")

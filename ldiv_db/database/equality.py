@@ -91,9 +91,11 @@ def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Seque
 def read_exactly(
     engine: Engine, source: Relation | FileRelation, apart: Collection[str] = ()
 ) -> Iterator[Relation | FileRelation]:
-    """A view of the table or file whose text is compared by bytes, and whose zeros and NaNs have no sign. The table
-    itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has equal
-    values that are written differently."""
+    """A view of the table or file whose text is compared by bytes, and whose zeros and NaNs have no sign.
+
+    The table itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has
+    equal values that are written differently.
+    """
     if isinstance(source, FileRelation) and source.columns:
         yield source
         return
@@ -112,8 +114,10 @@ def read_exactly(
 def read_as_one(
     engine: Engine, source: Relation | FileRelation, same: Mapping[str, Sequence[Step]]
 ) -> Iterator[Relation | FileRelation]:
-    """A view of the table or file in which texts that are one after the steps of their column are equal. `same` has the
-    steps by column; the table itself if it has none of these."""
+    """A view of the table or file in which texts that are one after the steps of their column are equal.
+
+    `same` has the steps by column; the table itself if it has none of these.
+    """
     steps = {name.lower(): taken for name, taken in same.items() if taken}
     names = source.columns if isinstance(source, FileRelation) else ()
     names = names or tuple(column.name for column in columns_of(engine, source))
@@ -174,7 +178,9 @@ def in_from(source: Relation | FileRelation) -> str:
 @contextmanager
 def compared_by_bytes(engine: Engine) -> Iterator[None]:
     """Have text without a collation compared by bytes, whatever the connection's default, which is put back at the end.
-    Raises DatabaseError if that is another and settings are locked."""
+
+    Raises DatabaseError if that is another and settings are locked.
+    """
     before, locked = engine.execute(
         "SELECT current_setting('default_collation'), current_setting('lock_configuration')"
     )[0]

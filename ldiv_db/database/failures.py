@@ -111,8 +111,10 @@ _OF_SERVERS = re.compile(
 
 
 def failure_of(error: Exception, statement: Statement) -> DatabaseError:
-    """The report of a failed statement, in one sentence, or with its template, its numbered SQL and the hint. Raises
-    PolicyError where the statement could not be sent for a text that was given."""
+    """The report of a failed statement, in one sentence, or with its template, its numbered SQL and the hint.
+
+    Raises PolicyError where the statement could not be sent for a text that was given.
+    """
     refuse_half_characters(statement)
     text, kind = str(error), type(error).__name__
     if kind == "TransactionException" and "conflict" in text.lower():

@@ -62,8 +62,10 @@ def sweep(parent: Path, name: str) -> None:
 
 @contextmanager
 def spill_folder(parent: Path) -> Iterator[Path]:
-    """A folder of our own in `parent` for a database's overflow; what crashed processes left there is removed. `parent`
-    is made, with those above it, and removed again, if it was not there. May raise OSError."""
+    """A folder of our own in `parent` for a database's overflow; what crashed processes left there is removed.
+
+    `parent` is made, with those above it, and removed again, if it was not there. May raise OSError.
+    """
     missing = [folder for folder in (*reversed(parent.parents), parent) if not folder.exists()]
     with ExitStack() as stack:
         parent.mkdir(parents=True, exist_ok=True)

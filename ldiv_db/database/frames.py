@@ -124,8 +124,10 @@ def _cast(column: str, arrived: str, kind: str) -> str:
 
 @contextmanager
 def open_frames(given: Any, keep: bool) -> Iterator[Any]:
-    """A connection to a new database in memory, on which the frames of a mapping can be read by their names. Afterwards
-    they cannot, and it is closed unless it is to be kept for what was made there."""
+    """A connection to a new database in memory, on which the frames of a mapping can be read by their names.
+
+    Afterwards they cannot, and it is closed unless it is to be kept for what was made there.
+    """
     connection = connect(MEMORY)
     kept = False
     with ExitStack() as stack:
@@ -152,8 +154,10 @@ def _name_frame(engine: Engine, name: Any, frame: Any) -> Callable[[], object]:
 
 
 def take_for_table(shape: Signature, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
-    """A call whose second argument is a table: the frame in place of a database is that, and those after it follow. Of
-    several frames the second argument names one, or there is but one."""
+    """A call whose second argument is a table: the frame in place of a database is that, and those after it follow.
+
+    Of several frames the second argument names one, or there is but one.
+    """
     second = list(shape.parameters)[1]
     if is_frame(given) and second not in kwargs:
         return shape.bind_partial(None, given, *args, **kwargs)

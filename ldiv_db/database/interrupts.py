@@ -126,9 +126,11 @@ def check() -> None:
 
 
 def settle() -> None:
-    """Take a Ctrl-C whose exception was caught as heard: what follows is not stopped by it again. Raises
-    KeyboardInterrupt if the signal's own exception is still on the way, as where the database ended its statement
-    before Python came to it; call it again then."""
+    """Take a Ctrl-C whose exception was caught as heard: what follows is not stopped by it again.
+
+    Raises KeyboardInterrupt if the signal's own exception is still on the way, as where the database ended its
+    statement before Python came to it; call it again then.
+    """
     time.sleep(_PAUSE)
     work.pending = False
 

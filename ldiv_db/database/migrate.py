@@ -61,9 +61,11 @@ _LEDGER_COLUMNS = [("number", "INTEGER"), ("name", "VARCHAR"), ("checksum", "VAR
 
 
 def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
-    """Raise DatabaseError if the catalog's schema has something under a name of ours that is not our table. A table is
-    ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot be told, as
-    in a catalog of a newer version, nothing is refused here."""
+    """Raise DatabaseError if the catalog's schema has something under a name of ours that is not our table.
+
+    A table is ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot
+    be told, as in a catalog of a newer version, nothing is refused here.
+    """
     tables = _tables(engine)
     if not tables:
         return
@@ -153,8 +155,11 @@ def applied(engine: Engine) -> dict[int, tuple[str, str]]:
 
 
 def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
-    """The migrations still to be applied. Raises DatabaseError if a table of the catalog is somebody else's, or if the
-    ledger has a gap, a migration that was changed since it was applied, or one newer than this version knows."""
+    """The migrations still to be applied.
+
+    Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
+    was changed since it was applied, or one newer than this version knows.
+    """
     refuse_foreign(engine, folder)
     known = {migration.number: migration for migration in available(folder)}
     ledger = applied(engine)

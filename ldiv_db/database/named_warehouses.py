@@ -32,8 +32,10 @@ def names_warehouse(text: str) -> bool:
 
 @contextmanager
 def open_warehouse(text: str) -> Iterator[Warehouse]:
-    """The warehouse of a name; its secrets are in its driver's own files, or in the environment. Raises DatabaseError
-    if its driver is missing, or cannot connect."""
+    """The warehouse of a name; its secrets are in its driver's own files, or in the environment.
+
+    Raises DatabaseError if its driver is missing, or cannot connect.
+    """
     word, _, rest = text.partition(":")
     kind = word.lower()
     try:
@@ -76,8 +78,10 @@ _CONNECT = {"adbc": _adbc, "bigquery": _bigquery, "databricks": _databricks, "sn
 
 
 def environment_session() -> Any:
-    """The session of the environment: that of spark-submit, of SPARK_REMOTE, or a local one. We make no other. Raises
-    DatabaseError where pyspark or Java is missing, or Spark does not start."""
+    """The session of the environment: that of spark-submit, of SPARK_REMOTE, or a local one. We make no other.
+
+    Raises DatabaseError where pyspark or Java is missing, or Spark does not start.
+    """
     try:
         session = import_module("pyspark.sql").SparkSession
     except ImportError:

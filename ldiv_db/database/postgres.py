@@ -184,9 +184,11 @@ def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[s
 
 
 def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str]) -> str | None:
-    """Have the rows in the table, which is made, or emptied if it has the same columns, or else made anew. `own` are
-    the types in PostgreSQL of columns whose values are a source's, by name in lower case. Returns what is to be said of
-    what a table that was made anew has lost. Inside a transaction."""
+    """Have the rows in the table, which is made, or emptied if it has the same columns, or else made anew.
+
+    `own` are the types in PostgreSQL of columns whose values are a source's, by name in lower case. Returns what is
+    to be said of what a table that was made anew has lost. Inside a transaction.
+    """
     database = located(engine, target)[0]
     wanted = [(c.name, own.get(c.name.lower()) or _required(c)) for c in _read_columns(engine, rows)]
     there = _find(engine, target)

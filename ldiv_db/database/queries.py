@@ -105,8 +105,11 @@ class Queries(ABC):
         reads: Sequence[Relation | FileRelation] = (),
         writes: Relation | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows. `reads` are tables, views and
-        files of others: where they cannot be read they are to blame; `writes` is a table that stays."""
+        """Run a statement written in floor 0 (DDL, catalog look-ups) and return its rows.
+
+        `reads` are tables, views and files of others: where they cannot be read they are to blame; `writes` is a table
+        that stays.
+        """
         return self._execute(Statement(BUILT_IN, sql, dict(values or {}), reads, writes))[1]
 
     # -- changes -----------------------------------------------------------------------------------
@@ -181,8 +184,10 @@ class Queries(ABC):
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}", writes=target)
 
     def _has_schema(self, parts: Sequence[str]) -> bool:
-        """True if a schema exists already in a database of others; leave to make it is not asked for then. `parts` are
-        its name, with that of its database before it; a name alone may be that of a database."""
+        """True if a schema exists already in a database of others; leave to make it is not asked for then.
+
+        `parts` are its name, with that of its database before it; a name alone may be that of a database.
+        """
         rows = self.execute(
             "SELECT 1 FROM duckdb_schemas() AS s JOIN duckdb_databases() AS d USING (database_name)"
             " WHERE d.type <> 'duckdb' AND (lower(schema_name) = lower($schema)"

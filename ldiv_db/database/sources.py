@@ -34,8 +34,10 @@ _NEEDS = {"iceberg": ("avro",)}
 
 
 def load_extension(connection: Any, name: str, why: str) -> None:
-    """Have the extension loaded, and those that it needs; raises DatabaseError that says how to install them. `why` is
-    what needs it."""
+    """Have the extension loaded, and those that it needs; raises DatabaseError that says how to install them.
+
+    `why` is what needs it.
+    """
     names = (*_NEEDS.get(name, ()), name)
     for one in names:
         if not _is_loaded(connection, one):
@@ -178,8 +180,10 @@ _VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")
 
 def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source") -> Relation | FileRelation:
     """The table, view or data files that `key` names; raises PolicyError, with the nearest name, if there is none.
+
     Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg; of the latter also
-    the file in which the table has one of its states."""
+    the file in which the table has one of its states.
+    """
     databases.compare_here(engine)
     file = files_of(engine, folder / source) if source.strip() else None
     if file is not None and not _is_table(engine, source):

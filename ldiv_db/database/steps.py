@@ -78,8 +78,10 @@ class _Part:
 
 
 class Composer:
-    """The steps of one SELECT in a dialect; `text` is all of it, without steps and columns that nothing reads. Nothing
-    is asked of a database: what an engine would refuse after a count is a doubt, for the statement to tell."""
+    """The steps of one SELECT in a dialect; `text` is all of it, without steps and columns that nothing reads.
+
+    Nothing is asked of a database: what an engine would refuse after a count is a doubt, for the statement to tell.
+    """
 
     def __init__(self, dialect: str, taken: Iterable[str] = ()) -> None:
         """`taken` are names that no step may have: those of the tables that the statement reads."""

@@ -262,7 +262,9 @@ def _each(
     environment: Environment, items: Sequence[Any], alias: str, attribute: str = "", more: bool = False
 ) -> Markup:
     """The columns `r."q1", r."q2"`: each item, or what it calls so, of the relation with the alias; `more` may follow.
-    Then a comma ends them, if there are any."""
+
+    Then a comma ends them, if there are any.
+    """
     columns = map(make_attrgetter(environment, attribute), items) if attribute else items
     listed = Markup(", ").join(Markup(f"{alias}.") + _fill(column) for column in columns)
     return listed + Markup(",") if more and items else listed
@@ -294,8 +296,10 @@ def template_text(template: str, folders: Sequence[Path] = ()) -> str:
 
 @functools.cache
 def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The header of a template: what it returns, the parameters it has, the definition it implements. Raises
-    TemplateError if the text does not begin with a YAML header in a Jinja comment."""
+    """The header of a template: what it returns, the parameters it has, the definition it implements.
+
+    Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
+    """
     text = template_text(template, folders)
     end = text.find("#}")
     if not text.startswith("{#") or end < 0:
@@ -348,7 +352,9 @@ def render(
     template: str, params: Mapping[str, Any], folders: tuple[Path, ...] = (), values: dict[str, Any] | None = None
 ) -> Statement:
     """The statement that `template`, ours or of `folders`, makes of `params`; raises TemplateError if they do not fit.
-    `values` are those bound by other parts of the same statement, to which its own are added."""
+
+    `values` are those bound by other parts of the same statement, to which its own are added.
+    """
     declared, given = declared_params(template, folders), set(params)
     if declared != given:
         missing, undeclared = sorted(declared - given), sorted(given - declared)

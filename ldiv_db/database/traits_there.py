@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TraitsThere:
-    """The words of a dialect; those of most are the defaults. `{here}` is a schema's name as a value, `{within}` the
-    name before a point, of a schema that is there."""
+    """The words of a dialect; those of most are the defaults.
+
+    `{here}` is a schema's name as a value, `{within}` the name before a point, of a schema that is there.
+    """
 
     #: Whether a table that was made can be taken back, so that a release is one transaction.
     takes_back: bool = False

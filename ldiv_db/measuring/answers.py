@@ -29,9 +29,11 @@ _DIGITS = 9
 
 @dataclass(frozen=True)
 class Answer:
-    """A figure of a query: how far it is off in all groups together, and at worst in one of them, by its size. `error`
-    is the sum over groups of what it is off, over that of the figures of the source; None where these are 0. Where
-    there is one group alone, `before` and `after` are its figures."""
+    """A figure of a query: how far it is off in all groups together, and at worst in one of them, by its size.
+
+    `error` is the sum over groups of what it is off, over that of the figures of the source; None where these are 0.
+    Where there is one group alone, `before` and `after` are its figures.
+    """
 
     query: str
     figure: str
@@ -61,9 +63,11 @@ def _short(number: float | None) -> str:
 def ask(
     engine: Engine, source: Source, columns: Sequence[ResolvedColumn], numbered: Relation, queries: Sequence[str]
 ) -> tuple[Answer, ...]:
-    """The answers to the policy's queries, or without any to means and correlations of its columns. `columns` are all
-    of them, quasi-identifiers first, and `numbered` the published rows by the numbers of their values. Raises
-    PolicyError for a query that cannot be asked."""
+    """The answers to the policy's queries, or without any to means and correlations of its columns.
+
+    `columns` are all of them, quasi-identifiers first, and `numbered` the published rows by the numbers of their
+    values. Raises PolicyError for a query that cannot be asked.
+    """
     types = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
     names = [column.name for column in types]
     of_levels = [qi for qi in source.quasi_identifiers if qi.hierarchy.levels]

@@ -28,8 +28,11 @@ _ROWS = Identifier("rows")
 
 @dataclass(frozen=True)
 class CountedColumn:
-    """A column that is counted. `places` is (code, place), where each code of the counted rows stands among the
-    column's, if that is elsewhere; `span` is what a planned one is published as."""
+    """A column that is counted.
+
+    `places` is (code, place), where each code of the counted rows stands among the column's, if that is elsewhere;
+    `span` is what a planned one is published as.
+    """
 
     column: ResolvedColumn
     places: Relation | None = None
@@ -96,7 +99,9 @@ def measure_counts(
     seed: int,
 ) -> CountErrors | None:
     """The errors of counts of the `rows` of the source's `cells`, by the published rows `numbered` by their values.
-    None where there are not two columns, or no rows."""
+
+    None where there are not two columns, or no rows.
+    """
     pairs = _pairs([*map(CountedColumn, keys)], [*map(CountedColumn, sensitive)])
     return _errors(engine, pairs, cells, _ROWS, numbered, rows, seed)
 

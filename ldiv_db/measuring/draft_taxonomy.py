@@ -23,7 +23,9 @@ def draft_levels(
     engine: Engine, table: Relation | FileRelation, column: Column, by: str | None = None
 ) -> tuple[str, list[list[str]]]:
     """How values were grouped, and the lines of a level file: from each value to the root, as long as one another.
-    Raises PolicyError for a column that takes no level file, and for a way that is none or not for its type."""
+
+    Raises PolicyError for a column that takes no level file, and for a way that is none or not for its type.
+    """
     summary = summarise(engine, table, column, engine.count(table))
     problems = equal_problems("column", column)
     if is_nested(column) or not 0 < summary.distinct <= MANY_VALUES:

@@ -50,7 +50,9 @@ MOST_QUERIES = 1_000_000
 @dataclass(frozen=True)
 class MeasureRequest:
     """Measures besides the losses: CAVG for `l`, CM for the column `class_label`, errors of queries, KL, spreads.
-    `class_column` holds class ids that tell classes apart as well."""
+
+    `class_column` holds class ids that tell classes apart as well.
+    """
 
     l: int | None = None
     class_column: str | None = None
@@ -132,9 +134,11 @@ def measure_table(
     wanted: MeasureRequest,
     show_values: bool = False,
 ) -> Measurement:
-    """The loss of `published` against the source that is described. Raises PolicyError for columns that the table lacks
-    and for published values that nothing knows, and for values of the source that a taxonomy lacks, which `show_values`
-    has it name."""
+    """The loss of `published` against the source that is described.
+
+    Raises PolicyError for columns that the table lacks and for published values that nothing knows, and for values of
+    the source that a taxonomy lacks, which `show_values` has it name.
+    """
     return _Measuring(engine, original, published, wanted).measure(show_values)
 
 

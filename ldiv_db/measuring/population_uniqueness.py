@@ -61,8 +61,10 @@ class UniquesEstimate:
 
 @dataclass(frozen=True)
 class PopulationUniqueness:
-    """The unique people of a population of `population`, of which `rows` were drawn, by every model. `chosen` is the
-    model that is shown; None where none gives an estimate."""
+    """The unique people of a population of `population`, of which `rows` were drawn, by every model.
+
+    `chosen` is the model that is shown; None where none gives an estimate.
+    """
 
     population: int
     rows: int
@@ -148,9 +150,12 @@ def _choose(found: Mapping[str, UniquesEstimate], fraction: float) -> str | None
 
 
 def zayatz(sizes: Mapping[int, int], population: int) -> float:
-    """Zayatz's estimate (US Bureau of the Census 91/08, 1991). As many classes of the population are taken to be of
-    each size as of the sample; the probability that a class of one in the sample is one in the population follows by
-    Bayes, one of i rows giving one to the sample by the hypergeometric distribution."""
+    """Zayatz's estimate (US Bureau of the Census 91/08, 1991).
+
+    As many classes of the population are taken to be of each size as of the sample; the probability that a class of
+    one in the sample is one in the population follows by Bayes, one of i rows giving one to the sample by the
+    hypergeometric distribution.
+    """
     rows = sum(size * count for size, count in sizes.items())
     ones = sizes.get(1, 0)
     # By the probability of a class of one, which cancels: i times that none of i - 1 others is drawn.
@@ -175,8 +180,11 @@ class Pitman:
         return self.excess - self.alpha
 
     def expected_uniques(self, population: int) -> float:
-        """The expected number of classes of one row among so many rows. This is the expectation itself; `population **
-        alpha * gamma(theta + 1) / gamma(theta + alpha)` is its limit for populations that are large against theta."""
+        """The expected number of classes of one row among so many rows.
+
+        This is the expectation itself; `population ** alpha * gamma(theta + 1) / gamma(theta + alpha)` is its limit for
+        populations that are large against theta.
+        """
         shrunk = _log_gamma_ratio(population - 1 + self.excess, 1 - self.alpha)
         return population * math.exp(_log_gamma_ratio(self.excess, 1 - self.alpha) - shrunk)
 
@@ -268,8 +276,10 @@ class SlideNegativeBinomial:
 
 
 def fit_slide(sizes: Mapping[int, int], population: int) -> SlideNegativeBinomial:
-    """The parameters for so many classes of each size in a sample of the population. Of several that fit, those whose
-    rows are nearest to the population's. Raises ValueError where none do."""
+    """The parameters for so many classes of each size in a sample of the population.
+
+    Of several that fit, those whose rows are nearest to the population's. Raises ValueError where none do.
+    """
     if not sizes.get(1) or not sizes.get(2):
         raise ValueError("needs classes of one and of two rows")
     fraction = sum(size * count for size, count in sizes.items()) / population

@@ -41,8 +41,10 @@ HISTOGRAM = 50
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnProfile(Summary):
-    """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised. `forms`
-    are how many of its values are written, none of which is there."""
+    """A column in counts, its role and why it has it; a quasi-identifier has a way in which it is generalised.
+
+    `forms` are how many of its values are written, none of which is there.
+    """
 
     role: str
     reason: str
@@ -52,8 +54,10 @@ class ColumnProfile(Summary):
 
 @dataclass(frozen=True)
 class SensitiveProfile:
-    """A sensitive column: how often its values occur, NULL being one, without the values. `folded` counts texts that
-    differ by case and blanks at their ends alone as one; None where none do."""
+    """A sensitive column: how often its values occur, NULL being one, without the values.
+
+    `folded` counts texts that differ by case and blanks at their ends alone as one; None where none do.
+    """
 
     column: Column
     distribution: Distribution

@@ -62,7 +62,9 @@ class Resolver:
         self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]
     ) -> list[ResolvedColumn]:
         """The axes resolved; `kinds` are those of the source's columns, `sets` says where sets are known to be written.
-        Raises PolicyError that counts, for every column, the published values that nothing knows."""
+
+        Raises PolicyError that counts, for every column, the published values that nothing knows.
+        """
         found, problems = [], []
         for axis, kind, written in zip(axes, kinds, sets, strict=True):
             resolved = self._tree(axis, kind, written) if axis.nodes else self._numbers(axis, kind)
@@ -173,8 +175,10 @@ MOST_BINS = 24
 
 @dataclass(frozen=True)
 class Spread:
-    """The rows of a column's bins in the source and in the release; NULL is a value, and stands last. `edges` are the
-    places of the values at which bins begin, from 0, and after which the last one ends."""
+    """The rows of a column's bins in the source and in the release; NULL is a value, and stands last.
+
+    `edges` are the places of the values at which bins begin, from 0, and after which the last one ends.
+    """
 
     column: str
     role: str

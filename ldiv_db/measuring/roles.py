@@ -57,8 +57,10 @@ def is_repeated(summary: Summary) -> bool:
 def held_by(
     engine: Engine, table: Relation | FileRelation, summary: Summary, all_columns: Sequence[Summary]
 ) -> tuple[int, int]:
-    """Counts the other columns that belong to the values of a column, and all others that vary; one statement. (0, 0)
-    where it cannot say whose rows they are."""
+    """Counts the other columns that belong to the values of a column, and all others that vary; one statement.
+
+    (0, 0) where it cannot say whose rows they are.
+    """
     if not (may_name(summary) and summary.has_few_rows and is_repeated(summary)):
         return 0, 0
     varying = [

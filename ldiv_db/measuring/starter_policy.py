@@ -185,8 +185,10 @@ def _plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class StarterPolicy:
-    """A policy as a mapping, its YAML text with comments, and the level files (name to text) that it names. In
-    `shown_text` an ellipsis stands for values of the data, which comments alone have."""
+    """A policy as a mapping, its YAML text with comments, and the level files (name to text) that it names.
+
+    In `shown_text` an ellipsis stands for values of the data, which comments alone have.
+    """
 
     policy: dict[str, Any]
     text: str
@@ -244,7 +246,9 @@ def _class_size(profile: Profile, suggestions: Sequence[Suggestion]) -> int:
 
 def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggestion]:
     """The suggestions, of classes without two rows of one person where somebody may have several and counts allow it.
-    What keeps them apart promises shares of all values, and nothing else."""
+
+    What keeps them apart promises shares of all values, and nothing else.
+    """
     who = profile.individual
     if who is None or not suggestions:
         return suggestions
@@ -325,8 +329,10 @@ def refuse_folder(policy: Path) -> None:
 
 
 def write_starter_policy(skeleton: StarterPolicy, policy: Path) -> list[Path]:
-    """Write the policy and its level files beside it; returns their paths. Raises PolicyError, before anything is
-    written, if one of them exists."""
+    """Write the policy and its level files beside it; returns their paths.
+
+    Raises PolicyError, before anything is written, if one of them exists.
+    """
     texts = {policy: skeleton.text, **{policy.parent / name: text for name, text in skeleton.files.items()}}
     if len(texts) <= len(skeleton.files):
         raise PolicyError([Problem("policy", f"{policy} is the name of a taxonomy's file", "name another")])

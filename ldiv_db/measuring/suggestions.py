@@ -35,8 +35,10 @@ _DAY, _MICROSECONDS = 86_400, 1_000_000
 
 
 def distance_between(engine: Engine, table: Relation | FileRelation, column: Column, distinct: int) -> Any:
-    """The distance that a class's values should span, as a requirement has it: a number, or a stretch of time. None for
-    what is no number or time, for codes, and where some values have no place on a line."""
+    """The distance that a class's values should span, as a requirement has it: a number, or a stretch of time.
+
+    None for what is no number or time, for codes, and where some values have no place on a line.
+    """
     if not (column.is_number or column.is_time) or distinct < _MANY_VALUES:
         return None
     found = engine.record(

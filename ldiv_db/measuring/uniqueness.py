@@ -51,8 +51,10 @@ class Texts:
 @dataclass(frozen=True)
 class Summary:
     """A column of a table of so many rows: different values that are not NULL, NULLs, rows of the most frequent value.
+
     `singles` counts the rows whose value, NULL being one, no other row has, `decimals` the numbers that are not whole;
-    numbers and times have no `texts`."""
+    numbers and times have no `texts`.
+    """
 
     column: Column
     rows: int

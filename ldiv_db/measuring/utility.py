@@ -72,8 +72,10 @@ class PrefixStep:
 
 @dataclass(frozen=True)
 class PrefixTrees:
-    """`cells` is (codes, rows, prefixes), `boxes` is (numbers of published values, rows, mass, prefixes). `mass` is
-    what a cell gets of the rows of a combination that covers it, in parts of a row, `grain` of them."""
+    """`cells` is (codes, rows, prefixes), `boxes` is (numbers of published values, rows, mass, prefixes).
+
+    `mass` is what a cell gets of the rows of a combination that covers it, in parts of a row, `grain` of them.
+    """
 
     steps: tuple[PrefixStep, ...]
     cells: Relation
@@ -264,8 +266,10 @@ def draw_queries(
     seed: int,
     at_least: int = 1,
 ) -> list[tuple[int, ...]]:
-    """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift. A
-    query takes `at_least` so many of the keys."""
+    """For each query its number, its anchor's, and for each column how many codes it takes (0: all) and its shift.
+
+    A query takes `at_least` so many of the keys.
+    """
     draws = []
     for query in range(queries):
         count = at_least + _draw(seed, query, "count", len(keys) - at_least + 1)

@@ -245,7 +245,9 @@ def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
 
 def read_requirement(value: Any) -> RequirementSpec:
     """The requirement of a mapping: `name: value`, with `sensitive` and `others_known` beside it; raises ValueError.
-    What is one already is that."""
+
+    What is one already is that.
+    """
     if isinstance(value, RequirementSpec):
         return value
     if isinstance(value, Mapping):

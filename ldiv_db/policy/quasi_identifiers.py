@@ -45,8 +45,10 @@ def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:
 
 
 def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool = True) -> list[Problem]:
-    """Columns that the source lacks, those that the policy leaves unclassified, and types that do not fit. Unless the
-    policy `lists_all` of its columns, others may be classified in what could not be read."""
+    """Columns that the source lacks, those that the policy leaves unclassified, and types that do not fit.
+
+    Unless the policy `lists_all` of its columns, others may be classified in what could not be read.
+    """
     known = {column.name.lower(): column for column in columns}
     problems = list(_missing(policy, columns))
     problems += _unlisted(policy, columns) if lists_all else []
@@ -110,8 +112,10 @@ class Inferred:
 def infer(
     engine: Engine, policy: Policy, source: Relation | FileRelation, columns: Sequence[Column]
 ) -> tuple[Policy, tuple[Inferred, ...]]:
-    """The policy with what it leaves open of its quasi-identifiers, and what that is. Those that the source lacks stay
-    open, and so do all of a decomposition, which publishes them as they are."""
+    """The policy with what it leaves open of its quasi-identifiers, and what that is.
+
+    Those that the source lacks stay open, and so do all of a decomposition, which publishes them as they are.
+    """
     types = {column.name.lower(): column for column in columns}
     open_keys = {} if policy.decomposes else {n: qi for n, qi in policy.quasi_identifiers.items() if qi.is_open}
     there = {name: types[name.lower()] for name in open_keys if name.lower() in types}
@@ -145,7 +149,9 @@ def number_values(
     engine: Engine, taxonomy: Taxonomy, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level] = ()
 ) -> Relation:
     """A column's values with their rows and the numbers of their leaves: NULL_CODE of NULL, NULL where they have none.
-    `levels` are those by which the taxonomy was made of the values, if it was."""
+
+    `levels` are those by which the taxonomy was made of the values, if it was.
+    """
     return engine.materialise(
         "dictionary",
         "taxonomies/map_leaves",
@@ -184,7 +190,9 @@ def _infer(
 @dataclass(frozen=True)
 class Hierarchy:
     """By a taxonomy, by levels made of the values themselves (called `origin`), by nested ranges, or as plain numbers.
-    Nested ranges have `widths` and begin at `start` plus multiples of them; plain numbers have none of all these."""
+
+    Nested ranges have `widths` and begin at `start` plus multiples of them; plain numbers have none of all these.
+    """
 
     taxonomy: Taxonomy | None = None
     levels: tuple[Level, ...] = ()

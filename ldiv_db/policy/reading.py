@@ -72,7 +72,9 @@ def load_file(path: str | Path) -> Policy:
 
 def load_policy(document: Any) -> Policy:
     """The policy of a mapping without the parts that cannot be read, whose problems `resolve` reports with all others.
-    Raises PolicyError if what is left would be understood in another way, or is no policy."""
+
+    Raises PolicyError if what is left would be understood in another way, or is no policy.
+    """
     if isinstance(document, Policy):
         return document
     if not isinstance(document, Mapping):
@@ -114,8 +116,10 @@ def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy 
 
 
 def columns_asked(said: Mapping[str, Any]) -> set[str]:
-    """The columns, in lower case, that the arguments of a call may ask about, by a policy or by their names. Raises
-    PolicyError if none is named."""
+    """The columns, in lower case, that the arguments of a call may ask about, by a policy or by their names.
+
+    Raises PolicyError if none is named.
+    """
     given = [said.get("policy"), *(said.get("also_policies") or ())]
     policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
     if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
@@ -147,8 +151,10 @@ def _texts(said: Any) -> Iterator[str]:
 
 
 def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> BoundArguments:
-    """A call with a policy: the frame in place of a database is its source, whatever the policy names. Of several
-    frames the policy names one, or there is but one."""
+    """A call with a policy: the frame in place of a database is its source, whatever the policy names.
+
+    Of several frames the policy names one, or there is but one.
+    """
     bound = shape.bind_partial(None, *args, **kwargs)
     policy = bound.arguments.get("policy")
     if isinstance(policy, Policy | Mapping):
@@ -224,8 +230,10 @@ GivenRequirement = str | Mapping[str, Any] | RequirementSpec
 
 
 def read_requirements(written: GivenRequirement | Iterable[GivenRequirement]) -> list[RequirementSpec]:
-    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built, one or several. Raises PolicyError for
-    all that are none."""
+    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built, one or several.
+
+    Raises PolicyError for all that are none.
+    """
     specs, problems = [], []
     for item in [written] if isinstance(written, str | Mapping | RequirementSpec) else written:
         try:

@@ -56,8 +56,10 @@ class QuasiColumn:
 @dataclass(frozen=True)
 class Source:
     """A source, called `name` in the policy, and what its columns are; they are named as the policy writes them.
+
     `nulls` is for quasi-identifiers. Where `judges_null` is false rows with NULL in place of a sensitive value are not
-    judged. `seed` decides what is left to chance."""
+    judged. `seed` decides what is left to chance.
+    """
 
     name: str
     relation: Relation | FileRelation
@@ -171,8 +173,10 @@ class Resolved(Described):
 
     @property
     def typed(self) -> list[str]:
-        """The quasi-identifiers that are published in their own types if no class generalises them. Of a table that is
-        appended to there are none: its columns must fit all that is appended later."""
+        """The quasi-identifiers that are published in their own types if no class generalises them.
+
+        Of a table that is appended to there are none: its columns must fit all that is appended later.
+        """
         if not self.keeps_types or self.target.if_exists == "append":
             return []
         columns = [qi.column for qi in self.source.quasi_identifiers]
@@ -181,8 +185,10 @@ class Resolved(Described):
 
 @dataclass(frozen=True)
 class Findings:
-    """A policy while it is checked, and its `source`, None if it is not to be had. `columns` are the source's; they are
-    None unless the policy fits them."""
+    """A policy while it is checked, and its `source`, None if it is not to be had.
+
+    `columns` are the source's; they are None unless the policy fits them.
+    """
 
     policy: Policy
     folder: Path
@@ -195,8 +201,11 @@ Check = Callable[[Findings], Any]
 
 
 def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
-    """The policy held against its source; raises PolicyError with all problems of all kinds. `checks` are those of the
-    rooms above, by the part of the policy that each is about; `folder` is where relative files lie."""
+    """The policy held against its source; raises PolicyError with all problems of all kinds.
+
+    `checks` are those of the rooms above, by the part of the policy that each is about; `folder` is where relative
+    files lie.
+    """
     policy, known, problems = written, problems_of(written), Problems()
     source = _source(engine, policy, folder, problems)
     columns = [] if source is None else columns_of(engine, source)
@@ -238,8 +247,10 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
 
 
 def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, folder: Path) -> Described:
-    """A source as the policy describes its quasi-identifiers and sensitive columns; raises PolicyError. Nothing else of
-    the policy need fit it."""
+    """A source as the policy describes its quasi-identifiers and sensitive columns; raises PolicyError.
+
+    Nothing else of the policy need fit it.
+    """
     columns = columns_of(engine, source)
     weight = [policy.weight] if policy.weight else []
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
@@ -269,8 +280,10 @@ def _describe(
     problems: Problems,
     known: Sequence[Problem] = (),
 ) -> Described | None:
-    """The source described; None if something is wrong, which is added to `problems`. Parts of the policy that have a
-    `known` problem are not read."""
+    """The source described; None if something is wrong, which is added to `problems`.
+
+    Parts of the policy that have a `known` problem are not read.
+    """
     sensitive = {n: s for n, s in policy.sensitive.items() if not is_reported(f"sensitive.{n}", known)}
     keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_reported(f"quasi_identifiers.{n}", known)}
     hierarchies = {} if policy.decomposes else collect_hierarchies(engine, keys, folder, problems)

@@ -24,8 +24,10 @@ When = Callable[[Policy], bool | Iterable[Args]]
 
 
 class PolicyRule(NamedTuple):
-    """A rule that a policy breaks when `when` is true, or in each of the cases that `when` lists, and its problem. In
-    the texts `{algorithm}` is the policy's, and `{series}` that of a decomposition or the words for other series."""
+    """A rule that a policy breaks when `when` is true, or in each of the cases that `when` lists, and its problem.
+
+    In the texts `{algorithm}` is the policy's, and `{series}` that of a decomposition or the words for other series.
+    """
 
     when: When
     key: str

@@ -76,8 +76,10 @@ def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
 def texts_of(
     engine: Engine, key: str, kind: str, values: Sequence[Named], allow_others: bool, same: Sequence[Step] = ()
 ) -> Mapping[Named, Named]:
-    """The texts of a column for values as they are named, after the steps by which texts are the `same`. Raises
-    PolicyError for two that are one, and for what is none."""
+    """The texts of a column for values as they are named, after the steps by which texts are the `same`.
+
+    Raises PolicyError for two that are one, and for what is none.
+    """
     texts, others = in_type(engine, kind, values)
     texts = folded(engine, texts, same)
     if others and not allow_others:
@@ -90,9 +92,11 @@ def texts_of(
 
 @dataclass(frozen=True)
 class Required:
-    """The requirements on each attribute; parameters that are `auto` wait for the distribution of its values. `texts`
-    are the values that requirements name as their columns write them, by the number of the requirement in the policy
-    and the attribute."""
+    """The requirements on each attribute; parameters that are `auto` wait for the distribution of its values.
+
+    `texts` are the values that requirements name as their columns write them, by the number of the requirement in the
+    policy and the attribute.
+    """
 
     specs: Sequence[RequirementSpec]
     attributes: Mapping[str, Attribute]
@@ -132,8 +136,10 @@ def collect_required(
     problems: Problems,
     names: Collection[str] | None = None,
 ) -> Required:
-    """The requirements on the attributes; their problems are added to `problems`. `names` are all sensitive attributes,
-    where not all of them are to be had."""
+    """The requirements on the attributes; their problems are added to `problems`.
+
+    `names` are all sensitive attributes, where not all of them are to be had.
+    """
     wanted = [(n, spec, a) for n, spec in enumerate(specs) for a in attributes.values() if spec.concerns(a.name)]
     wrong = [problem for n, spec, attribute in wanted for problem in spec.problems(f"require.{n}", attribute)]
     problems.add(wrong)
@@ -208,6 +214,8 @@ def absent_values(
 
 def smallest_class(requirements: Iterable[Requirement]) -> int | None:
     """The l that average class sizes are in units of: the smallest class that meets all, 2 where no size promises that.
-    None if nothing is asked for. A run and a measurement of its release both take it from the policy."""
+
+    None if nothing is asked for. A run and a measurement of its release both take it from the policy.
+    """
     sizes = [requirement.unique_class_size() or 2 for requirement in requirements]
     return max(2, *sizes) if max(sizes, default=1) > 1 else None

@@ -56,9 +56,11 @@ def named_individual(value: Any) -> Any:
 
 
 class Individual(PolicyPart):
-    """The column that says whose a row is, and where all rows of a person stand. `apart`: in any classes, of which each
-    meets the requirements by its people: who knows one row of a person learns no more. `together`: in one class, so
-    that who knows all of them learns no more of any."""
+    """The column that says whose a row is, and where all rows of a person stand.
+
+    `apart`: in any classes, of which each meets the requirements by its people: who knows one row of a person learns no
+    more. `together`: in one class, so that who knows all of them learns no more of any.
+    """
 
     column: str
     rows: Literal["apart", "together"] = "apart"

@@ -33,8 +33,10 @@ class SourceQuery:
 
 
 class Frame:
-    """A frame, or a relation of the database's client, that a caller gave; it is never copied. It may also be a
-    relation of the engine's own, called `name`."""
+    """A frame, or a relation of the database's client, that a caller gave; it is never copied.
+
+    It may also be a relation of the engine's own, called `name`.
+    """
 
     def __init__(self, value: Any, name: str = FRAME):
         self.value = value
@@ -111,7 +113,10 @@ GROUP_ID, COUNT = "group_id", "n"
 
 
 def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document, of a decomposition with what it may leave out. Its requirements stand with the attributes."""
+    """The document, of a decomposition with what it may leave out.
+
+    Its requirements stand with the attributes.
+    """
     found = dict(document)
     algorithm = found.get("algorithm")
     name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm

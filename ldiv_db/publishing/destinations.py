@@ -111,9 +111,11 @@ class InDatabase(InTable):
 
 
 class InOtherDatabase(InTable):
-    """A table of another database than the ledger's, written beside under a name of its run's and renamed. The name of
-    a table that is being written tells the run and the target. One that a dead process left is dropped by the next run
-    to the target; the ledger, where it says `written`, is told whether the table was renamed."""
+    """A table of another database than the ledger's, written beside under a name of its run's and renamed.
+
+    The name of a table that is being written tells the run and the target. One that a dead process left is dropped by
+    the next run to the target; the ledger, where it says `written`, is told whether the table was renamed.
+    """
 
     def __init__(self, engine: Engine, table: Relation, target: Target):
         super().__init__(engine, table)
@@ -318,8 +320,10 @@ class DataFile(InFile):
 
 
 def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:
-    """The destination of a table with these columns that a policy names; `folder` is where relative files lie. Raises
-    PolicyError for what is no name of a table."""
+    """The destination of a table with these columns that a policy names; `folder` is where relative files lie.
+
+    Raises PolicyError for what is no name of a table.
+    """
     refuse_half_taken_back(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.database is not None:

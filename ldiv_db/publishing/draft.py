@@ -33,9 +33,11 @@ Outcome = TypeVar("Outcome")
 
 
 class Draft(ABC, Generic[Outcome]):
-    """A publication: a table, or the tables of a release; `where` is that table, its file, or their prefix. A
-    destination calls `announce`, `write`, `audit`, `enter`, and for a file `settle` at the end, or `withdraw` if it did
-    not come to `enter`."""
+    """A publication: a table, or the tables of a release; `where` is that table, its file, or their prefix.
+
+    A destination calls `announce`, `write`, `audit`, `enter`, and for a file `settle` at the end, or `withdraw` if it
+    did not come to `enter`.
+    """
 
     @property
     @abstractmethod
@@ -112,8 +114,10 @@ def audit_classes(
     people: PeopleOfRows | None = None,
 ) -> list[Audit]:
     """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
+
     `earlier_rows` are those of it that were published before; the others are those of `recoding`. With `people` these
-    are judged, on rows that must be those of the table."""
+    are judged, on rows that must be those of the table.
+    """
     suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
     released = resolved.released
     same = resolved.source.same
@@ -168,8 +172,10 @@ class RunDraft(Draft[Result]):
     def published(
         self, last_class: int = 0, texts: bool = False, keyed: bool = False
     ) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text. `keyed`
-        is where what is kept is not here, which tells apart classes that are otherwise alike."""
+        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text.
+
+        `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
+        """
         ids, seed = self.resolved.released.has_class_ids, Value(self.resolved.source.seed) if keyed else None
         return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts, seed)
 

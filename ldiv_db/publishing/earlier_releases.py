@@ -54,8 +54,10 @@ def check_series(engine: Engine, series: str) -> Inference:
 
 
 def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
-    """Check published tables of anybody's against each other; raises PolicyError if they lack a column. All keys of a
-    group are looked at together, group after group: several groups at once may tell more."""
+    """Check published tables of anybody's against each other; raises PolicyError if they lack a column.
+
+    All keys of a group are looked at together, group after group: several groups at once may tell more.
+    """
     if asked.values and len(asked.values) != len(asked.people):
         raise refused("--values", "gives one sensitive table for each --table")
     listed = []

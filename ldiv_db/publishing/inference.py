@@ -30,9 +30,11 @@ from ldiv_db.publishing.pairings import Channel, LimitedAttribute, tell_pairings
 def weigh_together(
     engine: Engine, members: Relation, cells: Relation, weighed: Relation, numbers: Sequence[Value]
 ) -> None:
-    """Append to `weighed` (key, attribute_no, …, top, total) each key's best share by all releases and keys. `members`
-    are (release_no, key, group_id), `cells` (release_no, group_id, attribute_no, value, n), `numbers` those of the
-    attributes."""
+    """Append to `weighed` (key, attribute_no, …, top, total) each key's best share by all releases and keys.
+
+    `members` are (release_no, key, group_id), `cells` (release_no, group_id, attribute_no, value, n), `numbers` those
+    of the attributes.
+    """
     with engine.scope():
         keys = engine.materialise("numbered_keys", "publishing/number_keys", members=members)
         groups = engine.materialise("groups", "publishing/number_groups", cells=cells)
@@ -50,9 +52,11 @@ def weigh_together(
 
 @dataclass(frozen=True)
 class Release:
-    """A published release: its sensitive table and the columns of its groups, and where its keys are. Keys are those of
-    the table `people`, or those that the ledger's `members` say were published up to it. `combinations` is the table of
-    combinations of sensitive values, if it has one."""
+    """A published release: its sensitive table and the columns of its groups, and where its keys are.
+
+    Keys are those of the table `people`, or those that the ledger's `members` say were published up to it.
+    `combinations` is the table of combinations of sensitive values, if it has one.
+    """
 
     name: str
     values: Relation | FileRelation
@@ -68,9 +72,11 @@ class Release:
 
 @dataclass(frozen=True)
 class Inference(Printed):
-    """Findings on a sequence of releases: the best probability for each attribute, and where it is too much. `allowed`
-    are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that tells who
-    has which value."""
+    """Findings on a sequence of releases: the best probability for each attribute, and where it is too much.
+
+    `allowed` are channels that the policy has asked for, `ordered` releases whose groups were formed in an order that
+    tells who has which value.
+    """
 
     releases: tuple[str, ...]
     best: dict[str, float]

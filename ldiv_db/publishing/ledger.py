@@ -130,8 +130,10 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
 
 
 def runs(engine: Engine, show_seeds: bool = False) -> list[dict[str, Any]]:
-    """The runs as the ledger has them, without their seeds unless these are asked for; the latest last. None if there
-    is no ledger. Raises DatabaseError for tables under its name that are not ours."""
+    """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
+
+    None if there is no ledger. Raises DatabaseError for tables under its name that are not ours.
+    """
     migrate.refuse_foreign(engine)
     listed = table(engine, "run")
     if not catalog.table_exists(engine, listed):
@@ -163,8 +165,10 @@ def _columns(engine: Engine, listed: Relation) -> list[str]:
 
 
 def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
-    """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it. Relative
-    paths are in `folder`."""
+    """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it.
+
+    Relative paths are in `folder`.
+    """
 
     @cache
     def whole(name: str) -> str:
@@ -182,7 +186,9 @@ def earlier_runs(
     engine: Engine, resolved: Resolved, folder: Path, rows: Relation, weight: Identifier | None = None
 ) -> Earlier:
     """The earlier release of a source, if it was published; `rows` is the source as it was read, `weight` its counts.
-    It is the latest of those with the same fingerprint, else the latest of the source, whose path is from `folder`."""
+
+    It is the latest of those with the same fingerprint, else the latest of the source, whose path is from `folder`.
+    """
     fingerprint = take_fingerprint(engine, resolved, rows, weight, _hash_key(engine))
     listed = {run["run_id"]: run for run in runs(engine) if run["status"] in (PUBLISHED, WRITTEN)}
     hashes = _hashes(engine) if listed else {}
@@ -248,9 +254,11 @@ def _has_same_rows(engine: Engine, resolved: Resolved, fingerprint: Fingerprint,
 
 
 def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
-    """Enter that the release of a run was never handed out; returns the run. `run_id` may be its beginning. Later runs
-    of the source are no longer held against it. Its table or file stays. Raises PolicyError unless exactly one
-    published run has such an id."""
+    """Enter that the release of a run was never handed out; returns the run. `run_id` may be its beginning.
+
+    Later runs of the source are no longer held against it. Its table or file stays. Raises PolicyError unless exactly
+    one published run has such an id.
+    """
     listed = runs(engine)
     found = [run for run in listed if run["run_id"].startswith(run_id.lower())]
     if len(found) != 1:

@@ -30,8 +30,10 @@ _OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate
 
 
 class LedgerThere:
-    """The ledger of a warehouse, in its schema `ldiv`, or in tables called `ldiv_…` where there are no schemas. Where
-    rows of a table cannot be changed a run has a row for every status that it came to, of which the last holds."""
+    """The ledger of a warehouse, in its schema `ldiv`, or in tables called `ldiv_…` where there are no schemas.
+
+    Where rows of a table cannot be changed a run has a row for every status that it came to, of which the last holds.
+    """
 
     def __init__(self, there: Warehouse, schema: str = SCHEMA):
         self._there = there

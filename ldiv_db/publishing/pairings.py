@@ -39,8 +39,10 @@ class LimitedAttribute:
 
 @dataclass(frozen=True)
 class Channel:
-    """Keys of whose attribute more than 1/l can be told: by a release, by comparing two, or by combinations. These tell
-    it to whoever knows the person's value of the attribute `known`."""
+    """Keys of whose attribute more than 1/l can be told: by a release, by comparing two, or by combinations.
+
+    These tell it to whoever knows the person's value of the attribute `known`.
+    """
 
     attribute: str
     releases: tuple[str, ...]
@@ -127,8 +129,10 @@ def tell_pairings(
     limits: Sequence[LimitedAttribute],
     releases: tuple[str, ...],
 ) -> list[Channel]:
-    """Channels by the combinations of groups, `cells` (group_id, attribute_no, value, n). With `before` it is their
-    difference from the combinations that an earlier release published."""
+    """Channels by the combinations of groups, `cells` (group_id, attribute_no, value, n).
+
+    With `before` it is their difference from the combinations that an earlier release published.
+    """
     if len(limits) < 2:
         return []
     pairs = engine.materialise("pairs", "publishing/list_pairs", combined=combined, before=before, attributes=limits)

@@ -25,9 +25,11 @@ def check_target(
     source: Relation | FileRelation,
     types: Mapping[str, str] | None,
 ) -> None:
-    """Raise PolicyError if a run of `source` may not or cannot be published there. Nor may it read what it replaces or
-    appends to, by whatever way. `folder` is where relative files lie, `types` are those of the release's columns, None
-    if they are not known."""
+    """Raise PolicyError if a run of `source` may not or cannot be published there.
+
+    Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie, `types` are
+    those of the release's columns, None if they are not known.
+    """
     refuse_lost_digits(destination.engine, policy, source)
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
@@ -132,7 +134,9 @@ def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
 
 def compare_columns(engine: Engine, types: Mapping[str, str], table: Relation, texts_hint: str = "") -> None:
     """Raise PolicyError unless the table has the columns of a release, which are of these `types`, and no others.
-    `texts_hint` is for columns that should be text."""
+
+    `texts_hint` is for columns that should be text.
+    """
     ours = {name.lower(): kind for name, kind in types.items()}
     columns = {column.name.lower(): column for column in columns_of(engine, table)}
     theirs = {name: column.type for name, column in columns.items()}
@@ -222,8 +226,10 @@ def _same_file(one: Path, other: Path) -> bool:
 
 def refuse_read_target(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
     """Raise PolicyError if the policy's target is there and is read: by its source, as a taxonomy, as the policy.
+
     Whatever leads to it: views, macros, patterns, links, attached databases, other spellings. `folder` is where
-    relative files lie."""
+    relative files lie.
+    """
     target = policy.target
     if target.file is not None:
         _refuse_read_file(engine, policy, folder, source)

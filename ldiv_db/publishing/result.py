@@ -36,9 +36,11 @@ _BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "o
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`. `rows` is of the
-    `columns` that the policy reads, in the order of their names, each with whether its NULLs leave rows out; `policy`
-    is None where the release rests on other tables as well, so that it is never known to be equal."""
+    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`.
+
+    `rows` is of the `columns` that the policy reads, in the order of their names, each with whether its NULLs leave
+    rows out; `policy` is None where the release rests on other tables as well, so that it is never known to be equal.
+    """
 
     key: str = field(repr=False)
     rows: str = field(repr=False)
@@ -150,8 +152,10 @@ def _told_by_both(attack: Attack) -> str:
 def take_fingerprint(
     engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None, key: str
 ) -> Fingerprint:
-    """The fingerprint of a copy of the source and of its policy. `weight` is the copy's column of counts, if equal rows
-    are one: it is the same as if they were not."""
+    """The fingerprint of a copy of the source and of its policy.
+
+    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
+    """
     source = resolved.source
     read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
     required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
@@ -196,8 +200,10 @@ def hash_rows(
     key: str,
     required: Sequence[Identifier] = (),
 ) -> str:
-    """The keyed hash of the rows' values in these columns, whatever the order of the rows. Rows with a NULL in a column
-    that is `required` are left out."""
+    """The keyed hash of the rows' values in these columns, whatever the order of the rows.
+
+    Rows with a NULL in a column that is `required` are left out.
+    """
     params = {"rows": rows, "columns": columns, "weight": weight, "required": required}
     return _keyed(key, engine.record("publishing/summarise_content", **params))
 

@@ -32,9 +32,11 @@ MAIN = "main"
 
 
 def known_as(text: str, path: Path | None, known: Mapping[str, str | None], schema: str) -> str:
-    """The name among the `known` of the series that `text` names, or `text` itself if there is none. The known names
-    come with the whole path of their file; `path` is that of the text's file, `schema` where tables lie that name none.
-    Names of tables are compared as the database does, without regard to case."""
+    """The name among the `known` of the series that `text` names, or `text` itself if there is none.
+
+    The known names come with the whole path of their file; `path` is that of the text's file, `schema` where tables
+    lie that name none. Names of tables are compared as the database does, without regard to case.
+    """
     if text in known:
         return text
     (file, tables), where = _spelling(text, schema), str(path)
@@ -112,8 +114,10 @@ def check_key(key: Key, before: Key | None) -> None:
 
 @dataclass(frozen=True)
 class Series:
-    """All releases under one target: how many there are, and the last number of a group. `key_before` is the key of
-    earlier releases, None if there are none, or if it was not noted."""
+    """All releases under one target: how many there are, and the last number of a group.
+
+    `key_before` is the key of earlier releases, None if there are none, or if it was not noted.
+    """
 
     name: str
     secret: str
@@ -131,8 +135,10 @@ class Series:
 
 
 def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
-    """The series of that name; nothing is written. Raises PolicyError if another key made it, or another decomposition;
-    classes are formed by any algorithm."""
+    """The series of that name; nothing is written.
+
+    Raises PolicyError if another key made it, or another decomposition; classes are formed by any algorithm.
+    """
     noted = _find_series(engine, name) if has_releases(engine) else None
     if noted is None:
         return Series(name, secrets.token_urlsafe(_SECRET_BYTES), key)

@@ -34,8 +34,11 @@ from ldiv_db.recoding.encoded import Renamed
 
 @dataclass(frozen=True)
 class ReleaseStart:
-    """The start of a release: a policy held against its source, and the series so far. `begun` is when its work began.
-    `beside` is the latest release of another series of the source, in words, if there is one and this series is new."""
+    """The start of a release: a policy held against its source, and the series so far.
+
+    `begun` is when its work began. `beside` is the latest release of another series of the source, in words, if there
+    is one and this series is new.
+    """
 
     context: Context
     resolved: Resolved
@@ -73,7 +76,9 @@ MATCHED = tuple(map(Identifier, ("key_hash", "values_hash", "group_id", "waited"
 @dataclass(frozen=True)
 class MatchedRows:
     """A copy of the source with what earlier releases made of its rows, and the `groups` of these (group_id, rows).
-    `rows` is the copy with the columns MATCHED: group_id is NULL if the row was not published before."""
+
+    `rows` is the copy with the columns MATCHED: group_id is NULL if the row was not published before.
+    """
 
     rows: Relation
     groups: Relation
@@ -83,8 +88,10 @@ class MatchedRows:
 
 @dataclass(frozen=True)
 class SeriesDraft(Draft[Released]):
-    """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1. `rows` are encoded,
-    with the columns MATCHED: at least those that no release has published."""
+    """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1.
+
+    `rows` are encoded, with the columns MATCHED: at least those that no release has published.
+    """
 
     start: ReleaseStart
     matched: MatchedRows
@@ -269,8 +276,10 @@ def _notes(counts: dict[str, Any]) -> list[str]:
 
 
 def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | DecompositionCoding) -> MatchedRows:
-    """The rows of a copy of the source, matched with earlier releases by the hashes of their keys. Raises PolicyError
-    if keys are written otherwise than in earlier releases, so that they would not be matched."""
+    """The rows of a copy of the source, matched with earlier releases by the hashes of their keys.
+
+    Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
+    """
     engine, series = start.engine, start.series
     members = members_of(engine, series)
     matched = engine.materialise(

@@ -57,8 +57,10 @@ class ReleaseTables:
 
 def tables_of(prefix: Relation, algorithm: str, release: int | None) -> ReleaseTables:
     """The tables of a release: of `published.census` `published.census_1_qid` and so on, or `published.census_1`.
+
     Whether it has combinations is not said, only what their table is called. Without a number of a release all of them
-    are one table, `published.census`."""
+    are one table, `published.census`.
+    """
     if release is None:
         return ReleaseTables(prefix, prefix, group=CLASS_ID)
 
@@ -106,8 +108,10 @@ def require_tables(engine: Engine, tables: ReleaseTables) -> None:
 def releases_of(
     engine: Engine, prefix: Relation, algorithm: str, last: int, series: str, one_table: bool = False
 ) -> list[Release]:
-    """The releases of a series up to `last`, as they lie in the database of `prefix`. Of those that are `one_table`
-    there is the last alone, which has all classes of the others as they were."""
+    """The releases of a series up to `last`, as they lie in the database of `prefix`.
+
+    Of those that are `one_table` there is the last alone, which has all classes of the others as they were.
+    """
     members, listed = ledger.table(engine, "release_member"), []
     for number in [last] if one_table else range(1, last + 1):
         tables = tables_of(prefix, algorithm, None if one_table else number)
@@ -129,9 +133,12 @@ def releases_of(
 
 @dataclass(frozen=True)
 class SeriesTarget:
-    """The target of a series by an algorithm: the prefix of its tables, and where these are. `name` is what the series
-    is called: as its first release called it, if there is one. With `one_table` the prefix is the name of the table to
-    which each release adds its classes; one that is there already is replaced by the first if it may `replace` it."""
+    """The target of a series by an algorithm: the prefix of its tables, and where these are.
+
+    `name` is what the series is called: as its first release called it, if there is one. With `one_table` the prefix is
+    the name of the table to which each release adds its classes; one that is there already is replaced by the first if
+    it may `replace` it.
+    """
 
     engine: Engine
     algorithm: str

@@ -28,9 +28,11 @@ NAMED = "--show-values (in Python show_values=True) names up to ten"
 
 
 def as_numbered(engine: Engine, axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """The axes in the order in which they number rows: by the rows of their most frequent values, most first. With the
-    most uniform quasi-identifier first, rows of a rare value are neighbours: mixing them with the rest is what costs
-    most."""
+    """The axes in the order in which they number rows: by the rows of their most frequent values, most first.
+
+    With the most uniform quasi-identifier first, rows of a rare value are neighbours: mixing them with the rest is
+    what costs most.
+    """
     return tuple(sorted(axes, key=lambda axis: int(engine.most(axis.dictionary, "rows")), reverse=True))
 
 

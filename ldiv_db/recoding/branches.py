@@ -33,8 +33,10 @@ DEFAULT_WEIGHT = "n"
 
 
 def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = None) -> str:
-    """The SELECT in a dialect; `source` names the table there, by default that of the policy. Raises PolicyError for a
-    policy that no counts serve, a source that is no table, and a dialect that is none."""
+    """The SELECT in a dialect; `source` names the table there, by default that of the policy.
+
+    Raises PolicyError for a policy that no counts serve, a source that is no table, and a dialect that is none.
+    """
     unknown = [] if dialect in DIALECTS else [dialect]
     problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, DIALECTS)) for name in unknown]
     problems += _problems(policy, source)
@@ -110,8 +112,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class WrittenColumn:
-    """A column of the SELECT: its name, its alias within, and for a quasi-identifier its rules. `as_it_is` says whether
-    its values are compared as they are, `is_text` whether that is their text."""
+    """A column of the SELECT: its name, its alias within, and for a quasi-identifier its rules.
+
+    `as_it_is` says whether its values are compared as they are, `is_text` whether that is their text.
+    """
 
     name: Identifier
     alias: Identifier

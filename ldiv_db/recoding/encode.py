@@ -52,8 +52,10 @@ def read_source(
 
 @dataclass(frozen=True)
 class Coding:
-    """A TEMP copy of a source under working names (`snapshot`), and the codes of its values. `ordered` are the axes as
-    they number rows; `own`, `kept`, `key` and `weight` are columns of the copy."""
+    """A TEMP copy of a source under working names (`snapshot`), and the codes of its values.
+
+    `ordered` are the axes as they number rows; `own`, `kept`, `key` and `weight` are columns of the copy.
+    """
 
     engine: Engine
     source: Source
@@ -72,8 +74,10 @@ class Coding:
     def encode(
         self, snapshot: Relation | None = None, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
     ) -> Encoded:
-        """The rows of its copy, or of one with values of it in other rows, encoded; `side_columns` stay uncoded. So do
-        columns that are `carried`, by which no row is numbered; then the rows may be some of the copy's."""
+        """The rows of its copy, or of one with values of it in other rows, encoded; `side_columns` stay uncoded.
+
+        So do columns that are `carried`, by which no row is numbered; then the rows may be some of the copy's.
+        """
         engine, snapshot = self.engine, snapshot or self.snapshot
         rows = engine.materialise(
             "rows",
@@ -115,8 +119,10 @@ class Coding:
         return replace(self, source=source, sensitive=sensitive)
 
     def generalising(self, source: Source) -> Coding:
-        """The same with quasi-identifiers that generalise as those of `source`, which may lack some; their codes. The
-        copy must be there still, of which the rows do not depend on the quasi-identifiers."""
+        """The same with quasi-identifiers that generalise as those of `source`, which may lack some; their codes.
+
+        The copy must be there still, of which the rows do not depend on the quasi-identifiers.
+        """
         encoder = Encoder(self.engine, source, False, self.weight)
         places = {qi.name: place for place, qi in enumerate(self.source.quasi_identifiers)}
 

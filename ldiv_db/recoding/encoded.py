@@ -40,9 +40,11 @@ class Renamed:
 
 @dataclass(frozen=True)
 class Axis:
-    """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered. `dictionary` is (value, code);
-    `nodes` are the taxonomy's, None for plain numbers. `null_code` is the code of NULL, None if the column holds none;
-    it is counted in `scale` for a taxonomy only."""
+    """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
+
+    `dictionary` is (value, code); `nodes` are the taxonomy's, None for plain numbers. `null_code` is
+    the code of NULL, None if the column holds none; it is counted in `scale` for a taxonomy only.
+    """
 
     column: Identifier
     code: Identifier
@@ -103,9 +105,11 @@ def person_units(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Bags:
-    """The bags of a sensitive attribute: the sets of different values that people have, by the code of each. `listed`
-    is (code, value, units): a person has `scale` units in all, 0 if no number up to 10^9 shares them evenly. `whole`
-    and `shares` are (value, rows): how many people of the whole table have a value, and their units of it."""
+    """The bags of a sensitive attribute: the sets of different values that people have, by the code of each.
+
+    `listed` is (code, value, units): a person has `scale` units in all, 0 if no number up to 10^9 shares them evenly.
+    `whole` and `shares` are (value, rows): how many people of the whole table have a value, and their units of it.
+    """
 
     listed: Relation
     scale: int
@@ -241,7 +245,9 @@ class Encoded:
         self, engine: Engine, assigned: Relation, name: str = "bounds", dealt: Identifier | None = None
     ) -> Relation:
         """(class_id, rows, the smallest and the largest code of each quasi-identifier) of rows assigned to classes.
-        With `dealt` it is cells that are, in that column how many rows of each."""
+
+        With `dealt` it is cells that are, in that column how many rows of each.
+        """
         params = {"rows": self.members(dealt), "assigned": assigned, "axes": self.axes, "dealt": dealt}
         return engine.materialise(name, "recoding/publish/bound_classes", **params)
 

@@ -24,7 +24,9 @@ _TIMES = (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1))
 @dataclass(frozen=True)
 class Precision:
     """The shares of the rows that tell a quasi-identifier exactly, and at all, and the largest LM of half and of 9/10.
-    `width` is that of the column's numbers, in seconds of times; None where it has a taxonomy of so many `leaves`."""
+
+    `width` is that of the column's numbers, in seconds of times; None where it has a taxonomy of so many `leaves`.
+    """
 
     column: str
     exact: float
@@ -94,8 +96,10 @@ class Told:
 def measure_precision(
     engine: Engine, axes: Sequence[Axis], told: Sequence[Told], total: int, classes: Relation | None = None
 ) -> tuple[Precision, ...]:
-    """The precision of every axis among `total` rows, those that are left out included, in one statement. `classes` are
-    those of the spans, if these tell it."""
+    """The precision of every axis among `total` rows, those that are left out included, in one statement.
+
+    `classes` are those of the spans, if these tell it.
+    """
     params = {"told": told, "classes": classes, "total": Value(total), "unit": Value(LOSS_UNIT)}
     rows = sorted(engine.rows("recoding/loss/find_precision", **params))
     return tuple(

@@ -26,8 +26,11 @@ from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
 
 @dataclass(frozen=True)
 class Sets:
-    """The sets of one quasi-identifier. `spans` is (low, high, set_no, label, lm, ncp) for spans (set_no 0) and sets;
-    `assigned` is (class_id, set_no) for the classes that are published as a set, `members` (set_no, code)."""
+    """The sets of one quasi-identifier.
+
+    `spans` is (low, high, set_no, label, lm, ncp) for spans (set_no 0) and sets; `assigned` is (class_id, set_no)
+    for the classes that are published as a set, `members` (set_no, code).
+    """
 
     axis: Axis
     spans: Relation
@@ -95,9 +98,11 @@ class SpanColumn:
 
 @dataclass(frozen=True)
 class Spans:
-    """The spans of one quasi-identifier, as they are published, and their loss. `relation` is (low, high, lm, ncp) and
-    the values that `form` takes: a label, perhaps by the number of its set (`set_no` is the classes' column of it), the
-    smallest and the largest value, or the only value."""
+    """The spans of one quasi-identifier, as they are published, and their loss.
+
+    `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set
+    (`set_no` is the classes' column of it), the smallest and the largest value, or the only value.
+    """
 
     axis: Axis
     relation: Relation
@@ -214,7 +219,9 @@ def _with_sets(
 
 def keep_types(engine: Engine, recoding: Recoding, names: Collection[str]) -> Recoding:
     """The recoding with values in place of labels for those quasi-identifiers of that name that no class generalises.
-    What it loses, and the text of what it publishes, is the same."""
+
+    What it loses, and the text of what it publishes, is the same.
+    """
     asked = [span for span in recoding.spans if span.axis.name in names and span.form != "bounds"]
     if not asked:
         return recoding
@@ -279,8 +286,10 @@ def published_rows(
 
 
 def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Relation) -> Relation | None:
-    """(class_id, composition): the number of rows of each sensitive value as the digits of one number. None of few
-    rows, where more than the values of one attribute is published, and where the number may be too large."""
+    """(class_id, composition): the number of rows of each sensitive value as the digits of one number.
+
+    None of few rows, where more than the values of one attribute is published, and where the number may be too large.
+    """
     is_one = len(encoded.told) == 1 and not encoded.kept and recoding.blanked is None and not encoded.told[0].own
     if not is_one or encoded.row_count < MANY_ROWS:
         return None

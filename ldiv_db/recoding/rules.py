@@ -53,8 +53,10 @@ def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
 
 
 def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:
-    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop). Codes run from
-    0 to `last`; without a `null_code` NULL covers all of them."""
+    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop).
+
+    Codes run from 0 to `last`; without a `null_code` NULL covers all of them.
+    """
     params = {"null_code": Value(null_code), "last": Value(last)}
     return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **params)
 
@@ -100,8 +102,10 @@ class Span:
 
 
 def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Rule]] | None:
-    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values. None as
-    well if one is published as two bounds: a rule has one label."""
+    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values.
+
+    None as well if one is published as two bounds: a rule has one label.
+    """
     if any(spans.form == "bounds" for spans in recoding.spans):
         return None
     found = {}
@@ -125,8 +129,10 @@ def _rules(engine: Engine, spans: Spans, hierarchy: Hierarchy) -> Iterator[Rule]
 
 
 def _number_rules(axis: Axis, span: Span, smallest: str | None, largest: str | None) -> Iterator[Rule]:
-    """The rules of an interval: no number between two of them has a label, as none was in the source of the run. Raises
-    ValueError for numbers that are not whole, of which none comes next."""
+    """The rules of an interval: no number between two of them has a label, as none was in the source of the run.
+
+    Raises ValueError for numbers that are not whole, of which none comes next.
+    """
     if span.high == axis.null_code:
         yield Rule("null", None, None, span.label)
         if span.low < span.high:
@@ -232,8 +238,10 @@ class GlobalRecoding:
 def recoding_of(
     engine: Engine, source: Source, recoding: Recoding, search: dict[str, Any], requirements: Iterable[Requirement]
 ) -> GlobalRecoding | None:
-    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it. A SELECT
-    knows thresholds on the values of one attribute, and the fewest rows and values of a class."""
+    """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it.
+
+    A SELECT knows thresholds on the values of one attribute, and the fewest rows and values of a class.
+    """
     scheme = str(search.get("scheme", "none"))
     if scheme == "vioRec" and search.get("metric") == "CM":
         return None

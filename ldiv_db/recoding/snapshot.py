@@ -26,7 +26,9 @@ _FIRST_DAY, _LAST_DAY, _MICROSECONDS = -719_162, 2_932_896, 86_400_000_000
 
 def bounds_of(engine: Engine, rows: Relation | FileRelation, code: Identifier, column: Column) -> tuple[float, float]:
     """The smallest and the largest position in `code`, which holds the values of `column`; zeros if there are none.
-    Raises PolicyError for infinities and NaN, and for numbers so far apart that no type holds the distance."""
+
+    Raises PolicyError for infinities and NaN, and for numbers so far apart that no type holds the distance.
+    """
     found = engine.record("recoding/input/bound_numbers", rows=rows, column=code, kind=column.kind)
     smallest, largest = found["smallest"] or 0, found["largest"] or 0
     if found["unplaced"] or not (abs(smallest) < float("inf") and abs(largest) < float("inf")):
@@ -96,8 +98,10 @@ def own_columns(engine: Engine, source: Source) -> list[Renamed]:
 
 @dataclass(frozen=True)
 class Copied:
-    """A TEMP copy of a source, the source's rows, and how many of them a NULL left out. `weight` is the copy's column
-    of counts, None if it has rows alone."""
+    """A TEMP copy of a source, the source's rows, and how many of them a NULL left out.
+
+    `weight` is the copy's column of counts, None if it has rows alone.
+    """
 
     snapshot: Relation
     rows_in: int
@@ -121,8 +125,11 @@ class Snapshot:
     counted: bool = False
 
     def take(self) -> Copied:
-        """A TEMP copy of its columns, checked. Raises InfeasibleError for an empty source and for NULLs that the policy
-        rejects, PolicyError for values that are equal and written differently, so that one would stand for another."""
+        """A TEMP copy of its columns, checked.
+
+        Raises InfeasibleError for an empty source and for NULLs that the policy rejects, PolicyError for values that
+        are equal and written differently, so that one would stand for another.
+        """
         engine, source = self.engine, self.source.relation
         with engine.one_moment(source):
             rows_in = engine.count(source) if self.source.weight is None else count_weights(engine, self.source)

@@ -87,9 +87,12 @@ def find_run(engine: Engine, start: str) -> Run:
 def recoding_sql(
     engine: Engine, run: Run, dialect: str, source: str | None = None, policy: Policy | None = None
 ) -> str:
-    """The SELECT in a dialect; `source` names the table there, `policy` is that of the run. The policy is needed only
-    where values have thresholds of their own, which are not in the ledger. Raises PolicyError for a run whose recoding
-    no such SELECT expresses. Comments before it name the requirements that hold on the table of the run alone."""
+    """The SELECT in a dialect; `source` names the table there, `policy` is that of the run.
+
+    The policy is needed only where values have thresholds of their own, which are not in the ledger. Raises
+    PolicyError for a run whose recoding no such SELECT expresses. Comments before it name the requirements that hold
+    on the table of the run alone.
+    """
     text = written(render(TEMPLATE, recoding_params(engine, run, source, policy, dialect)), dialect)
     lost = {name for name, met in _met(engine, run) if not _kind(name).kept_by_select or "population" in met}
     comments = [_NOT_KEPT.format(name) for name in sorted(lost)]

@@ -35,7 +35,9 @@ class BagColumns:
 @dataclass(frozen=True)
 class Units:
     """The units of an encoded table: `encoded` has them in place of rows, `members` is (row_id, unit_id) of all `rows`.
-    `together`: all rows of a person are one unit."""
+
+    `together`: all rows of a person are one unit.
+    """
 
     rows: Encoded
     encoded: Encoded

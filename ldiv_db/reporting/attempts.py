@@ -57,8 +57,10 @@ _NO_POLICY = "needs a policy, which says what labels stand for"
 
 @dataclass(frozen=True)
 class Attempts:
-    """The attacks on a release, and of those that were not tried the reason, by their names. `no_bound` says why a
-    sensitive value has no bound where it has none."""
+    """The attacks on a release, and of those that were not tried the reason, by their names.
+
+    `no_bound` says why a sensitive value has no bound where it has none.
+    """
 
     found: Attacks
     why_not: Mapping[str, str] = field(default_factory=dict)
@@ -68,8 +70,10 @@ class Attempts:
 def attempts_on(
     context: Context, table: Table, noted: ReportedTable, question: CheckRequest, asked: ReportRequest, source: Any
 ) -> Attempts:
-    """All attacks that can be tried; of a public report those alone that need nothing but the release. They count rows:
-    what is promised of people bounds none of them."""
+    """All attacks that can be tried; of a public report those alone that need nothing but the release.
+
+    They count rows: what is promised of people bounds none of them.
+    """
     engine = context.engine
     require = [] if question.counts_people else list(question.require)
     threshold = asked.high

@@ -49,9 +49,11 @@ class Bar:
 def bar_chart(
     title: str, bars: Sequence[Bar], unit: str, series: Sequence[str] = (), bound_name: str = "bound"
 ) -> Markup:
-    """Horizontal bars from 0, each with its number; a bound is a line across the bar. `title` and the numbers are what
-    a screen reader says; `unit` stands at the axis. With several `series` each name has a bar for each of them, in
-    their order."""
+    """Horizontal bars from 0, each with its number; a bound is a line across the bar.
+
+    `title` and the numbers are what a screen reader says; `unit` stands at the axis. With several `series` each name
+    has a bar for each of them, in their order.
+    """
     top = LINE + 4 if series else 0.0
     height = top + sum(_height(bar) for bar in bars)
     given = [value for bar in bars for value in (*bar.values, bar.bound) if value is not None]
@@ -143,9 +145,11 @@ def histogram(
     series: Sequence[str] = (),
     whole: bool = False,
 ) -> Markup:
-    """Columns over a numeric axis, from 0 up; `x` and `y` name the axes with their units. `marks` are lines across with
-    their names; `after` is a second distribution as a line, the two being named by `series`. With `whole` the sizes are
-    whole numbers."""
+    """Columns over a numeric axis, from 0 up; `x` and `y` name the axes with their units.
+
+    `marks` are lines across with their names; `after` is a second distribution as a line, the two being named by
+    `series`. With `whole` the sizes are whole numbers.
+    """
     top = (LINE if series else 0.0) + LINE * (1 + len(marks)) + 4
     across = scale(
         [edge for one in (*bins, *after) for edge in (one.low, one.high)] + [mark.at for mark in marks],

@@ -75,8 +75,10 @@ def path(points: Iterable[tuple[float, float]], kind: str) -> Markup:
 def chart(
     said: str, height: float, parts: Sequence[Markup], kind: str, width: float = WIDTH, has_links: bool = False
 ) -> Markup:
-    """The whole chart: an image to a screen reader, of which `said` says what it shows. One that `has_links` is a
-    group, as what is in an image cannot be reached."""
+    """The whole chart: an image to a screen reader, of which `said` says what it shows.
+
+    One that `has_links` is a group, as what is in an image cannot be reached.
+    """
     view = f"0 0 {_coordinate(width)} {_coordinate(height)}"
     params = {"viewbox": view, "width": _coordinate(width), "height": _coordinate(height)}
     role = "group" if has_links else "img"
@@ -136,8 +138,10 @@ class Scale:
 def scale(
     values: Iterable[float], start: float, end: float, *, most: int = 5, whole: bool = False, rounded: bool = True
 ) -> Scale:
-    """The scale that holds all values, with about `most` ticks; `rounded` has it end at ticks. `whole` puts ticks at
-    whole numbers alone. Values that are all equal, or none, get room around them."""
+    """The scale that holds all values, with about `most` ticks; `rounded` has it end at ticks.
+
+    `whole` puts ticks at whole numbers alone. Values that are all equal, or none, get room around them.
+    """
     found = sorted(value if abs(value) > _NOTHING else 0.0 for value in values if math.isfinite(value))
     low, high = (found[0], found[-1]) if found else (0.0, 1.0)
     if high - low <= 1e-9 * max(abs(low), abs(high)):  # doubles tell no ticks apart there

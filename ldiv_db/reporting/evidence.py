@@ -89,7 +89,9 @@ class ReportSubject:
 @contextmanager
 def opened(context: Context, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
     """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
-    Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there."""
+
+    Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
+    """
     asked.refuse()
     engine = context.engine
     noted = find_run(engine, name)

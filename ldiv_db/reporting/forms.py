@@ -115,8 +115,10 @@ def attack_rows(attacks: Attacks) -> Iterator[Row]:
 
 
 def _figures(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers and texts of a document, and those of its loss; the loss of a column is `lm.<column>`. The seed is
-    not among them: who has it can replay the run, and frames are shown around."""
+    """The numbers and texts of a document, and those of its loss; the loss of a column is `lm.<column>`.
+
+    The seed is not among them: who has it can replay the run, and frames are shown around.
+    """
     loss = document.get("loss") or {}
     by_column = {f"lm.{name}": lost for name, lost in loss.get("lm_by_column", {}).items()}
     nested = {key: value for key, value in {**document, **loss}.items() if key != "seed"}

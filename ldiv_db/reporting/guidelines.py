@@ -27,8 +27,11 @@ def guidelines() -> dict[str, Any]:
 
 
 def answers(document: Document) -> list[dict[str, Any]]:
-    """Every guideline with its clauses: each has a `state` and what goes with it. `sections` and `context` (keys) are
-    where it is answered; `by` is to answer what is `lacking`; `because` says why it does not apply."""
+    """Every guideline with its clauses: each has a `state` and what goes with it.
+
+    `sections` and `context` (keys) are where it is answered; `by` is to answer what is `lacking`; `because` says why
+    it does not apply.
+    """
     excused = document["context"]["not_applicable"]
     return [
         {

@@ -30,9 +30,11 @@ from ldiv_db.reporting.request import ReportRequest
 
 
 def content_of(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
-    """The rows of a table, its columns, and SHA-256 of both names and rows; values count as the texts that they are. An
-    attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not see
-    the hash of a source, which is for those who may read the source."""
+    """The rows of a table, its columns, and SHA-256 of both names and rows; values count as the texts that they are.
+
+    An attacker who holds all of a table but one row can check a guess at that row by the table's hash: they may not
+    see the hash of a source, which is for those who may read the source.
+    """
     names = [column.name for column in columns_of(engine, table)]
     found = engine.record("reporting/hash_rows", source=table, columns=[Identifier(name) for name in names])
     whole = json.dumps([names, found["digest"]], ensure_ascii=False)
@@ -71,7 +73,9 @@ def find_run(engine: Engine, name: str) -> ReportedTable:
 
 def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None, folder: Path) -> dict[str, Any]:
     """The runs and the releases of series of the same source, up to this one; all of them for a table without a run.
-    Who has several releases can compare them, so that each of them is named."""
+
+    Who has several releases can compare them, so that each of them is named.
+    """
     is_source = ledger.known_as(engine, run["source"] if run else source or "", folder)
     series = [one for one in ledger.releases(engine) if is_source(one.report.get("source", ""))]
     return {"runs": [_shown(one) for one in _earlier_runs(engine, run, is_source)], "releases": _releases(series)}
@@ -147,8 +151,10 @@ def _attribute(found: Audit) -> dict[str, Any]:
 
 
 def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:
-    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone. They are
-    of people where the question names whose a row is."""
+    """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone.
+
+    They are of people where the question names whose a row is.
+    """
     ids = [question.class_column] if question.class_column else []
     same = {name: setting.same for name, setting in question.sensitive.items()}
     subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)

@@ -122,8 +122,10 @@ def identifiers_of(policy: Policy) -> list[str]:
 
 
 def context_of(policy: Policy | None, given: GivenContext, texts: Mapping[str, str | None]) -> ReleaseContext:
-    """The policy's context with what is given in its place: a mapping or a file, and single texts before all. Raises
-    PolicyError for keys that a context does not have."""
+    """The policy's context with what is given in its place: a mapping or a file, and single texts before all.
+
+    Raises PolicyError for keys that a context does not have.
+    """
     whole = ReleaseContext() if policy is None else policy.context
     return whole.with_texts(read_context(given)).with_texts(read_context(dict(texts)))
 

@@ -108,7 +108,9 @@ def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | No
 
 def _is_global(policy: Policy) -> bool:
     """Return True if a search for the best cut leaves nothing out: by the policy, or as more than shares is asked.
-    Every quasi-identifier is then known to have a taxonomy: the choice of number intervals reveals more."""
+
+    Every quasi-identifier is then known to have a taxonomy: the choice of number intervals reveals more.
+    """
     if any(one.taxonomy is None for one in policy.quasi_identifiers.values()):
         return False
     shares_alone = len(policy.sensitive) == 1 and all(spec.kind.shares_only for spec in policy.require)
@@ -248,9 +250,11 @@ def _verdict(over: bool | None) -> str:
 
 
 def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
-    """Singling out, linkability and inference, as they were tried; empty if they were not. A rate bounds from above the
-    risk beyond a control. So without a control a rate within the threshold decides, and one above leaves open how much
-    of it is due to being in the release. What decides are the intervals of 95 %."""
+    """Singling out, linkability and inference, as they were tried; empty if they were not.
+
+    A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
+    one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
+    """
     return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in BY_TRIAL]
 
 
@@ -293,8 +297,10 @@ def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: 
 def risk_before_of_population(
     engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest
 ) -> dict[str, Any] | None:
-    """Journalist's largest and marketer's risk of the source's rows as they are; None without a population. People are
-    alike by the quasi-identifiers that the population has."""
+    """Journalist's largest and marketer's risk of the source's rows as they are; None without a population.
+
+    People are alike by the quasi-identifiers that the population has.
+    """
     population = population_of(engine, asked)
     if population is None:
         return None

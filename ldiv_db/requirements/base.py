@@ -225,16 +225,20 @@ class Requirement(RequirementSyntax):
         return self.measure(steps, classes)
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it. By
-        default all of them: what lacks rows or values does not come to have more by losing some. NULL where no exact
-        rule is known."""
+        """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it.
+
+        By default all of them: what lacks rows or values does not come to have more by losing some. NULL
+        where no exact rule is known.
+        """
         return engine.materialise("mended", "requirements/mend_whole", measures=measures)
 
     # -- what follows from it ------------------------------------------------------------------------
 
     def promise(self) -> Guarantee:
-        """The guarantee of classes that meet it, against any attacker. Where others are known it holds for parts of a
-        class, and so for their union."""
+        """The guarantee of classes that meet it, against any attacker.
+
+        Where others are known it holds for parts of a class, and so for their union.
+        """
         return Guarantee()
 
     @classmethod
@@ -264,7 +268,9 @@ class Requirement(RequirementSyntax):
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         """The nearest parameters that the table as one class meets, which `reached` that much, as a policy writes them.
-        Empty where none can be told."""
+
+        Empty where none can be told.
+        """
         return {}
 
     def weaker_in(
@@ -278,8 +284,10 @@ class Requirement(RequirementSyntax):
         return {}
 
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
-        """Requirements, as a policy writes them, that ask for the same but allow each of these values its share. None
-        if there are no such requirements."""
+        """Requirements, as a policy writes them, that ask for the same but allow each of these values its share.
+
+        None if there are no such requirements.
+        """
         return ()
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:

@@ -142,7 +142,9 @@ class TCloseness(SharesRequirement):
 
     def _load_nodes(self, steps: Steps) -> tuple[Relation, int]:
         """The tree as (node, parent, label, low, high, parent_height, is_leaf), a leaf of NULL added, and its height.
-        The leaf of NULL has no label. A root that is a leaf hangs below a node of its own."""
+
+        The leaf of NULL has no label. A root that is a leaf hangs below a node of its own.
+        """
         assert self.taxonomy is not None  # noqa: S101 - `build` has the distance only with one
         nodes, heights = self.taxonomy.nodes, self.taxonomy.heights
         inner = {node.parent for node in nodes}

@@ -152,7 +152,9 @@ def _suppress_others(
     requirement: Requirement, engine: Engine, classes: Classes, measures: Relation, least: int = 1
 ) -> Relation | None:
     """The rows to suppress of a class with too few values: all that are not harmless; None without harmless values.
-    Where fewer than `least` rows would be left, all of them."""
+
+    Where fewer than `least` rows would be left, all of them.
+    """
     if not requirement.harmless:
         return None
     others = classes.exempting(requirement.harmless).sizes
@@ -250,8 +252,10 @@ class RecursiveCL(Requirement):
         return engine.materialise("mended", "requirements/mend_recursive", **params)
 
     def promise(self) -> Guarantee:
-        """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it. As r_1 is the
-        largest, more than 1/c of them are needed."""
+        """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it.
+
+        As r_1 is the largest, more than 1/c of them are needed.
+        """
         c, values = Fraction(self.c), self.unique_class_size()
         if self.l == 1:
             return Guarantee(values=values, share=min(ONE, c)).exempting(self.harmless)

@@ -123,8 +123,10 @@ class Guarantee:
         return dict(self.shares).get(value, self.share)
 
     def exempting(self, harmless: Sequence[Named]) -> Guarantee:
-        """The part that is kept where nothing is promised of some values: sizes, and the shares of the others. A class
-        may have no other value, so that no number of values is promised, and nothing to whoever excludes some."""
+        """The part that is kept where nothing is promised of some values: sizes, and the shares of the others.
+
+        A class may have no other value, so that no number of values is promised, and nothing to whoever excludes some.
+        """
         if not harmless:
             return self
         shares = dict(self.shares) | dict.fromkeys(harmless, ONE)

@@ -82,8 +82,10 @@ class Classes:
         return classes
 
     def read_by(self, requirement: Judged) -> Classes:
-        """The classes as a requirement reads them: as shares where people are counted and it is about these. Raises
-        PolicyError for a requirement whose definition does not carry over to people."""
+        """The classes as a requirement reads them: as shares where people are counted and it is about these.
+
+        Raises PolicyError for a requirement whose definition does not carry over to people.
+        """
         if not self._of_people or requirement.on_people == "counts":
             return self
         if self._shares is None or requirement.on_people is None:
@@ -151,8 +153,10 @@ class Classes:
         return Distribution(counts, engine.total(self.totals, "rows") - sum(counts))
 
     def place_people(self, people: Mapping[str, Relation]) -> None:
-        """Have the people that each class covers, (class_no, rows), by the name of their population. People of no class
-        have a number that no class has."""
+        """Have the people that each class covers, (class_no, rows), by the name of their population.
+
+        People of no class have a number that no class has.
+        """
         self._people = people
 
     def people_of(self, population: str, label: str) -> Relation:
@@ -183,8 +187,10 @@ def suppress_by_core(
     own: Sequence[tuple[Named, int]] = (),
     least: int = 0,
 ) -> Relation:
-    """(class_no, suppress) of each violating class; `theta = numerator / denominator`, `own` has other numerators. A
-    core of fewer than `least` rows is not kept: the whole class is suppressed."""
+    """(class_no, suppress) of each violating class; `theta = numerator / denominator`, `own` has other numerators.
+
+    A core of fewer than `least` rows is not kept: the whole class is suppressed.
+    """
     numerators = engine.load("numerators", {"value": "VARCHAR", "numerator": "BIGINT"}, own)
     kept = engine.materialise("kept", "requirements/start_core", measures=measures)
     while True:

@@ -40,7 +40,9 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 def named_value(written: Any) -> Named:
     """The value that is written: a text, or what Python has for a number, a truth value or a time; None for NULL.
-    Raises ValueError for what is no value."""
+
+    Raises ValueError for what is no value.
+    """
     if written is None or isinstance(written, str):
         return written
     if isinstance(written, bool):
@@ -188,7 +190,9 @@ class Categories:
 
 def make_categories(groups: Any, weights: Any = UNIFORM) -> Categories:
     """The categories as they are written: lists of values, and `uniform`, `{sensitivity: beta}` or a list of weights.
-    Raises ValueError that says what is wrong."""
+
+    Raises ValueError that says what is wrong.
+    """
     if not isinstance(groups, Sequence) or isinstance(groups, str) or len(groups) < 2:
         raise ValueError("takes two lists of values or more, the most sensitive first")
     if len(groups) > _MOST:

@@ -102,9 +102,11 @@ _SPELLINGS = "`same: [trim, casefold]` counts them as one"
 def warn_of_values(
     engine: Engine, values: Relation, attribute: Attribute, requirements: Sequence[Requirement]
 ) -> list[str]:
-    """The `values` (value, rows) of a column that a reader takes for one, a sentence each; none names a value. NULL is
-    one of the values. Where requirements ask for nothing that is all that is said; where they ask for rows alone
-    nothing is, and of numbers nothing where one asks how far they are apart."""
+    """The `values` (value, rows) of a column that a reader takes for one, a sentence each; none names a value.
+
+    NULL is one of the values. Where requirements ask for nothing that is all that is said; where they ask for rows
+    alone nothing is, and of numbers nothing where one asks how far they are apart.
+    """
     if not requirements:
         return [_unrequired(attribute)]
     if all(requirement.rows_only for requirement in requirements):
@@ -149,8 +151,10 @@ def _warn_of_gaps(engine: Engine, values: Relation, attribute: Attribute, count:
 def warn_of_classes(
     engine: Engine, classes: Classes, attribute: Attribute, requirements: Sequence[Requirement]
 ) -> list[str]:
-    """The values that a reader takes for one in classes where they count as several, a sentence each. Nothing is said
-    where requirements ask for rows alone, and of numbers nothing where one asks how far they are apart."""
+    """The values that a reader takes for one in classes where they count as several, a sentence each.
+
+    Nothing is said where requirements ask for rows alone, and of numbers nothing where one asks how far they are apart.
+    """
     if not requirements:
         return [_unrequired(attribute)]
     if all(requirement.rows_only for requirement in requirements):

@@ -52,8 +52,10 @@ class _WorldTrial:
 def replay_table(
     subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int
 ) -> list[Attack]:
-    """Attacks by replay on each sensitive attribute of a table of classes, against what `require` promises. Raises
-    PolicyError for a release that the policy and the source do not give, and for one that cannot be replayed."""
+    """Attacks by replay on each sensitive attribute of a table of classes, against what `require` promises.
+
+    Raises PolicyError for a release that the policy and the source do not give, and for one that cannot be replayed.
+    """
     tried = _replayed(subject, wanted, budget)
     attributes = tried.method.resolved.required.attributes
     resolved = resolve_all(subject.engine, require, attributes)
@@ -96,8 +98,10 @@ def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _WorldTria
 
 
 def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, int]:
-    """The worlds to try, and the rows and classes published. Raises PolicyError unless the source's own values give the
-    release."""
+    """The worlds to try, and the rows and classes published.
+
+    Raises PolicyError unless the source's own values give the release.
+    """
     engine = method.engine
     with engine.scope():
         none = engine.load("moves", _MOVES, [])

@@ -42,8 +42,11 @@ def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding
 
 
 def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: PartwiseSolver) -> Plan:
-    """The plan of least KL divergence among those tried. From the leaves on every quasi-identifier is raised by a level
-    in turn, and the one stays raised that lowers the divergence most, until none does."""
+    """The plan of least KL divergence among those tried.
+
+    From the leaves on every quasi-identifier is raised by a level in turn, and the one stays raised that lowers the
+    divergence most, until none does.
+    """
     heights = {axis.name: axis.taxonomy.height for axis in task.encoded.axes if axis.taxonomy}
     best, levels, tried = solver.plan(algorithm.at({}), task), dict.fromkeys(heights, 0), 1
     least = _divergence_of_plan(ready, task, best)

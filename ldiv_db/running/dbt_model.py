@@ -39,9 +39,11 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @dataclass(frozen=True)
 class Model:
-    """A model as dbt describes it. `source` and `target` are the parts of names, database first. `policy` is the
-    policy, without source and target, or the name of a file with one, which is looked for in `folders`, the model's own
-    first."""
+    """A model as dbt describes it.
+
+    `source` and `target` are the parts of names, database first. `policy` is the policy, without source and target, or
+    the name of a file with one, which is looked for in `folders`, the model's own first.
+    """
 
     name: str
     source: Sequence[str]
@@ -56,9 +58,11 @@ class NotPublishedError(LdivError):
 
 
 def prepare(session: Any, settings: str) -> None:
-    """Read a model's policy, and bring the ledger up to date; models at once wait here for one another. `settings` is a
-    `Model` as JSON, the connection without a transaction. Raises NotPublishedError for a version of dbt-duckdb that
-    cannot roll back, for a policy that cannot be read, and where the ledger cannot be written."""
+    """Read a model's policy, and bring the ledger up to date; models at once wait here for one another.
+
+    `settings` is a `Model` as JSON, the connection without a transaction. Raises NotPublishedError for a version of
+    dbt-duckdb that cannot roll back, for a policy that cannot be read, and where the ledger cannot be written.
+    """
     try:
         _refuse_old_adapter()
         _read(Model(**json.loads(settings)))
@@ -70,8 +74,10 @@ def prepare(session: Any, settings: str) -> None:
 
 
 def publish(session: Any, settings: str) -> None:
-    """Anonymize, audit and publish a model within dbt's open transaction; `settings` is a `Model` as JSON. What was
-    done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published."""
+    """Anonymize, audit and publish a model within dbt's open transaction; `settings` is a `Model` as JSON.
+
+    What was done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published.
+    """
     try:
         outcome = _published(session, Model(**json.loads(settings)))
     except LdivError as error:
@@ -83,8 +89,10 @@ def publish_there(
     connection: Any, dialect: str, settings: str, contract: str | None, name_of_type: Callable[[Any], str]
 ) -> dict[str, Any]:
     """Anonymize, audit and publish a model in a warehouse; `settings` is a `Model` as JSON. Returns the outcome.
+
     `contract` is a SELECT of the columns that the model's contract promises; `name_of_type` gives dbt's name of what
-    the driver calls a type. The connection has no transaction open. Raises LdivError if nothing was published."""
+    the driver calls a type. The connection has no transaction open. Raises LdivError if nothing was published.
+    """
     policy, folder = _policy_of(Model(**json.loads(settings)))
     with _ONE_AT_A_TIME, open_planned(connection, {"dialect": dialect}) as planned:
         if contract is not None:

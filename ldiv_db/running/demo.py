@@ -50,9 +50,11 @@ def demonstrate(
     listener: Listener | None = None,
     transparent: bool = False,
 ) -> Demo:
-    """Anonymize Adult in a database of its own, which is gone on return unless `directory` is given. `l`, `select` and
-    `transparent` change the policy, as `adult_policy` says. Raises PolicyError if the directory holds a demonstration
-    already, InfeasibleError if the data cannot meet `l`; then nothing is kept."""
+    """Anonymize Adult in a database of its own, which is gone on return unless `directory` is given.
+
+    `l`, `select` and `transparent` change the policy, as `adult_policy` says. Raises PolicyError if the directory holds
+    a demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
+    """
     if directory is not None:
         there = [name for name in (DATABASE_NAME, POLICY_NAME) if (directory / name).exists()]
         refuse(Problem("directory", f"{directory / name} exists", "name another") for name in there)
@@ -67,9 +69,11 @@ def demonstrate(
 
 
 def adult_policy(l: int | None = None, select: str | None = None, transparent: bool = False) -> dict[str, Any]:
-    """The policy of the fixtures as a mapping, with another l of `frequency` if one is given. With `select` or
-    `transparent` it is that of BSGI's paper: classes of l different values, by default 4, selected in that way. It has
-    a seed that everybody knows, which is for public data alone."""
+    """The policy of the fixtures as a mapping, with another l of `frequency` if one is given.
+
+    With `select` or `transparent` it is that of BSGI's paper: classes of l different values, by default 4, selected in
+    that way. It has a seed that everybody knows, which is for public data alone.
+    """
     document: dict[str, Any] = yaml.safe_load(_original_policy()) | {"seed": PUBLIC_SEED}
     if select is not None or transparent:
         document["require"] = [{"unique_distinct": l or _L}, {"frequency": l or _L}]
@@ -79,7 +83,7 @@ def adult_policy(l: int | None = None, select: str | None = None, transparent: b
     return document | ({"transparent": True} if transparent else {})
 
 
-def load_adult(engine: Engine, policy: Policy) -> Relation:
+def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Relation:
     """The policy's source, made in the database: its columns of Adult's first rows, without NULL."""
     source = Relation.parse(str(policy.source))
     engine.create(
@@ -87,7 +91,7 @@ def load_adult(engine: Engine, policy: Policy) -> Relation:
         "running/demo/select_training",
         source=FileRelation("read_parquet", str(_fixtures() / "adult.parquet")),
         columns=[Identifier(name) for _, name in policy.roles()],
-        rows=Value(TRAINING_ROWS),
+        rows=Value(rows),
     )
     return source
 

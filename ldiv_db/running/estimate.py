@@ -184,9 +184,11 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 @dataclass(frozen=True)
 class Estimate:
-    """Bytes that a run is expected to need, and those there are; None where there is no limit. `overflow` is what
-    memory cannot hold and goes to the temp directory, where `temp_free` bytes are free; `disk_free` are those where the
-    release goes."""
+    """Bytes that a run is expected to need, and those there are; None where there is no limit.
+
+    `overflow` is what memory cannot hold and goes to the temp directory, where `temp_free` bytes are free;
+    `disk_free` are those where the release goes.
+    """
 
     memory: int
     memory_limit: int

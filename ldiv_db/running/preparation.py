@@ -44,8 +44,11 @@ from ldiv_db.solving.solve import planned_parts
 def place_people(
     engine: Engine, resolved: Resolved, encoded: Encoded, requirements: Sequence[Requirement]
 ) -> PopulationCells | None:
-    """The people of all populations that are named; None if none is. Raises PolicyError for a population that is not to
-    be had, or lacks a quasi-identifier, and for quasi-identifiers that are not published as labels of a taxonomy."""
+    """The people of all populations that are named; None if none is.
+
+    Raises PolicyError for a population that is not to be had, or lacks a quasi-identifier, and for quasi-identifiers
+    that are not published as labels of a taxonomy.
+    """
     names = sorted({requirement.named_population for requirement in requirements} - {""})
     if not names:
         return None
@@ -115,9 +118,11 @@ class Preparation(Shown, PreparedRun):
 
 
 def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
-    """The source encoded, and what comes of it; raises before any work if what is required cannot be met. One that
-    `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that does not
-    look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate."""
+    """The source encoded, and what comes of it; raises before any work if what is required cannot be met.
+
+    One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that
+    does not look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate.
+    """
     engine, listener, show_values = context.engine, context.listener, context.show_values
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None
@@ -183,8 +188,10 @@ def strictest(ready: Preparation) -> Preparation:
 def make_ready(
     context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
 ) -> tuple[PreparedRun, str, list[Named]]:
-    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has. Raises
-    PolicyError for what the algorithm does not take."""
+    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has.
+
+    Raises PolicyError for what the algorithm does not take.
+    """
     engine = context.engine
     if resolved.released.person is not None:
         encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))

@@ -156,8 +156,10 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
 
 
 def _published_beside(context: Context, resolved: Resolved) -> str:
-    """The latest release of the source by another series, or by a run, in words; empty if there is none. Raises
-    PolicyError for a run that the policy does not take for independent: who has both may compare their classes."""
+    """The latest release of the source by another series, or by a run, in words; empty if there is none.
+
+    Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
+    """
     engine = context.engine
     is_source = ledger.known_as(engine, resolved.source.name, context.folder)
     run_id = ledger.latest_run(ledger.runs(engine), is_source)

@@ -151,8 +151,10 @@ def plan_matched(
 def _formed(
     start: ReleaseStart, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]
 ) -> tuple[Encoded, Plan, Recoding]:
-    """The encoded rows, which are in no class, and classes of them. Where there cannot be any and some were published
-    before, all of them wait, and there are no classes."""
+    """The encoded rows, which are in no class, and classes of them.
+
+    Where there cannot be any and some were published before, all of them wait, and there are no classes.
+    """
     engine = start.engine
     new, failed = among(engine, encoded, encoded.rows), InfeasibleError(f"{start.source.name} has no rows to publish")
     for some, algorithm in _attempts(start, new, requirements) if new.rows_in else ():
@@ -187,8 +189,10 @@ def _solved(start: ReleaseStart, algorithm: Algorithm, encoded: Encoded) -> tupl
 
 
 def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:
-    """The rows without what is too much of a value for classes of different values, None if nothing is. Of such a value
-    those come first that have waited longest. Also None where no class of different values is good."""
+    """The rows without what is too much of a value for classes of different values, None if nothing is.
+
+    Of such a value those come first that have waited longest. Also None where no class of different values is good.
+    """
     engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
     key = hardest_first(new)[0]
     l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged

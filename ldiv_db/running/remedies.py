@@ -40,8 +40,10 @@ from ldiv_db.running.run_spec import PreparedRun, make_algorithm, resolve_requir
 
 @dataclass(frozen=True)
 class Change:
-    """Keys of a policy as they would be, what is said of them, and whether they name values of the data. `least` rows
-    are known to be left out then, whatever counts say."""
+    """Keys of a policy as they would be, what is said of them, and whether they name values of the data.
+
+    `least` rows are known to be left out then, whatever counts say.
+    """
 
     keys: Mapping[str, Any]
     costs: str

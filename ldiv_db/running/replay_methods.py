@@ -104,8 +104,10 @@ _GROUP_NO = Identifier("group_no")
 
 @dataclass
 class GroupsMethod(Method):
-    """A method with the source read once; groups are compared by their numbers too if they are `numbered`. Numbers are
-    drawn: who lacks the seed is told nothing by them, and compares what groups hold."""
+    """A method with the source read once; groups are compared by their numbers too if they are `numbered`.
+
+    Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
+    """
 
     start: ReleaseStart
     coding: DecompositionCoding
@@ -151,9 +153,11 @@ _VALUES, _VALUES_AND_KEPT = "s", "swk"
 
 @dataclass(frozen=True)
 class ReplaySubject:
-    """A release whose method is asked for: its name, the table if it is one, and what the policy says of it. `labels`
-    are the quasi-identifiers as they are published. Without their `numbered` order groups are told apart by what they
-    hold."""
+    """A release whose method is asked for: its name, the table if it is one, and what the policy says of it.
+
+    `labels` are the quasi-identifiers as they are published. Without their `numbered` order groups are told apart by
+    what they hold.
+    """
 
     context: Context
     name: str

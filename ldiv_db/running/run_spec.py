@@ -44,9 +44,11 @@ _MIGRATE = "ldiv migrate (on this database, as its owner)"
 
 
 def require_rights(destination: Destination, target: Target, columns: Iterable[str], has_rules: bool) -> None:
-    """Raise DatabaseError if a run may not write its release, of these columns, or its row of the ledger. If it
-    `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be for a
-    run. Raises also where the ledger could not be brought up to date."""
+    """Raise DatabaseError if a run may not write its release, of these columns, or its row of the ledger.
+
+    If it `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be
+    for a run. Raises also where the ledger could not be brought up to date.
+    """
     engine, table = destination.engine, _table_of(destination)
     ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
     home = ledger if table is None else catalog.catalog_of(engine, table)
@@ -150,8 +152,10 @@ class RunSpec:
 
 
 def resolve_run(context: Context, policy: Policy) -> RunSpec:
-    """The policy held against its source, for one release; raises PolicyError with all that is wrong. Raises
-    DatabaseError if a run may not write what it has to."""
+    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
+
+    Raises DatabaseError if a run may not write what it has to.
+    """
     engine, folder = context.engine, context.folder
     if not problems_of(policy):
         columns, name = policy.released.all, policy.algorithm.name
@@ -235,8 +239,10 @@ class PreparedRun:
 def resolve_requirements(
     engine: Engine, required: Required, encoded: Encoded, units: Encoded | None = None
 ) -> tuple[dict[str, list[Requirement]], list[Named]]:
-    """The requirements on each sensitive attribute, resolved against the source's values, as `units` have them. Also
-    the values with thresholds of their own that no row has."""
+    """The requirements on each sensitive attribute, resolved against the source's values, as `units` have them.
+
+    Also the values with thresholds of their own that no row has.
+    """
     counted = units or encoded
     hardest = min((key.asked_distribution for key in counted.keys), key=lambda found: found.largest_l)
     requirements = required.resolved(hardest)

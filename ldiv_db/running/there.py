@@ -42,8 +42,11 @@ def counted_source(
     writes: bool = False,
 ) -> Iterator[tuple[Context, Policy, InWarehouse]]:
     """The policy on the counts of its source, which are brought here, and where its release goes; within, all there is
-    of one moment. `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table,
-    all that is done within is one transaction, which is committed at the end; a run `writes`."""
+    of one moment.
+
+    `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table, all that is done
+    within is one transaction, which is committed at the end; a run `writes`.
+    """
     there = given.there
     refuse([*problems_of(policy), *unsupported(policy, there)])
     ledger = LedgerThere(there, schema or SCHEMA)

@@ -54,8 +54,10 @@ class MadeRelease:
 
 @dataclass(frozen=True)
 class NumberedPeople:
-    """The source's rows: `relation` has their working columns, row_no and payload_no, `donors` a row a payload. `known`
-    are the columns that the attacker knows of everybody, `told` those that a world gives out anew."""
+    """The source's rows: `relation` has their working columns, row_no and payload_no, `donors` a row a payload.
+
+    `known` are the columns that the attacker knows of everybody, `told` those that a world gives out anew.
+    """
 
     engine: Engine
     relation: Relation
@@ -91,8 +93,10 @@ def number_people(engine: Engine, snapshot: Relation, told: str, key: Renamed | 
 
 @dataclass
 class Method(ABC):
-    """A policy and its source, read once; it makes the release of any world, by any seed. `release` are the tables that
-    were published, `axes` the labels in it, if it has some."""
+    """A policy and its source, read once; it makes the release of any world, by any seed.
+
+    `release` are the tables that were published, `axes` the labels in it, if it has some.
+    """
 
     engine: Engine
     resolved: Resolved

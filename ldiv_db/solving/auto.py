@@ -44,8 +44,10 @@ class Solver(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The trial of a candidate: its plan and the loss of it, or the reason why there is none. `loss` is the mean LM of
-    a cell by weights, `left_out` are those of the `rows` that the plan has no class for."""
+    """The trial of a candidate: its plan and the loss of it, or the reason why there is none.
+
+    `loss` is the mean LM of a cell by weights, `left_out` are those of the `rows` that the plan has no class for.
+    """
 
     candidate: Candidate
     rows: int
@@ -80,8 +82,10 @@ def within(candidates: Sequence[Checked], budget: int) -> tuple[list[Checked], l
 
 
 def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> list[Trial]:
-    """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything. Beyond
-    the budget candidates are tried until one has published all rows, or may leave them out (`suppress`)."""
+    """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything.
+
+    Beyond the budget candidates are tried until one has published all rows, or may leave them out (`suppress`).
+    """
     trials: list[Trial] = []
     taken, left = within(candidates, budget)
     for number, found in enumerate([*taken, *left]):
@@ -95,8 +99,10 @@ def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: i
 
 
 def take_best(task: Task, trials: Sequence[Trial], suppress: bool, effort: Effort) -> tuple[Trial, Trial]:
-    """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped. Those that
-    come near the least are improved as well: one of them may be the least afterwards."""
+    """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
+
+    Those that come near the least are improved as well: one of them may be the least afterwards.
+    """
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
     near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]

@@ -47,7 +47,9 @@ LARGE, SAMPLE = 500_000, 50_000
 
 def sampled(task: Task, most: int) -> Task:
     """The task of `most` rows, the same for any order of rows and number of threads; keys are compared as in all rows.
-    For tasks without an individual."""
+
+    For tasks without an individual.
+    """
     params = {"rows": task.encoded.rows, "seed": Value(task.seed), "most": Value(most)}
     rows = task.engine.materialise("sample", "solving/draw_sample", **params)
     return replace(task, encoded=among(task.engine, task.encoded, rows))
@@ -106,8 +108,10 @@ def leaving() -> Candidate:
 
 
 def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
-    """All in their order: for peeling where it leaves rows out, what is left decides what it loses. Of many rows no
-    node is cut by shares: every cut that is tried costs a pass."""
+    """All in their order: for peeling where it leaves rows out, what is left decides what it loses.
+
+    Of many rows no node is cut by shares: every cut that is tried costs a pass.
+    """
     peel = Candidate(peeling, "it looks for the cheapest of many ways to generalise")
     topdown = Candidate(
         TopDown({}), "it specialises as far as the requirements allow, all of which larger classes keep"
@@ -155,8 +159,10 @@ def _bsgi_alone(task: Task) -> str:
 
 
 def shares_decide(task: Task) -> bool:
-    """True if BSGI can meet the policy with classes as large as bounds of shares make them, three rows or more. Of two
-    rows with different values there is no smaller class, but larger ones may hold equal rows."""
+    """True if BSGI can meet the policy with classes as large as bounds of shares make them, three rows or more.
+
+    Of two rows with different values there is no smaller class, but larger ones may hold equal rows.
+    """
     bound = max((requirement.share_size for requirement in task.requirements), default=0)
     try:
         if bound < 3 or Bsgi({}).unfit(task) or class_size(task) != bound:
@@ -196,8 +202,10 @@ def checked(task: Task, candidates: Sequence[Candidate]) -> list[Checked]:
 
 
 def checked_within(task: Task, candidates: Sequence[Candidate]) -> list[Checked]:
-    """As `checked`; where none is left, the one that leaves rows out, if the policy has a budget of these. Raises what
-    `checked` does, or SuppressionError where the budget does not suffice."""
+    """As `checked`; where none is left, the one that leaves rows out, if the policy has a budget of these.
+
+    Raises what `checked` does, or SuppressionError where the budget does not suffice.
+    """
     try:
         return checked(task, candidates)
     except (InfeasibleError, PolicyError) as error:
@@ -221,9 +229,11 @@ class FromCountsOptions(Options):
 
 
 class FromCounts(Algorithm):
-    """The first of those that plan from counts that can meet the policy; it makes no classes of its own. With `sets`
-    quasi-identifiers are published as sets, which no global recoding and no star can be; without `as_written` sensitive
-    texts are compared after some steps, which no SELECT of a recoding does."""
+    """The first of those that plan from counts that can meet the policy; it makes no classes of its own.
+
+    With `sets` quasi-identifiers are published as sets, which no global recoding and no star can be; without
+    `as_written` sensitive texts are compared after some steps, which no SELECT of a recoding does.
+    """
 
     name = "auto"
     traits = Traits(counts=True, any_class=True, harmless=True, rows_alone=True)

@@ -115,9 +115,11 @@ def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float
 
 
 def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
-    """The algorithm's plan without rows whose leaving loses less, within what is left of the budget. `search` has the
-    rows left out in each round, as `outliers`, where rows were looked for. A plan in parts has been through it part by
-    part."""
+    """The algorithm's plan without rows whose leaving loses less, within what is left of the budget.
+
+    `search` has the rows left out in each round, as `outliers`, where rows were looked for. A plan in parts has been
+    through it part by part.
+    """
     if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or not _can_judge(task):
         return plan
     plan = plan.in_rows(task.engine)
@@ -136,8 +138,10 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
 
 
 def _asked(task: Task, asked: int) -> int:
-    """What a tenth of work must gain; half of it where classes are compared with the whole table. There a round gains
-    little, and as much for many rounds: flows wait for what other flows give back."""
+    """What a tenth of work must gain; half of it where classes are compared with the whole table.
+
+    There a round gains little, and as much for many rounds: flows wait for what other flows give back.
+    """
     return asked // 2 if any(requirement.compares_with_table for requirement in task.requirements) else asked
 
 

@@ -29,8 +29,10 @@ _CLASS = "class_id"
 
 
 def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Sequence[Requirement]]) -> Plan:
-    """The plan of units as one of rows, every class good by its people. Raises InfeasibleError if that cannot be
-    reached, and PolicyError for a plan that blanks values of bags."""
+    """The plan of units as one of rows, every class good by its people.
+
+    Raises InfeasibleError if that cannot be reached, and PolicyError for a plan that blanks values of bags.
+    """
     if plan.blanked is not None and any(axis.bags for axis in units.encoded.sensitive):
         raise PolicyError([Problem("individual", "values are not blanked one by one where people have several")])
     with engine.scope() as scope:

@@ -19,8 +19,10 @@ from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
 
 @dataclass(frozen=True)
 class PartwiseSolver:
-    """Plans tasks in parts: the most rows of a part, the processes (None: as many as pay). A part's classes are taken
-    through improvements by the `effort`, as `auto` does."""
+    """Plans tasks in parts: the most rows of a part, the processes (None: as many as pay).
+
+    A part's classes are taken through improvements by the `effort`, as `auto` does.
+    """
 
     part_rows: int = PART_ROWS
     workers: int | None = 1

@@ -17,9 +17,11 @@ _NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=10
 
 
 def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool) -> Taxonomy:
-    """The taxonomy of nested numeric ranges that covers `smallest..largest`. `widths` go from the leaves up, each a
-    multiple of the one before; ranges start at `origin` plus multiples of their width. Raises PolicyError if the widths
-    do not nest."""
+    """The taxonomy of nested numeric ranges that covers `smallest..largest`.
+
+    `widths` go from the leaves up, each a multiple of the one before; ranges start at `origin` plus
+    multiples of their width. Raises PolicyError if the widths do not nest.
+    """
     trees = range_trees(widths, origin, smallest, largest, integers)
     return number(rooted(trees), f"ranges {', '.join(map(str, widths))}")
 

@@ -26,8 +26,10 @@ _LEVEL = re.compile(r"(leaf|value|parent|child|root|(level|lvl)[ _-]?\d+)", re.I
 
 
 def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
-    """The taxonomy in a file: levels `leaf;…;root` (CSV) or nested mappings (YAML, JSON). `tree` names one of several
-    trees of a nested file. Raises PolicyError if the file is none."""
+    """The taxonomy in a file: levels `leaf;…;root` (CSV) or nested mappings (YAML, JSON).
+
+    `tree` names one of several trees of a nested file. Raises PolicyError if the file is none.
+    """
     if not path.is_file():
         raise PolicyError([Problem("taxonomy", f"no file {path.name} in {path.parent.resolve()}")])
     nested = path.suffix.lower() in (".yml", ".yaml", ".json")
@@ -41,8 +43,10 @@ def read_taxonomy(path: Path, tree: str | None = None) -> Taxonomy:
 
 def read_levels(path: Path) -> Tree:
     """The tree of a level file: a line a leaf, `leaf;…;root`, as ARX writes them; or with tabs or commas, or a header.
+
     A value repeated on neighbouring levels is one node, unless other values are below it: then it is a leaf of the
-    group that has its name. Raises PolicyError naming every leaf given twice with different ancestors."""
+    group that has its name. Raises PolicyError naming every leaf given twice with different ancestors.
+    """
     paths: dict[str, list[str]] = {}
     problems = []
     for line, levels in _without_header(_level_lines(read_text(path, LEVELS_BYTES)), path.stem):
@@ -60,9 +64,11 @@ def read_levels(path: Path) -> Tree:
 
 
 def _level_lines(text: str) -> list[tuple[int, list[str]]]:
-    """The lines that are not blank, as (number, levels). Semicolons part levels; where there are none, tabs or commas,
-    if they part every line into as many levels. Raises ValueError where that is left open: a whole line may not become
-    one label unseen."""
+    """The lines that are not blank, as (number, levels).
+
+    Semicolons part levels; where there are none, tabs or commas, if they part every line into as many levels. Raises
+    ValueError where that is left open: a whole line may not become one label unseen.
+    """
     for delimiter in ";\t,":
         lines = [(line, levels) for line, levels in read_lines(text, delimiter) if any(levels)]
         if len({len(levels) for _, levels in lines}) == 1 and len(lines[0][1]) > 1:
@@ -158,8 +164,10 @@ def _nested(document: Any) -> list[Tree]:
 
 
 def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy:
-    """The taxonomy of a parent-child table: pairs (child, parent), the parent of a root NULL or empty. Raises
-    PolicyError naming every value with two parents and every value on a cycle."""
+    """The taxonomy of a parent-child table: pairs (child, parent), the parent of a root NULL or empty.
+
+    Raises PolicyError naming every value with two parents and every value on a cycle.
+    """
     parents: dict[str, str | None] = {}
     problems = []
     for child, given in edges:
@@ -218,9 +226,11 @@ class Band:
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time. With
-    neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
-    Texts are those after the steps of `same`."""
+    """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time.
+
+    With neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
+    Texts are those after the steps of `same`.
+    """
 
     label: Identifier
     prefix: Value | None = None
@@ -245,8 +255,10 @@ def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) 
 
 
 def date_levels(units: Sequence[str], before: int | None = None) -> list[Level]:
-    """The levels of stretches of time, short ones first; years `before` one are a single value. Above weeks and years
-    of ISO 8601 a decade is one of such years."""
+    """The levels of stretches of time, short ones first; years `before` one are a single value.
+
+    Above weeks and years of ISO 8601 a decade is one of such years.
+    """
     if set(ISO_UNITS[1:3]) & set(units):
         units = ["iso_decade" if unit == "decade" else unit for unit in units]
     bands = () if before is None else (Band.of("0001", f"{before - 1:04}", f"before {before}"),)
@@ -261,8 +273,10 @@ def value_levels() -> list[Level]:
 def from_values(
     engine: Engine, rows: Relation | FileRelation, column: Identifier, levels: Sequence[Level], origin: str
 ) -> Taxonomy:
-    """The taxonomy that `levels` make of a column's distinct values. Raises PolicyError if one is written like the
-    root, which stands for all of them."""
+    """The taxonomy that `levels` make of a column's distinct values.
+
+    Raises PolicyError if one is written like the root, which stands for all of them.
+    """
     paths = engine.rows("taxonomies/list_paths", rows=rows, column=column, levels=levels)
     if any(path[0] == ROOT_LABEL for path in paths):
         raise PolicyError([Problem(f"taxonomy {origin}", f"{ROOT_LABEL} is a value, and stands for all of them")])

@@ -98,8 +98,10 @@ class Taxonomy:
         return counts[self.nodes[0].node]
 
     def with_null(self) -> Taxonomy:
-        """The taxonomy with one more leaf, the last, that stands for NULL: a value of its own under the root. A root
-        that says something about values, such as a range, gets a root `*` above it and NULL."""
+        """The taxonomy with one more leaf, the last, that stands for NULL: a value of its own under the root.
+
+        A root that says something about values, such as a range, gets a root `*` above it and NULL.
+        """
         root, last = self.nodes[0], max(node.high for node in self.nodes) + 1
         old = list(self.nodes)
         if root.label == ROOT_LABEL and len(old) > 1:
@@ -118,8 +120,10 @@ class Taxonomy:
         return max(self.heights[self.nodes[0].node] - 1, 0)
 
     def skipping(self, levels: int) -> Taxonomy:
-        """The taxonomy without the nodes that stand so many levels or fewer above the lowest of their leaves. Leaves
-        and the root stay, so losses keep their measure: a value that is generalised goes further up at once."""
+        """The taxonomy without the nodes that stand so many levels or fewer above the lowest of their leaves.
+
+        Leaves and the root stay, so losses keep their measure: a value that is generalised goes further up at once.
+        """
         heights, root = self.heights, self.nodes[0].node
         kept = [node for node in self.nodes if node.node == root or not 0 < heights[node.node] <= levels]
         numbers = {node.node: number for number, node in enumerate(kept)}
@@ -146,7 +150,9 @@ class Taxonomy:
 
     def with_leaves(self, texts: Mapping[Any, Any]) -> Taxonomy:
         """The taxonomy with other texts for its leaves, of which those that become one are one where they are siblings.
-        Raises PolicyError where they are not."""
+
+        Raises PolicyError where they are not.
+        """
         leaves, trees = {leaf.node for leaf in self.leaves}, dict[int, Tree]()
         for node in self.nodes:
             trees[node.node] = tree = Tree(texts[node.label] if node.node in leaves else node.label)
@@ -162,9 +168,11 @@ class Taxonomy:
 
 
 def number(tree: Tree, origin: str) -> Taxonomy:
-    """The taxonomy of a tree, its nodes and leaves numbered depth first. A group that has the name of a value right
-    below it is called by it with a star, so that a release tells the two apart. Raises PolicyError naming every label
-    that stands for more than one node, and for a tree that is too deep."""
+    """The taxonomy of a tree, its nodes and leaves numbered depth first.
+
+    A group that has the name of a value right below it is called by it with a star, so that a release tells the two
+    apart. Raises PolicyError naming every label that stands for more than one node, and for a tree that is too deep.
+    """
     nodes: list[Node] = []
     leaves = 0
 

@@ -110,8 +110,10 @@ class Codings:
         return loss_unit(self.trees)
 
     def failed(self, histogram: Relation, people: Mapping[str, Relation]) -> set[int]:
-        """The numbers of the recodings that have a class which violates a requirement; drops what it is given. `people`
-        are the histograms of populations."""
+        """The numbers of the recodings that have a class which violates a requirement; drops what it is given.
+
+        `people` are the histograms of populations.
+        """
         engine, failed = self.engine, set[int]()
         classes = self.task.encoded.sensitive[0].classes(engine, histogram)
         classes.place_people(people)

@@ -138,7 +138,10 @@ class Descent:
 
     def _place(self) -> Relation:
         """The part of each code in the key of its class, its candidate if it has one, and the change by specialising
-        that. NULL of people whose values are of no class."""
+        that.
+
+        NULL of people whose values are of no class.
+        """
         numbers = {value: number for number, value in enumerate(self.candidates)}
         rows: list[tuple[int | None, ...]] = [
             (value[0], code, numbers.get(value), stride * low, None if below is None else stride * (below - low))
@@ -161,8 +164,10 @@ class Descent:
             yield from ((tree.number, code, None, None, None) for code in sorted(codes, reverse=True))
 
     def _codes(self, tree: CutTree, value: CutValue, splits: bool) -> Iterator[tuple[int, int, int | None]]:
-        """For each code of the value the first code of the value, the code, and the first one of its child. People may
-        have a code of the value that none of its children has."""
+        """For each code of the value the first code of the value, the code, and the first one of its child.
+
+        People may have a code of the value that none of its children has.
+        """
         low, _ = self._span(value)
         children = [self._span(child) for child in (tree.specialised(value) if splits else [value])]
         for first, last in children:

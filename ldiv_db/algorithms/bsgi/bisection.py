@@ -44,8 +44,10 @@ _WANTED = ((1, 7), (2, 6), (3, 5))
 
 
 def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
-    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size. Classes
-    differ on the first sensitive attribute, and mostly on the `others`."""
+    """The assignment (row_id, class_id) of `sum(quotas) = l * classes` rows; quotas are by falling bucket size.
+
+    Classes differ on the first sensitive attribute, and mostly on the `others`.
+    """
     engine = task.engine
     nodes = fill_root(task, quotas, classes, others)
     levels = (classes - 1).bit_length()
@@ -118,8 +120,10 @@ GRAINS = 1024
 
 @dataclass(frozen=True)
 class Position:
-    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one. `coarse` is
-    a column of the rows with the grain that each is in."""
+    """A quasi-identifier by its number, and the grain in which its values are counted, None for one by one.
+
+    `coarse` is a column of the rows with the grain that each is in.
+    """
 
     number: Value
     axis: Axis
@@ -176,8 +180,10 @@ def _grain(measure: Measure) -> Value | None:
 
 def _split(task: Task, nodes: Relation, domain: _Domain, l: int, largest: int, most: int) -> tuple[Relation, int, int]:
     """The next level, every node of two classes or more split in two, and the classes of its largest and smallest node.
-    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are large the
-    counts of their values tell for most rows which side they go to, and few need an order."""
+
+    `largest` is that of this level; no side of a boundary gets more than `most` classes. While nodes are
+    large the counts of their values tell for most rows which side they go to, and few need an order.
+    """
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     with engine.scope() as scope:
         counts = _count(task, nodes, domain, by_bucket=largest > FORCED) if largest > SIMPLE else None

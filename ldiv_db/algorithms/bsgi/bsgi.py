@@ -107,8 +107,10 @@ LEAVES = "it leaves out the rows of values that are too frequent"
 
 
 class BsgiOptions(Options):
-    """The way BSGI selects rows. The fate of those that no class could take, the most rounds of exchanges in
-    `refine`."""
+    """The way BSGI selects rows.
+
+    The fate of those that no class could take, the most rounds of exchanges in `refine`.
+    """
 
     select: Literal["bisect", "refine", "greedy"] = "refine"
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -237,8 +239,11 @@ def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Ma
 
 
 def _make_more(task: Task, made: _Made, l: int) -> None:
-    """Make classes of the rows left over, until there are none to be made. Halves that were in each other's way may be
-    so for good; then, where few rows are left, one class after the other is tried, by a few seeds."""
+    """Make classes of the rows left over, until there are none to be made.
+
+    Halves that were in each other's way may be so for good; then, where few rows are left, one class after the
+    other is tried, by a few seeds.
+    """
     select = "bisect"
     for turn in range(PASSES):
         with task.engine.scope():

@@ -72,8 +72,10 @@ class _Members:
 def repair(
     task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], l: int, classes: int
 ) -> tuple[Relation, list[int]]:
-    """The classes without conflicts, as (row_id, class_id), and the exchanges of each round. `assigned` has classes of
-    l rows numbered from 1 to `classes`."""
+    """The classes without conflicts, as (row_id, class_id), and the exchanges of each round.
+
+    `assigned` has classes of l rows numbered from 1 to `classes`.
+    """
     engine = task.engine
     with engine.scope() as scope:
         conflicts = _find_conflicts(task, assigned, keys)

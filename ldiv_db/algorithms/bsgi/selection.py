@@ -56,8 +56,10 @@ class Candidates:
 
 
 def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:
-    """The bucket that each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l). Each class
-    takes one row from each of the l largest buckets, ties to the lower number."""
+    """The bucket that each class draws from: (class, step, bucket), all from 1, `counts` by bucket (Max-l).
+
+    Each class takes one row from each of the l largest buckets, ties to the lower number.
+    """
     heap = [(-count, bucket) for bucket, count in enumerate(counts, 1)]
     heapq.heapify(heap)
     plan = []
@@ -110,8 +112,10 @@ class _Batch:
 
 
 def select(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis] = ()) -> Relation:
-    """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select. Fewer if rows must differ on the
-    `others` as well: classes that gave up are left out."""
+    """The assignment (row_id, class_id) of `l * classes` rows by the paper's Select.
+
+    Fewer if rows must differ on the `others` as well: classes that gave up are left out.
+    """
     engine = task.engine
     columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
     with engine.scope() as scope:

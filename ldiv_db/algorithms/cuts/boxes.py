@@ -156,8 +156,10 @@ def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[P
 
 
 def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits: Sequence[Digit]) -> float:
-    """The least number of boxes, beyond all reasonable doubt; 0 where they are clearly few, or intervals. `cells` are
-    the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken."""
+    """The least number of boxes, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
+
+    `cells` are the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
+    """
     if intervals_of(problem):  # how many they make is counted when they are about to be made
         return 0
     engine, depths = problem.task.engine, [1 + digit.tree.taxonomy.height for digit in digits]

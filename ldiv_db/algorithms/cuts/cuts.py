@@ -27,8 +27,10 @@ _BY_CELLS = ("vioSA", "allSA")
 
 
 class CutOptions(Options):
-    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search. Without
-    a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; else `none`."""
+    """Metric and scheme, the class column of CM, how many cuts one is drawn from, and the limits of the search.
+
+    Without a scheme it is `vioRec` where thresholds are all that is asked, which it can mend; else `none`.
+    """
 
     metric: Literal["LM", "DM", "CM"] = "LM"
     scheme: Literal["none", "vioSA", "allSA", "vioRec", "allRec"] | None = None
@@ -179,9 +181,11 @@ def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
 
 
 def _publish_any(evaluator: Evaluator, cuts: Sequence[Cut]) -> tuple[Cut, Published]:
-    """The first of the cuts that does not leave out every row; raises InfeasibleError, with reasons, if all do. No
-    search need be told: a cut that leaves out every row costs no less than any other, and the most general cut is the
-    first to be offered, so that the best one leaves out every row only where all do."""
+    """The first of the cuts that does not leave out every row; raises InfeasibleError, with reasons, if all do.
+
+    No search need be told: a cut that leaves out every row costs no less than any other, and the most general cut is
+    the first to be offered, so that the best one leaves out every row only where all do.
+    """
     task = evaluator.problem.task
     for cut in cuts:
         published = publish_cut(evaluator, cut)

@@ -88,8 +88,10 @@ class Evaluator:
         self._bits = {"bits": problem.bits, **self._shape}
 
     def probe(self, nodes: Sequence[CutNode], bounds: bool = True) -> list[Probe]:
-        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper. Where the scheme
-        keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`."""
+        """The costs and bounds of each node; without `bounds` costs alone are right, and cheaper.
+
+        Where the scheme keeps the l-eligible core a cost is a lower bound on it, near and soon made exact by `costs`.
+        """
         size = self.problem.batch
         batches = (nodes[start : start + size] for start in range(0, len(nodes), size))
         return [probe for batch in batches for probe in self._probe(batch, bounds)]
@@ -155,8 +157,10 @@ class Evaluator:
         return engine.materialise("places", "cuts/place_codes", marked=marked, paths=paths)
 
     def _step(self, places: Relation, nodes: Sequence[CutNode]) -> tuple[Relation | None, list[SpecialisedPartitions]]:
-        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised. Under
-        LM the former are not needed."""
+        """The partitions of the nodes' most specific cuts, and those of their cuts with open values specialised.
+
+        Under LM the former are not needed.
+        """
         engine, cells, cost = self.problem.task.engine, self.problem.cells, self.problem.cost
         params: dict[str, Any] = {"cells": cells, "places": places, **self._bits}
         if cost.metric == "LM":
@@ -182,7 +186,9 @@ class Evaluator:
 
     def _judge(self, steps: Sequence[SpecialisedPartitions], places: Relation, exact: bool) -> Relation:
         """The partitions of the nodes' cuts and of those one value further, each with what its scheme suppresses.
-        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow."""
+
+        Unless it is to be `exact`, the l-eligible core is taken to be as large as two steps towards it allow.
+        """
         engine, problem, cost = self.problem.task.engine, self.problem, self.problem.cost
         summed = self._summed()
         counted = engine.materialise(
@@ -242,9 +248,11 @@ class Evaluator:
 
 
 def _ahead(problem: CutProblem, nodes: Sequence[CutNode]) -> list[list[NumberedAxis]]:
-    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first. A
-    table of several has all combinations of what they specialise to: they stand together where these cannot be more
-    than the cells, which are then read once for all of them, and else apart, where each makes few."""
+    """The quasi-identifiers by the table in which their open values are specialised; the coarsest table comes first.
+
+    A table of several has all combinations of what they specialise to: they stand together where these cannot be
+    more than the cells, which are then read once for all of them, and else apart, where each makes few.
+    """
     opened = {value[0] for node in nodes for value in node.open}
     tables: list[list[NumberedAxis]] = []
     for axis in problem.axes:

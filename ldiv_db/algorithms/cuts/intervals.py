@@ -236,8 +236,10 @@ def interval_tree(engine: Engine, axis: Axis, number: int, most: int = MOST_VALU
 
 
 def stretched(values: Sequence[Stretch], most: int) -> tuple[Stretch, ...]:
-    """The values in no more than so many stretches of about as many rows each; as they are if they are no more. Rows
-    are counted whatever their sensitive values: where stretches end says nothing of these."""
+    """The values in no more than so many stretches of about as many rows each; as they are if they are no more.
+
+    Rows are counted whatever their sensitive values: where stretches end says nothing of these.
+    """
     if len(values) <= most:
         return tuple(values)
     rows = sum(value.rows for value in values)
@@ -254,7 +256,9 @@ def _joined(values: Sequence[Stretch]) -> Stretch:
 @dataclass(frozen=True)
 class KeyLayout:
     """The words of keys and of bits, the unit of losses, and the values of taxonomies by leaf, as `PATH_COLUMNS`.
-    `numbers` are the quasi-identifiers without a taxonomy, each with its place value and its lowest bit."""
+
+    `numbers` are the quasi-identifiers without a taxonomy, each with its place value and its lowest bit.
+    """
 
     words: tuple[Word, ...]
     bits: tuple[BitWord, ...]

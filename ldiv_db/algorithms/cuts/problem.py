@@ -41,8 +41,10 @@ _FINEST = 10**10
 
 @dataclass(frozen=True)
 class SensitiveValue:
-    """A sensitive value: the column of its rows, its threshold `over / under`, and its columns by label. `common` is
-    the common denominator of all thresholds."""
+    """A sensitive value: the column of its rows, its threshold `over / under`, and its columns by label.
+
+    `common` is the common denominator of all thresholds.
+    """
 
     code: int
     theta: Fraction

@@ -49,8 +49,10 @@ class Finder:
 
     def find(self, problem: CutProblem) -> SearchResult:
         """The best cuts: by boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid.
+
         Raises UnprovedError where a grid is needed and no cut without a proof would be published, and PolicyError where
-        no grid is coarse enough."""
+        no grid is coarse enough.
+        """
         evaluator, best = Evaluator(problem), Best(self.most)
         descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
         sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
@@ -67,7 +69,9 @@ class Finder:
 
     def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> SearchResult:
         """On the finest grid, from this one on, whose boxes are not too many, with a bound on all cuts of the problem.
-        Raises UnprovedError if no cut is published without a proof."""
+
+        Raises UnprovedError if no cut is published without a proof.
+        """
         if not self.publishes:
             raise UnprovedError(f"{_too_many(problem)}; or set algorithm.unproved: publish, which puts values together")
         while grid is not None:
@@ -110,8 +114,11 @@ def _too_many(problem: CutProblem) -> Problem:
 
 
 def number_problems(task: Task, most: int) -> Iterator[Problem]:
-    """The problems of numbers without a taxonomy. All quasi-identifiers but the one with the most cuts are told apart
-    cut by cut, and that one too if several cuts are wanted."""
+    """The problems of numbers without a taxonomy.
+
+    All quasi-identifiers but the one with the most cuts are told apart cut by cut, and that one too if several cuts are
+    wanted.
+    """
     trees = sorted(trees_of(task), key=lambda tree: (tree.cuts, tree.number))
     numbers = [tree for tree in trees if isinstance(tree, IntervalTree)]
     if not numbers:

@@ -197,8 +197,10 @@ def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
 
 @dataclass(frozen=True)
 class NumberedAxis:
-    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places. In the key of a
-    partition its value is a digit: `part` is the place value, and digits are below `size`."""
+    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places.
+
+    In the key of a partition its value is a digit: `part` is the place value, and digits are below `size`.
+    """
 
     number: Value
     code: Identifier

@@ -23,7 +23,9 @@ _NODES = {"node": "INTEGER", "low": "INTEGER", "high": "INTEGER", "height": "INT
 @dataclass(frozen=True)
 class Decomposed:
     """`rows` is (row_id, the columns carried, the codes, the published columns); the primary attribute is the first.
-    `secrets` are all sensitive attributes in the policy's order."""
+
+    `secrets` are all sensitive attributes in the policy's order.
+    """
 
     rows: Relation
     secrets: tuple[Secret, ...]
@@ -53,8 +55,10 @@ class DecompositionCoding:
     def encode(
         self, snapshot: Relation, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
     ) -> Decomposed:
-        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded. So
-        do columns that are `carried`, by which no row is numbered."""
+        """The rows of the copy, or of one with the same values in other rows, encoded; `side_columns` stay uncoded.
+
+        So do columns that are `carried`, by which no row is numbered.
+        """
         rows = self.engine.materialise(
             "rows",
             "decomposition/number_rows",
@@ -68,8 +72,11 @@ class DecompositionCoding:
 
 
 def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:
-    """The source copied, with codes for its sensitive values. Raises PolicyError for taxonomies that lack values,
-    InfeasibleError for rows without a key of their own and for NULLs that the policy rejects."""
+    """The source copied, with codes for its sensitive values.
+
+    Raises PolicyError for taxonomies that lack values, InfeasibleError for rows without a key of their own and for
+    NULLs that the policy rejects.
+    """
     source = resolved.source
     columns = signed_columns(engine, source)
     if columns:

@@ -59,8 +59,10 @@ class DecompositionOptions(Options):
 @dataclass(frozen=True)
 class Secret(SensitiveAxis):
     """A sensitive attribute with its l; `nodes` (node, low, high, height) is its taxonomy's, if it has one.
-    `dictionary` is (value, rows, code, leaf), codes in the order of values. `counts` and `links` are there while groups
-    are made: (group_no, code, n, most, size) and (primary_code, code)."""
+
+    `dictionary` is (value, rows, code, leaf), codes in the order of values. `counts` and `links` are there while
+    groups are made: (group_no, code, n, most, size) and (primary_code, code).
+    """
 
     number: Value
     l: int
@@ -87,8 +89,10 @@ class Secret(SensitiveAxis):
 
 @dataclass(frozen=True)
 class Grouping:
-    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id. Once they
-    are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave."""
+    """Rows to be grouped: `rows` is (row_id, the codes, group_id, waited), of which those without a group_id.
+
+    Once they are dealt, it is (row_id, source_id, the codes, waited) of these, `row_id` being a place that coins gave.
+    """
 
     engine: Engine
     rows: Relation
@@ -110,9 +114,11 @@ class Grouping:
 
 
 def largest_l_quotas(counts: Sequence[int], l: int, waits: Sequence[int] | None = None) -> tuple[int, list[int]]:
-    """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall. What
-    is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each: there are
-    more of these values than such rows (Theorem 2). Those go first of which a row has waited least (`waits`)."""
+    """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
+
+    What is beyond l rows a group is taken off values that are in no more rows than there are groups, one row each:
+    there are more of these values than such rows (Theorem 2). Those go first of which a row has waited least (`waits`).
+    """
     groups = most_classes(counts, l)
     quotas = [min(count, groups) for count in counts]
     surplus = sum(quotas) - groups * l

@@ -219,9 +219,11 @@ def _accepted(task: Grouping, members: Relation, chosen: Relation) -> Relation:
 
 @dataclass(frozen=True)
 class Groups:
-    """New groups: `shown` is (row_id, group_no, the codes to be published), group_no from 1 without gaps. `residual`
-    has the rows left over of each primary code after largest-l, which made `formed` groups; `refused` says what groups
-    could not reach, `placed` how many starved rows joined one."""
+    """New groups: `shown` is (row_id, group_no, the codes to be published), group_no from 1 without gaps.
+
+    `residual` has the rows left over of each primary code after largest-l, which made `formed` groups; `refused` says
+    what groups could not reach, `placed` how many starved rows joined one.
+    """
 
     shown: Relation
     count: int
@@ -235,8 +237,10 @@ class Groups:
 
 
 def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
-    """Groups of the rows that have none, numbered by coins; `whole` is the table in which values are linked. Rows that
-    have waited for more releases than the threshold join groups, where that is possible."""
+    """Groups of the rows that have none, numbered by coins; `whole` is the table in which values are linked.
+
+    Rows that have waited for more releases than the threshold join groups, where that is possible.
+    """
     engine = task.engine
     with engine.scope() as scope:
         task = deal(with_links(task, whole))

@@ -34,8 +34,10 @@ GOOD = Where("margin", 0, ">=")
 
 
 class ClassChecker:
-    """Checks candidate classes by the requirements of a task; `least` is the fewest rows that a good class can have. If
-    `more_is_better` a good class with any more rows is good."""
+    """Checks candidate classes by the requirements of a task; `least` is the fewest rows that a good class can have.
+
+    If `more_is_better` a good class with any more rows is good.
+    """
 
     def __init__(self, task: Task):
         self._engine = task.engine
@@ -52,7 +54,9 @@ class ClassChecker:
 
     def margins(self, counts: Relation) -> Relation:
         """The TEMP table (class_no, margin) of the candidates: how far each is from violating; negative violates.
-        `counts` is (class_no, the code of each sensitive attribute, rows)."""
+
+        `counts` is (class_no, the code of each sensitive attribute, rows).
+        """
         with self._engine.scope() as scope:
             steps = OneStatement(self._engine)
             margins = self.measured(steps, counts)

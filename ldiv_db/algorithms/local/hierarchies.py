@@ -26,8 +26,10 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class HierarchyLevel:
-    """One way to generalise: places `0..places-1`, a row's mean cost, and where the place comes from. That is the
-    column `node` of the paths, or the code over `width` (`last` is NULL's)."""
+    """One way to generalise: places `0..places-1`, a row's mean cost, and where the place comes from.
+
+    That is the column `node` of the paths, or the code over `width` (`last` is NULL's).
+    """
 
     column: Identifier
     places: int

@@ -73,8 +73,10 @@ class StratifiedSplits:
         self.rounds = 0
 
     def split(self, classes: Relation, last: int) -> Relation:
-        """The assignment (row_id, class_id) of the rows of `classes`, which is one, after all splits that gain. `last`
-        is the greatest class_id of `classes`."""
+        """The assignment (row_id, class_id) of the rows of `classes`, which is one, after all splits that gain.
+
+        `last` is the greatest class_id of `classes`.
+        """
         engine, encoded = self.task.engine, self.task.encoded
         with engine.scope() as scope:
             assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))

@@ -34,9 +34,11 @@ class _Exchangeable:
 def exchange_rows(
     task: Task, measures: Sequence[Measure], assigned: Relation, l: int, rounds: int, parts: Relation | None = None
 ) -> tuple[Relation, tuple[int, ...]]:
-    """The assignment after at most `rounds` rounds, and the exchanges of each. `assigned` is (row_id, class_id) with
-    classes of exactly l rows. With `parts`, (class_id, part), only classes of one part exchange rows, and all of a part
-    have the same sensitive values."""
+    """The assignment after at most `rounds` rounds, and the exchanges of each.
+
+    `assigned` is (row_id, class_id) with classes of exactly l rows. With `parts`, (class_id, part), only classes of one
+    part exchange rows, and all of a part have the same sensitive values.
+    """
     engine = task.engine
     with engine.scope() as scope:
         found = ClassState.of(task, measures, assigned, least=1)  # no exchange with a class that costs nothing gains

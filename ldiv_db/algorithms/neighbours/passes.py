@@ -69,9 +69,11 @@ Round = Callable[[Relation, int], Changed]
 
 @dataclass(frozen=True)
 class Pass:
-    """A pass over all classes in rounds, after which they meet the same requirements and cost no more. `name` is its
-    key in the `search` of a plan. `start` makes its round, which is so many tenths of the work of the quickest
-    algorithm on the table (`price`). `small_only`: large tables are spared its many rounds."""
+    """A pass over all classes in rounds, after which they meet the same requirements and cost no more.
+
+    `name` is its key in the `search` of a plan. `start` makes its round, which is so many tenths of the work of the
+    quickest algorithm on the table (`price`). `small_only`: large tables are spared its many rounds.
+    """
 
     name: str
     rounds: Callable[[Task], int]
@@ -102,8 +104,10 @@ class Course:
         return changed
 
     def promises(self, asked: int) -> int:
-        """What a tenth of work may gain: what it did in the last two rounds; -1 for less than is asked, or no round. A
-        pass that was not tried promises more than any other."""
+        """What a tenth of work may gain: what it did in the last two rounds; -1 for less than is asked, or no round.
+
+        A pass that was not tried promises more than any other.
+        """
         if len(self.changes) >= self.rounds:
             return -1
         if not self._gains:
@@ -122,9 +126,11 @@ class Course:
 def improve(
     steps: Sequence[Pass], state: Improving, assigned: Relation, asked: int = ASKED, rounds: int | None = None
 ) -> tuple[Relation, list[Course]]:
-    """The assignment after passes of at most so many rounds each, and their courses; `assigned` is dropped. Each round
-    is one of the pass that promises most for its work. It ends when none promises what is `asked`: parts of `GAIN_UNIT`
-    of the cost, for a tenth of the work of the quickest algorithm."""
+    """The assignment after passes of at most so many rounds each, and their courses; `assigned` is dropped.
+
+    Each round is one of the pass that promises most for its work. It ends when none promises what is `asked`: parts of
+    `GAIN_UNIT` of the cost, for a tenth of the work of the quickest algorithm.
+    """
     task, courses, done = state.task, [Course(step, state, rounds) for step in steps], 0
     task.stage(IMPROVING)
     while (course := max(courses, key=lambda one: one.promises(asked))).promises(asked) >= 0:
@@ -215,7 +221,9 @@ class ClassState:
 
     def rests(self, whole: bool = False) -> Relation:
         """Every member of a measured class with what its class is without it, and if `whole` every class as it is.
-        `members` is dropped: all the rows, as long as what classes are without one is looked at."""
+
+        `members` is dropped: all the rows, as long as what classes are without one is looked at.
+        """
         rests = self.task.engine.materialise("rests", "neighbours/list_rests", **self.rest_params(whole))
         self.task.engine.drop(self.members)
         return rests
@@ -262,9 +270,11 @@ def sides_of(engine: Engine, trades: Relation, keys: Sequence[SensitiveAxis] = (
 
 
 def choose(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> tuple[Relation, int, int]:
-    """The sides of trades that are the best for both of their classes, how many trades, and what they save. `among`
-    with `margins` (class_no, margin) are trades whose classes violate nothing, with `taken` those with none of its
-    classes. A side has the row that its class takes: (row_id, class_id) is where rows move."""
+    """The sides of trades that are the best for both of their classes, how many trades, and what they save.
+
+    `among` with `margins` (class_no, margin) are trades whose classes violate nothing, with `taken` those with none of
+    its classes. A side has the row that its class takes: (row_id, class_id) is where rows move.
+    """
     chosen = choose_first(engine, sides, passes, **among)
     return chosen, engine.count(chosen) // 2, engine.total(chosen, "gain") // 2
 

@@ -235,8 +235,10 @@ def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
 
 
 def _count_rounds(histogram: Histogram, pillars: Relation, chosen: Relation, alike: Relation) -> int:
-    """For how many rounds the cover stays one: until a group or R gets another pillar, or R may be eligible. A round,
-    with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most."""
+    """For how many rounds the cover stays one: until a group or R gets another pillar, or R may be eligible.
+
+    A round, with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most.
+    """
     engine = histogram.engine
     bounds = engine.record(
         "tp/bound_rounds",

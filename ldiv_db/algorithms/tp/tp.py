@@ -33,8 +33,10 @@ from ldiv_db.database.templates import Relation, Value
 
 
 def eligible_l(task: Task, name: str) -> int:
-    """The smallest l, from 2, such that l-eligible classes meet every requirement. Raises PolicyError for those that no
-    l promises, for several sensitive attributes and for individuals."""
+    """The smallest l, from 2, such that l-eligible classes meet every requirement.
+
+    Raises PolicyError for those that no l promises, for several sensitive attributes and for individuals.
+    """
     problems = [
         cannot_promise(name, requirement, "it bounds how frequent a value is in a class")
         for requirement in task.requirements
@@ -259,8 +261,10 @@ class Matching(Tp):
 
 
 def match(surplus: Sequence[Surplus]) -> list[tuple[int, int, int]]:
-    """(group, group, rows): how many rows of either are paired, so that the stars are fewest. Raises InfeasibleError if
-    there are more than `MOST_PAIRS` pairs of groups."""
+    """(group, group, rows): how many rows of either are paired, so that the stars are fewest.
+
+    Raises InfeasibleError if there are more than `MOST_PAIRS` pairs of groups.
+    """
     sides: dict[int, list[Surplus]] = defaultdict(list)
     for group in surplus:
         sides[group.code].append(group)

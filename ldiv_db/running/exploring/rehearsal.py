@@ -110,8 +110,10 @@ def rehearse(job: Job, connection: Any, listener: Listener) -> VariantOutcome:
 
 
 def _shortly(error: LdivError, status: Status) -> str:
-    """The error's message; of the database's its first line, without the statement. It is for a page, so no value is
-    named, and no hint says how."""
+    """The error's message; of the database's its first line, without the statement.
+
+    It is for a page, so no value is named, and no hint says how.
+    """
     lines = error.message.splitlines()
     return lines[0] if status == "error" else "\n".join(line for line in lines if not line.startswith(_HINT))
 

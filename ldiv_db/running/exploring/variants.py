@@ -35,8 +35,10 @@ Bounds = Callable[[QuasiColumn], tuple[float, float]]
 
 
 def coarser(qi: QuasiIdentifier, column: QuasiColumn, bounds: Bounds) -> dict[str, Any] | None:
-    """The settings of the quasi-identifier by one level less, as a policy writes them; None if it has none to spare. Of
-    plain numbers these are ranges of one width, of dates months and years."""
+    """The settings of the quasi-identifier by one level less, as a policy writes them; None if it has none to spare.
+
+    Of plain numbers these are ranges of one width, of dates months and years.
+    """
     settings = qi.model_dump(exclude_unset=True, exclude={"numeric", "taxonomy"})
     taxonomy = _ranges(column, bounds) if qi.numeric else _without_lowest_level(qi.taxonomy, column)
     return settings | {"taxonomy": taxonomy} if taxonomy else None
@@ -120,8 +122,10 @@ class ExploreRequest:
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant by its number from 1: what is varied, and the keys of the policy as they are in it. `varied` has
-    `risk`, `l`, `k`, `algorithm`, `without` or `coarser`, a column each; nothing of the policy as written."""
+    """A variant by its number from 1: what is varied, and the keys of the policy as they are in it.
+
+    `varied` has `risk`, `l`, `k`, `algorithm`, `without` or `coarser`, a column each; nothing of the policy as written.
+    """
 
     number: int
     policy: Policy
@@ -137,8 +141,10 @@ class Variant:
 
 
 def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> list[Variant]:
-    """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary. Where
-    algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone."""
+    """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary.
+
+    Where algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone.
+    """
     refuse(list(asked.problems()))
     found: list[Variant] = []
     changes = (one for base in _bases(resolved.policy, asked.risk) for one in _changes(resolved, asked, bounds, base))
