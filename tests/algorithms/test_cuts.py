@@ -291,7 +291,7 @@ def test_infeasible_thresholds_are_named_without_values(con, tmp_path):
 def test_a_search_that_is_stopped_publishes_only_if_the_policy_says_so(con, tmp_path):
     case = Case(11, rows=40)
     case.place(con, tmp_path)
-    with pytest.raises(ldiv_db.InfeasibleError, match="the search was stopped"):
+    with pytest.raises(ldiv_db.InfeasibleError, match="the search stopped before it finished"):
         ldiv_db.run(con, case.policy(time_limit=1e-9), folder=tmp_path)
     result = ldiv_db.run(con, case.policy(time_limit=1e-9, unproved="publish"), folder=tmp_path)
     assert not result.search["proved"] and result.search["bound"] <= result.search["cost"]
