@@ -38,7 +38,7 @@ release_app = group_of_commands("Publish a table again as it changes.")
 
 Series = Annotated[str, typer.Argument(help="The series: its table, or the prefix of its tables, as in the policy.")]
 #: What is said beside a verdict on tables that no series made.
-_IN_TURN = "note: groups were compared in pairs; comparing several groups at once may reveal more"
+_IN_TURN = "note: each group was examined by itself, all of its keys together; several groups at once may reveal more"
 
 
 @release_app.command("publish")

@@ -59,8 +59,8 @@ def test_release_after_release(census):
 def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
     policy, text = census.policy, census.policy.read_text()
     for name, words in (
-        ("decomposition_plus", "that had waited too long"),
-        ("decomposition", "left over, that joined"),
+        ("decomposition_plus", "put into a group after waiting too long"),
+        ("decomposition", "left over, put into a group"),
     ):
         document = yaml.safe_load(text)
         document |= {"target": {"prefix": name}, "algorithm": {"name": name, "primary": "disease"}}
@@ -116,7 +116,7 @@ def test_any_tables_with_a_key_are_checked(bed):
     assert bed.call("release", "check", bed.database, *words).code == 0
     assert "group after group" not in bed.call("release", "check", bed.database, *words).out
     assert (
-        "group after group; several groups at once may"
+        "all of its keys together; several groups at once may"
         in bed.call("release", "check", bed.database, *words, "--table", "feb").out
     )
     called = bed.call("release", "check", bed.database, *words, "--table", "feb", "--json")

@@ -99,7 +99,7 @@ def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
         ((*ASKED, "--require", "k:2", "--type", "salary"), "takes a column and its type"),
         ((*ASKED, "--require", "k:2", "--group", "g"), "goes with --group"),
         ((*ASKED, "--require", "threshold:base=0.5"), "base needs the source"),
-        ((*ASKED, "--require", "k:2", "--same", "trim", "--dialect", "trino"), "other letters and blanks"),
+        ((*ASKED, "--require", "k:2", "--same", "trim", "--dialect", "trino"), "folds case and blanks in its own way"),
         ((*ASKED, "--require", "threshold:0.5,1.0=0.1", "--type", "disease=DOUBLE", "--dialect", "spark"), "are named"),
         (
             (*ASKED, "--require", "range:k=2,e=0.5", "--type", "disease=DECIMAL(9,2)", "--dialect", "sqlite"),

@@ -157,7 +157,7 @@ def test_releases_over_time_publish_nobody_anew(built: Project) -> None:
 def test_a_series_is_not_begun_anew(built: Project) -> None:
     built.edit(MODELS, "      full_refresh: false\n", "")
     failed = built.run("run", "--full-refresh", "--select", "patients_over_time")
-    assert "a series cannot be begun anew" in failed.message("patients_over_time")
+    assert "a series cannot be restarted" in failed.message("patients_over_time")
     assert built.query("SELECT count(*) FROM ldiv.release") == [(1,)]
 
 

@@ -145,7 +145,7 @@ def test_without_a_source_or_a_library_it_says_so(con, monkeypatch):
     found = ldiv_db.report(con, "published", policy, **FEW).document
     assert verdict_of(found, "definetti")["why"] == verdict_of(found, "linking")["why"] == "needs people of the source"
     assert verdict_of(found, "replay")["why"] == "needs the source"
-    assert verdict_of(found, "downcoding")["why"].startswith("whom it singles out is told by a population")
+    assert verdict_of(found, "downcoding")["why"].startswith("needs a population (--population)")
 
 
 def test_a_large_source_is_not_replayed(hospital, monkeypatch):

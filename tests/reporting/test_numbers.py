@@ -267,7 +267,7 @@ def test_a_report_speaks_of_people_where_people_are_counted(con):
     assert report.holds and document["audit"]["attributes"][0]["of_people"]
     assert document["classes"]["sizes"]["least"] == min(people.values()) and document["statement"]["rows"] == 60
     said = " ".join(document["residual"])
-    assert "what all rows of a person reveal" in said and "Each row is taken for another person" not in said
+    assert "what all rows of a person reveal" in said and "Each row is taken for a different person" not in said
     assert document["data"]["people"].endswith("they bound what all rows of a person reveal.")
     assert "Attacks count rows" in document["not_tried"][-1] and document["statement"]["promises_hold"] is None
     assert f"smallest class: {min(people.values())} people" in report.html()

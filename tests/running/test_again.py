@@ -43,7 +43,7 @@ def test_an_unchanged_source_is_published_by_the_same_seed(bed: Any) -> None:
     assert (again["unchanged"], again["seed"]) == (first["run_id"], first["seed"])
     assert rows(bed) == before, "whatever the order of the source's rows is"
     text = bed.run()
-    assert "unchanged: source and policy are those of run " + again["run_id"] in " ".join(text.out.split())
+    assert "unchanged: source, policy and seed are those of run " + again["run_id"] in " ".join(text.out.split())
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_releases_over_time(con: Any) -> None:
     found = build(con, settings(SERIES))
     assert (found["rows"], found["first"], found["release"]) == (18, 6, 2)
     con.commit()
-    with pytest.raises(NotPublishedError, match="full_refresh: a series cannot be begun anew"):
+    with pytest.raises(NotPublishedError, match="full_refresh: a series cannot be restarted"):
         build(con, settings(SERIES, full_refresh=True))
     con.rollback()
 

@@ -217,7 +217,7 @@ def test_the_least_loss_within_a_risk_is_that_of_all_variants(con, table, folder
         assert (least is None) == (not within) == (bound == 0.011)
         assert least is None or found.loss_of(least) == min(map(found.loss_of, within))
     assert "least loss at a risk of at most 1/10: 0." in str(found)
-    assert "0.011: none: no variant keeps it" in str(found)
+    assert "0.011: no variant meets it" in str(found)
     assert len(found.costs) == 4  # of the first risk alone, as what they are compared with
 
 
@@ -256,7 +256,7 @@ def test_without_queries_variants_are_compared_by_counts(con, table, folder):
         assert 0 < found.loss_of(outcome) <= 1
     assert str(min(found.done, key=found.loss_of).loss.counts) in str(found)
     alone = policy(quasi_identifiers={"age": {"numeric": True}}, sensitive={}, keep=[], require=[{"k": 2}])
-    with pytest.raises(PolicyError, match="by: utility is that of counts over two columns"):
+    with pytest.raises(PolicyError, match="by: utility is measured by counts over two columns"):
         ldiv_db.explore(con, alone, k=[2], by="utility", folder=folder)
 
 

@@ -238,7 +238,7 @@ def test_rows_judge_the_release_of_who_keeps_people_apart() -> None:
     keys = {"source": "visits", "target": "released", "quasi_identifiers": ["age"], "sensitive": ["value"]}
     policy = {**keys, "individual": "person", "require": [{"frequency": 3}]}
     (audit,) = ldiv_db.check(con, "released", policy={**policy, "algorithm": "bsgi"})
-    assert audit.holds and "no column is named" in audit.warnings[0]
+    assert audit.holds and "name the column that identifies the person" in audit.warnings[0]
 
 
 def test_every_command_says_whether_it_counts_people_or_rows() -> None:
@@ -261,14 +261,14 @@ def test_every_command_says_whether_it_counts_people_or_rows() -> None:
     plan = ldiv_db.plan(con, policy)
     assert f"of {people} people; requirements count people" in str(plan) and f"reach k: {people}" in str(plan)
     apart = str(ldiv_db.plan(con, policy | {"individual": "person", "output": {}}))
-    assert f"of {people} people" in apart and "as one class meet" not in apart  # units are no people
+    assert f"of {people} people" in apart and "as one class reach" not in apart  # units are no people
     result = ldiv_db.run(con, policy)
     classes = con.execute("SELECT count(DISTINCT who) FROM release GROUP BY age, zone").fetchall()
     assert result.audits[0].least_people == min(classes)[0]
     assert f"each of at least {min(classes)[0]} people" in str(result) and f"{min(classes)[0]} (people)" in str(result)
     assert "rows of a class" in str(result) and "rows of a class" in str(ldiv_db.measure(con, "release", policy=policy))
     explored = ldiv_db.explore(con, policy, vary=["columns"], workers=1)
-    assert "risks are those of rows; requirements count people" in str(explored)
+    assert "risks are of rows; requirements count people" in str(explored)
     assert {one.status for one in explored.outcomes} == {"done"}  # whichever column is left out
     assert "people if person identifies people" in str(ldiv_db.profile(con, "visits"))
 

@@ -118,7 +118,7 @@ def test_attacks_that_look_for_values_are_refused(con: Any, what: str) -> None:
     ldiv_db.run(con, asked)
     with pytest.raises(PolicyError, match=f"{what}: needs a sensitive attribute"):
         ldiv_db.attack(con, "published", policy=asked, **{what: "people"})
-    with pytest.raises(PolicyError, match="replay: tries what sensitive values could be"):
+    with pytest.raises(PolicyError, match="replay: needs a sensitive attribute"):
         ldiv_db.attack(con, "published", policy=asked, replay=ldiv_db.Replay())
 
 

@@ -276,7 +276,7 @@ def findings(found: Exploration) -> Iterator[str]:
     if found.done and found.of_people:
         yield "risks are of rows; requirements count people, and so did the audit of each variant"
     for bound, least in found.least:
-        what = f"{found.loss_of(least):.4f}, {least.variant.label}" if least else "no variant keeps to it"
+        what = f"{found.loss_of(least):.4f}, {least.variant.label}" if least else "no variant meets it"
         yield f"least {found.compared} at a risk of at most {bound}: {what}"
     for name, before, after in found.costs[:1]:
         if after < before:
