@@ -200,7 +200,7 @@ def test_a_check_counts_people_where_a_column_says_whose_rows_are() -> None:
 
 
 def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
-    """Rows may look good where people are not: the verdict is left open until a column says whose a row is."""
+    """Rows may look good where people are not: the verdict is left open until a column identifies the person."""
     con = duckdb.connect()
     con.execute(
         "CREATE TABLE released AS SELECT '*' AS age, 'd' || i AS value, i // 3 AS who, 1 AS class_id FROM range(6) r(i)"
@@ -220,7 +220,7 @@ def test_rows_do_not_judge_the_release_of_a_policy_that_counts_people() -> None:
         found.holds is None and audit.as_dict()["holds"] is None and audit.as_dict()["requirements"][0]["holds"] is None
     )
     assert "nothing is judged" in repr(found) and "`--individual COLUMN`" in str(found) and " yes " not in str(found)
-    with pytest.raises(PolicyError, match="the policy counts people, and no column says"):
+    with pytest.raises(PolicyError, match="the policy counts people, and no column identifies"):
         ldiv_db.check_sql("released", policy=policy)
     assert ldiv_db.check(con, "released", policy=policy, individual="who").holds is False
     linked = policy | {"individual": {"column": "person", "rows": "together"}, "output": {"person": "who"}}
