@@ -409,8 +409,8 @@ BAD = {
         "the table has no column ''", "check {database} patients --qi , --sensitive disease --require k:1"
     ),
     "check: into the catalog": command("schema 'ldiv' is the catalog's own", f"{CHECK} k:9 --into ldiv.x"),
-    "check: into temp": command("lies in a schema of the database system", f"{CHECK} k:9 --into temp.main.x"),
-    "check: into a system schema": command("lies in a schema of the database system", f"{CHECK} k:9 --into pg_catalog.x"),
+    "check: into temp": command("lies in a schema of the database", f"{CHECK} k:9 --into temp.main.x"),
+    "check: into a system schema": command("lies in a schema of the database", f"{CHECK} k:9 --into pg_catalog.x"),
     "check: more than is listed": command(
         "less than or equal to 1000000", f"{CHECK} k:9 --most 1000000000000000000000000000000"
     ),

@@ -96,6 +96,15 @@ def test_arrow_carries_the_same_both_ways(con, tmp_path, algorithm):
             assert sorted(map(repr, map(tuple, cursor.fetchall()))) == theirs
 
 
+def test_a_row_of_a_plan_stands_for_a_few_rows_at_most(there, con, monkeypatch):
+    monkeypatch.setattr("ldiv_db.publishing.plan_there._REPEATED", 2)
+    place(there, con, rows_of(random.Random(4), 80))
+    asked = policy(identifiers=["rid", "dose"], quasi_identifiers={"age": {"numeric": True}, "town": {}})
+    _, theirs = embedded(con, asked, "age, town, secret")
+    ldiv_db.run(there.connection, asked)
+    assert released(there, "age, town, secret") == theirs
+
+
 def test_what_is_kept_stays_beside_its_row(there, con):
     rows = rows_of(random.Random(2), 80)
     place(there, con, rows)
@@ -327,7 +336,7 @@ def test_columns_that_nobody_asks_about_stay_there(there, con):
     ("call", "says"),
     [
         (lambda there: ldiv_db.profile(there, "people"), "the columns that are named"),
-        (lambda there: ldiv_db.check(there, "people", "height", require="k:2"), "none of the columns"),
+        (lambda there: ldiv_db.check(there, "people", "height", require="k:2"), "none of the named columns"),
         (lambda there: ldiv_db.check(there, "persons", "age", require="k:2"), "no table or view persons"),
         (lambda there: ldiv_db.explore(there, policy()), "does not work on a warehouse"),
         (lambda there: ldiv_db.plan(there, policy(), rehearse=True), "not rehearsed"),
