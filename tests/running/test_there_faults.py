@@ -171,7 +171,7 @@ def test_of_two_runs_at_once_to_one_target_the_second_waits(postgres, old, if_ex
 def test_of_two_runs_at_once_that_make_target_and_ledger_one_may_fail_in_one_line(postgres, con):
     place(postgres, con, rows_of(random.Random(2), 50))
     errors = at_once(postgres, policy(), OTHER)
-    assert len(errors) <= 1 and all("\n" not in error and "meanwhile" in error for error in errors), errors
+    assert len(errors) <= 1 and all("\n" not in error and "at the same time" in error for error in errors), errors
     found = state(postgres)
     assert len(found[0]) == 50 and len(found[2]) == 2 - len(errors)
     assert not [name for name in found[1] if name.startswith("ldiv_")]
