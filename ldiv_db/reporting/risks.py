@@ -139,8 +139,8 @@ _OF_PEOPLE = {
         " the classes of m rows of a person may be m times as sure that the person has a value in one of them."
     ),
     "together": (
-        "The bound is on what all rows of a person reveal: they are in one class. How many rows a person has must not be"
-        " known: where it can be, make the number a quasi-identifier."
+        "The bound is on what all rows of a person reveal: they are in one class. How many rows a person has must not"
+        " be known: where it can be, make the number a quasi-identifier."
     ),
 }
 
