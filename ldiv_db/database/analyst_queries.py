@@ -12,7 +12,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import in_from
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.sources import calls_in, parse_select, tables_in, view_of_query
+from ldiv_db.database.sources import calls_in, parse_select, reads_as, view_of_query
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
 #: A query that can be asked.
@@ -41,7 +41,7 @@ class AnalystQuery:
     def asked_of(self, engine: Engine, table: Relation | FileRelation, columns: Sequence[str]) -> Relation:
         """A TEMP view of the answer of a table, of which it sees these columns; raises PolicyError if it cannot be."""
         query, tree = parse_select(engine, self.text, self.key)
-        if not any(table.lower() == "source" for table in tables_in(tree)):
+        if not reads_as(tree, "source"):
             raise PolicyError([Problem(self.key, "does not read the table `source`", EXAMPLE)])
         names = ", ".join(Identifier(name).sql() for name in columns)
         seen = f"WITH source AS (SELECT {names} FROM {in_from(table)})"

@@ -165,13 +165,21 @@ def calls_in(tree: Any) -> Iterator[tuple[bool, str]]:
         yield from calls_in(part)
 
 
-def tables_in(tree: Any) -> Iterator[str]:
-    """The names, without their schemas, of the tables that the statement reads."""
-    if isinstance(tree, dict) and tree.get("type") == "BASE_TABLE":
-        yield str(tree["table_name"])
+def reads_as(tree: Any, name: str) -> bool:
+    """True if the statement reads a table by that name alone, without a schema, and names none so itself (`WITH`)."""
+    nodes = list(_nodes_in(tree))
+    tables = [node for node in nodes if node.get("type") == "BASE_TABLE"]
+    read = {table["table_name"].lower() for table in tables if not table["schema_name"]}
+    made = {entry["key"].lower() for node in nodes for entry in node.get("cte_map", {}).get("map", [])}
+    return name in read - made
+
+
+def _nodes_in(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
     parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
     for part in parts:
-        yield from tables_in(part)
+        yield from _nodes_in(part)
 
 
 #: A file of the log of Delta Lake, one a version.

@@ -21,9 +21,10 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
 from ldiv_db.recoding.encoded import Renamed
 
-#: What columns of amounts are called, whose whole numbers may all differ.
+#: What columns of amounts are called, whose whole numbers may all differ; `fee_no` and `discharge` number something.
 _AMOUNTS = re.compile(
-    r"(?i:salar(y|ies)|wages?|income|earnings|pay(ment)?$|amount|price|cost|charge|fee|revenue|balance|premium)"
+    r"(?i:(^|[_ ])(salary|wages?|income|earnings|pay(ment)?|amount|price|costs?|charges?|fees?|revenue|balance|premium)"
+    r"([_ ](eur|usd|gbp|chf|net|gross|total|annual|yearly|monthly))*$)"
 )
 
 

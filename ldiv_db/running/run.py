@@ -207,6 +207,9 @@ def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
     queries = ready.resolved.policy.preserve
     if not queries:
         return ()
+    if ready.resolved.source.weight is not None:
+        draft.note("a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does")
+        return ()
     with ready.task.engine.scope():
         return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
 

@@ -120,6 +120,8 @@ def test_numbers_of_nothing_are_undefined(con, folder):
     [
         ("SELECT town FROM source", "names no figure"),
         ("SELECT avg(age) FROM people", "does not read the table `source`"),
+        ("SELECT avg(age) FROM main.source", "does not read the table `source`"),
+        ("WITH source AS (FROM people) SELECT avg(age) FROM source", "does not read the table `source`"),
         ("SELECT * FROM source", "names no figure"),
         ("SELECT avg(age) FROM source; DROP TABLE people", "takes one SELECT"),
         ("DELETE FROM source", "takes one SELECT"),

@@ -117,6 +117,17 @@ def test_columns_of_many_values_are_identifiers_unless_they_are_times(kind: str,
     assert bool(why_by_values(summary(kind, distinct))) is taken
 
 
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("salary", False), ("Gross_Income", False), ("income_eur_net", False), ("fee_no", True), ("income_id", True),
+        ("discharge", True), ("feed", True), ("discharge_number", True),
+    ],
+)  # fmt: skip
+def test_whole_numbers_identify_nobody_where_they_are_amounts_by_name(name: str, taken: bool) -> None:
+    assert bool(why_by_values(summary("INTEGER", 1000, name=name))) is taken
+
+
 def test_numbers_with_decimals_identify_nobody() -> None:
     """A cost of its own in every row is a measure, and a column of whole numbers numbers rows, whatever its type."""
     whole = summary("DOUBLE", 1000, name="customer")

@@ -105,6 +105,12 @@ def test_a_row_of_a_plan_stands_for_a_few_rows_at_most(there, con, monkeypatch):
     assert released(there, "age, town, secret") == theirs
 
 
+def test_a_run_on_counts_says_that_it_does_not_answer_queries(tmp_path):
+    there = lite(tmp_path, rows_of(random.Random(4), 40))
+    result = ldiv_db.run(there, policy(preserve=["SELECT town, avg(age) AS mean FROM source GROUP BY 1"]))
+    assert result.answers == () and any("does not answer `preserve`" in note for note in result.notes)
+
+
 def test_what_is_kept_stays_beside_its_row(there, con):
     rows = rows_of(random.Random(2), 80)
     place(there, con, rows)
