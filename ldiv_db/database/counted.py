@@ -39,10 +39,18 @@ class ColumnThere:
 
 
 def count_rows(
-    engine: Engine, there: Warehouse, name: str, table: Relation, columns: Sequence[ColumnThere]
+    engine: Engine,
+    there: Warehouse,
+    name: str,
+    table: Relation,
+    columns: Sequence[ColumnThere],
+    counted: Identifier | None = None,
 ) -> Relation:
-    """The counts of a table's rows that are equal in some columns, as a TEMP table here."""
-    sql = there.written("database/count_combinations", source=table, columns=columns, weight=WEIGHT)
+    """The counts of a table's rows that are equal in some columns, as a TEMP table here.
+
+    A row stands for as many as its column `counted` says.
+    """
+    sql = there.written("database/count_combinations", source=table, columns=columns, weight=WEIGHT, counted=counted)
     return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), WEIGHT.name])
 
 

@@ -45,7 +45,7 @@ _FORMS = (
     (r"in a read-only transaction|attempt to write a readonly database|readonly database|read-only",
      "the database is open read-only, and this step writes"),
     (r"other objects depend on it", "other objects of the database depend on the table: drop these first"),
-    (r"(?:relation|table|schema) \"[^\"]*\" already exists", "a table or schema of that name was made meanwhile"),
+    (r"(?:relation|table|schema) \"[^\"]*\" already exists", "another session made a table or schema of that name at the same time"),
     (r"(?:relation|schema) \"[^\"]*\" does not exist", "a table or schema that was there is gone"),
     (r"file is not a database|file is encrypted|database disk image is malformed",
      "the file is not a database of that kind"),

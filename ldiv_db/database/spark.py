@@ -30,7 +30,7 @@ from ldiv_db.database.spark_tables import (
 )
 from ldiv_db.database.templates import Relation, literal
 from ldiv_db.database.traits_there import TRAITS
-from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.database.warehouses import PLACE, Warehouse
 
 
 def is_session(value: Any) -> bool:
@@ -149,7 +149,8 @@ class SparkWarehouse(Warehouse):
         return Relation((name,))
 
     def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
-        """Have the rows of a TEMP table of the engine's as a view, in their order, or in the types of a SELECT."""
+        """Have the rows of a TEMP table of the engine's as a view, in their order, or in a table that is none."""
+        view = table if table.name in self._views else self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
         types = import_module("pyspark.sql.pandas.types")
         given = engine.reader(rows).read_all()
         with self._doing("send a plan to its executors"):
@@ -163,7 +164,9 @@ class SparkWarehouse(Warehouse):
             for column in columns_of(engine, rows):
                 if column.type == "TIMESTAMP":
                     frame = frame.withColumn(column.name, frame[column.name].cast("timestamp_ntz"))
-            frame.createOrReplaceTempView(table.name)
+            frame.createOrReplaceTempView(view.name)
+        if view != table:
+            self._write(table, f"TABLE {quoted(view)}")
 
     # -- tables ------------------------------------------------------------------------------------------
 
@@ -211,22 +214,31 @@ class SparkWarehouse(Warehouse):
         read(self.session, table)
         self.execute(f"INSERT INTO {quoted(table)} SELECT {shown} FROM {quoted(table)} WHERE {where} LIMIT 1")
 
-    def put(self, staged: Relation, table: Relation, append: bool) -> None:
-        """Put a staged table into the place of another: in one commit where the format has one.
+    def rows_of(self, staged: Relation) -> str:
+        """As of every warehouse; counted rows, which are few, go to several tasks in their order."""
+        if not self.counted(staged):
+            return super().rows_of(staged)
+        view = self.scratch(staged, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
+        spread = read(self.session, staged).repartitionByRange(PLACE.name).sortWithinPartitions(PLACE.name)
+        spread.createOrReplaceTempView(view.name)
+        return super().rows_of(view)
 
-        Elsewhere a table is renamed within its schema alone: it is copied there, now that it is audited. That leaves a
-        moment without a table; the next run puts back what a dead one had moved aside.
+    def put(self, staged: Relation, table: Relation, append: bool) -> None:
+        """Put a staged release into the place of a table: in one commit where the format has one.
+
+        Elsewhere a table is renamed within its schema alone: it is written beside it, now that it is audited. That
+        leaves a moment without a table; the next run puts back what a dead one had moved aside.
         """
-        there = self.exists(table)
+        rows, there = self.rows_of(staged), self.exists(table)
         provider = self._provider(table, staged, there)
         if there and append:
-            self.execute(f"INSERT INTO {quoted(table)} SELECT * FROM {quoted(staged)}")
+            self.execute(f"INSERT INTO {quoted(table)} {rows}")
         elif provider in ATOMIC:
             with self._doing(f"write {table}"):
-                self.session.table(quoted(staged)).writeTo(quoted(table)).using(provider).createOrReplace()
+                self.session.sql(rows).writeTo(quoted(table)).using(provider).createOrReplace()
         else:
             copy, aside = (sibling(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
-            self._write(copy, f"SELECT * FROM {quoted(staged)}")
+            self._write(copy, rows)
             self._rename(copy, table, aside if there else None)
         self.forget(staged)
 

@@ -43,6 +43,8 @@ _MODULES = {
 }
 _VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
             "bigquery": "bigquery"}  # fmt: skip
+#: The columns of a staged release that has equal rows once: how many they are, and their place in its order.
+COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
 #: Rows that are fetched, or sent, at once.
 _AT_ONCE = 50_000
 #: The marks of a value that a driver binds by its place.
@@ -299,7 +301,7 @@ class Warehouse:
         return self.beside(beside, name)
 
     def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
-        """Have the rows of a TEMP table of the engine's in a scratch table there.
+        """Have the rows of a TEMP table of the engine's in a table there that is dropped at the end.
 
         Its columns have the types of our own database, and it is counted to plan with it; or those of the SELECT
         `typed`, for a table that is read as a whole.
@@ -342,26 +344,40 @@ class Warehouse:
         """Drop a table, if it is there."""
         self.execute(f"DROP TABLE IF EXISTS {self.name(table)}")
 
+    def counted(self, staged: Relation) -> Identifier | None:
+        """The column of a staged table that says how many rows each of its rows is, if it has equal rows once."""
+        return COUNTED if len(self.released(staged)) < len(self.described(staged)) else None
+
+    def released(self, staged: Relation) -> list[tuple[str, Any]]:
+        """As `described`, the columns of the release that is staged in a table."""
+        return [entry for entry in self.described(staged) if entry[0].lower() not in (COUNTED.name, PLACE.name)]
+
+    def rows_of(self, staged: Relation) -> str:
+        """The SELECT of the rows of the release that is staged in a table."""
+        if not self.counted(staged):
+            return f"SELECT * FROM {self.name(staged)}"
+        columns = [Identifier(name) for name, _ in self.released(staged)]
+        told = {"columns": columns, "place": PLACE, "counted": COUNTED, "as_list": self.traits.repeats == "list"}
+        return self.written("database/repeat_staged", staged=staged, **told)
+
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
-        """Put a staged table into the place of another, or its rows behind those that are there.
+        """Put a staged release into the place of a table, or its rows behind those that are there.
 
         Where nothing is taken back it is one statement as far as the database has one.
         """
-        new, old, there = self.name(staged), self.name(table), self.exists(table)
+        rows, old, there = self.rows_of(staged), self.name(table), self.exists(table)
         if there and (append or self._keeps(staged, table)):
             if not append:
                 self.execute(f"DELETE FROM {old}")
-            self.execute(f"INSERT INTO {old} SELECT * FROM {new}")
-        elif self.takes_back:
-            if there:
-                self.drop(table)
-            self.execute(f"ALTER TABLE {new} RENAME TO {self.name(Relation(table.parts[-1:]))}")
-            return
+            self.execute(f"INSERT INTO {old} {rows}")
         else:
-            if not self.traits.replaces:
+            if there and not self.traits.replaces:
                 self.drop(table)
+            if self.takes_back and not self.counted(staged):
+                self.execute(f"ALTER TABLE {self.name(staged)} RENAME TO {self.name(Relation(table.parts[-1:]))}")
+                return
             made = "CREATE OR REPLACE" if self.traits.replaces else "CREATE"
-            self.execute(f"{made} TABLE {old}{self.traits.storage} AS SELECT * FROM {new}")
+            self.execute(f"{made} TABLE {old}{self.traits.storage} AS {rows}")
         self.forget(staged)
 
     def forget(self, staged: Relation) -> None:
@@ -374,7 +390,7 @@ class Warehouse:
 
     def _keeps(self, staged: Relation, table: Relation) -> bool:
         """True if rows are exchanged and the table stays, with what is granted on it: where that can be taken back."""
-        return self.takes_back and str(self.described(staged)) == str(self.described(table))
+        return self.takes_back and str(self.released(staged)) == str(self.described(table))
 
     @contextmanager
     def _plainly(self, doing: str) -> Iterator[None]:

@@ -1,9 +1,10 @@
 """A release in the warehouse where its rows lie: planned here from counts, written and audited there.
 
-The plan goes there as a table of combinations of values with their labels, and is dropped at the end. The release is
-staged, counted there, and the counts are audited here by the code of every audit; then it takes its place. Where the
-database takes back a table that was made, all of it is one transaction; elsewhere plan and staged release lie in the
-schema of the ledger, where who reads releases has no rights.
+The release is staged, counted there, and the counts are audited here by the code of every audit; then it takes its
+place. What is staged are its different rows with their counts, where the database repeats rows by a count; elsewhere,
+and with kept columns, all rows, by a plan that goes there as a table of combinations of values with their labels and is
+dropped at the end. Where the database takes back a table that was made, all of it is one transaction; elsewhere plan
+and staged release lie in the schema of the ledger, where who reads releases has no rights.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from contextlib import contextmanager, suppress
 from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
-from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
@@ -104,12 +104,13 @@ class InWarehouse(Destination):
             return False
         if before is not None:
             return there.extent(self.table, None)[0] > int(before)
-        columns = [column.name for column in there.columns(staged)]
+        columns = [name for name, _ in there.released(staged)]
         if columns != [column.name for column in there.columns(self.table)]:
             return False
-        relations = {"staged": staged, "published": self.table, "columns": [*map(Identifier, columns)]}
+        told = {"columns": [*map(Identifier, columns)], "counted": there.counted(staged)}
         with suppress(DatabaseError):
-            return there.rows(there.written(f"{SQL}/count_differing", **relations)) == [(0,)]
+            differing = there.written(f"{SQL}/count_differing", staged=staged, published=self.table, **told)
+            return there.rows(differing) == [(0,)]
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
@@ -126,14 +127,13 @@ class InWarehouse(Destination):
             before = there.extent(self.table, ids[0] if ids else None)
             draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
-        lent = there.scratch(self._work, self._name(_PLAN, draft.run_id))
         try:
             draft.announce()
-            self._stage(plan, staged, lent, before[1] if before else 0)
+            self._stage(plan, staged, draft.run_id, before[1] if before else 0)
             if before:
                 self._refuse_other_columns(staged)
             there.accept(staged)
-            outcome = draft.audit(plan.as_audited([staged, *([self.table] if before else [])]))
+            outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries)
@@ -147,8 +147,8 @@ class InWarehouse(Destination):
             self._ledger.settle(self.engine, str(self.target), [])
         return outcome
 
-    def _stage(self, plan: PlanThere, staged: Relation, lent: Relation, last: int) -> None:
-        """Write the release beside its place, by a plan that is there for that time."""
+    def _stage(self, plan: PlanThere, staged: Relation, run_id: str, last: int) -> None:
+        """Write the release, or its different rows with their counts, beside its place."""
         there, engine, source = self.source.there, self.engine, self.source.table
         published = plan.columns()
         kept = published[len(published) - len(plan.draft.encoded.kept) :]
@@ -158,21 +158,20 @@ class InWarehouse(Destination):
         with engine.scope(), plan.draft.published(last, keyed=any(not column.planned for column in kept)) as params:
             planned = plan.combinations(params)
             if there.traits.repeats and not kept and not loose:
-                there.lend(engine, *plan.repeated(planned, published, lent))
-                as_list = there.traits.repeats == "list"
-                told = {"published": published, "weight": WEIGHT, "as_list": as_list}
-                there.create(staged, f"{SQL}/repeat_rows", plan=lent, **told)
-            else:
-                several = engine.least(planned, "whole") == 0
-                there.lend(engine, planned, lent)
-                keys = self.source.keys
-                told = {"keys": keys, "published": published, "kept": kept, "loose": loose, "several": several}
-                there.create(staged, f"{SQL}/write_rows", source=source, plan=lent, **told)
-        there.drop(lent)
+                rows, typed = plan.counted(planned, published)
+                there.lend(engine, rows, staged, typed)
+                return
+            lent = there.scratch(self._work, self._name(_PLAN, run_id))
+            there.lend(engine, planned, lent)
+            several = engine.least(planned, "whole") == 0
+            told = {"keys": self.source.keys, "published": published, "kept": kept, "loose": loose, "several": several}
+            there.create(staged, f"{SQL}/write_rows", source=source, plan=lent, **told)
+            there.drop(lent)
 
     def _refuse_other_columns(self, staged: Relation) -> None:
         """Raise PolicyError unless the table has the columns of the rows that are appended to it, in their order."""
-        ours, theirs = ([c.name for c in self.source.there.columns(table)] for table in (staged, self.table))
+        there = self.source.there
+        ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
         if ours != theirs:
             what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
             raise refused("target", what, "name another table")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
-from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encode import KEY
@@ -136,22 +136,22 @@ class PlanThere:
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
         return encoded.members(self.draft.recoding.dealt), cells, coded
 
-    def repeated(
-        self, planned: Relation, published: Sequence[PublishedColumn], lent: Relation
-    ) -> tuple[Relation, Relation, str]:
-        """What to lend where a release is its different rows, each as often as it is published.
-
-        These rows with their counts, the table for them, and the SELECT of its types.
-        """
+    def counted(self, planned: Relation, published: Sequence[PublishedColumn]) -> tuple[Relation, str]:
+        """The different rows of a release with their counts, and the SELECT of the types that they have there."""
         engine = self.engine
-        params = {"combinations": planned, "published": published, "weight": WEIGHT, "most": Value(_REPEATED)}
-        counted = engine.materialise("counted", f"{SQL}/count_published", **params)
-        own = [column for column in published if not column.planned]
-        shown = {column.alias.name for column in own}
-        listed = [(Identifier(c.name), SqlType(c.type)) for c in columns_of(engine, counted) if c.name not in shown]
-        others = [ColumnThere(name, name, nullable=kind) for name, kind in listed]
-        typed = self.source.there.written(f"{SQL}/type_plan", source=self.source.table, own=own, others=others)
-        return counted, lent, typed
+        counted = engine.materialise(
+            "counted",
+            f"{SQL}/count_published",
+            combinations=planned,
+            published=published,
+            place=PLACE,
+            weight=COUNTED,
+            most=Value(_REPEATED),
+        )
+        types = {column.name: SqlType(column.type) for column in columns_of(engine, counted)}
+        counting = [PublishedColumn(name, name, name=name, planned=True) for name in (PLACE, COUNTED)]
+        columns = [replace(column, nullable=types[column.name.name]) for column in (*published, *counting)]
+        return counted, self.source.there.written(f"{SQL}/type_plan", source=self.source.table, columns=columns)
 
     def columns(self) -> list[PublishedColumn]:
         """The columns of the release, in its order."""
@@ -172,8 +172,8 @@ class PlanThere:
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
         return found
 
-    def as_audited(self, tables: Sequence[Relation]) -> Relation:
-        """The rows of the tables, the staged one and that which it is appended to, as a view here on their counts."""
+    def as_audited(self, staged: Relation, others: Sequence[Relation]) -> Relation:
+        """The rows that are staged, and those that they are appended to, as a view here on their counts."""
         engine, there, released = self.engine, self.source.there, self.draft.resolved.released
         names = [*released.class_ids, *released.identifying, *(c.name for c in self.draft.resolved.source.sensitive)]
         texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
@@ -181,10 +181,13 @@ class PlanThere:
             ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
             for place, name in enumerate(dict.fromkeys(names))
         ]
-        parts = [count_rows(engine, there, "written", table, columns) for table in tables]
-        counts, *others = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
-        for other in others:
-            engine.extend(counts, other)
+        parts = [
+            count_rows(engine, there, "written", staged, columns, there.counted(staged)),
+            *(count_rows(engine, there, "written", table, columns) for table in others),
+        ]
+        counts, *more = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
+        for part in more:
+            engine.extend(counts, part)
         return engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=WEIGHT)
 
     def _column(self, name: str) -> ColumnThere:

@@ -102,7 +102,8 @@ def publish_there(
 
 def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[Any], str], staged: Relation) -> None:
     """Raise NotPublishedError unless a staged release has the columns that a contract promises."""
-    promised, made = ({name: name_of_type(kind) for name, kind in there.described(of)} for of in (contract, staged))
+    described = there.described(contract), there.released(staged)
+    promised, made = ({name: name_of_type(kind) for name, kind in columns} for columns in described)
     broken = [
         f"{name} is {made.get(name, 'no column')}, not {promised.get(name, 'a column')}"
         for name in sorted(promised.keys() | made.keys())

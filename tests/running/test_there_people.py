@@ -126,7 +126,7 @@ def test_an_audit_finds_values_that_stand_at_somebody_else(con, tmp_path, monkey
     assert [name for (name,) in there.execute("SELECT name FROM sqlite_master")] == ["people"]
 
 
-@pytest.mark.parametrize("step", ["create", "put"])
+@pytest.mark.parametrize("step", ["lend", "put"])
 def test_a_run_that_fails_leaves_nothing_of_people(there, con, monkeypatch, step):
     place(there, con, rows_of_people(random.Random(5), 30))
     ldiv_db.run(there.connection, of_people())

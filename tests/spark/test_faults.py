@@ -20,8 +20,8 @@ SPARK = "ldiv_db.database.spark"
 #: When a driver dies, what of the target is there then, and how its run ends in the ledger. The run after one that
 #: left no target puts it back, which takes one more call.
 DEATHS = [
-    (f"{SPARK}:SparkWarehouse.create", "before", "old", []),
-    (f"{SPARK}:SparkWarehouse.create", "after", "old", []),
+    (f"{SPARK}:SparkWarehouse.lend", "before", "old", []),
+    (f"{SPARK}:SparkWarehouse.lend", "after", "old", []),
     ("ldiv_db.publishing.ledger_there:LedgerThere.enter", "after", "old", ["dropped"]),
     (f"{SPARK}:SparkWarehouse._write", "after 2", "old", ["dropped"]),
     (f"{SPARK}:rename", "after", "none", ["dropped"]),
@@ -76,7 +76,7 @@ def full_disk(session):
 
 
 #: What is under way when the disk is full; nothing yet.
-FILLED = [None, (SparkWarehouse, "create"), (LedgerThere, "enter"), (SparkWarehouse, "put")]
+FILLED = [None, (SparkWarehouse, "lend"), (LedgerThere, "enter"), (SparkWarehouse, "put")]
 
 
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of other processes are Linux's alone")

@@ -329,7 +329,9 @@ def publish_there(listener):
         nightly = policy | asked | {"key": "note", "keep": [], "target": "nights", "over_time": "independent"}
         ldiv_db.run(there, nightly, listener=listener)
         tables = {"staged": Relation(("out",)), "published": Relation(("shown",)), "columns": [Identifier("s")]}
-        warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **tables)
+        for counted in (None, Identifier("n")):
+            told = {**tables, "counted": counted}
+            warehouses.Warehouse(there).written("publishing/warehouse/count_differing", **told)
         repeated = {"keep": [], "identifiers": ["note"], "algorithm": "bsgi", "require": [{"k": 2}], "target": "whole"}
         for repeats in ("rows", "list"):
             traits = replace(warehouses.TRAITS["sqlite"], repeats=repeats, exact="SELECT 's'")
