@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
+from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
@@ -111,7 +112,9 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
     if subject.person is not None:
         return _count_people(steps, subject, columns, column)
     if pair is None:
-        params: dict[str, Any] = {"published": subject.table, "labels": columns[: len(subject.labels)]}
+        told = (subject.table.counts, subject.table.weight) if isinstance(subject.table, RepeatedRows) else None
+        table, weight = told or (subject.table, None)
+        params: dict[str, Any] = {"published": table, "weight": weight, "labels": columns[: len(subject.labels)]}
         template = "auditing/count_published"
     else:
         params = {"published": pair.table, "count": Identifier(pair.count) if pair.count else None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ class ColumnThere:
     nullable: SqlType | None = None
 
 
+@dataclass(frozen=True)
+class RepeatedRows(Relation):
+    """A view of rows, each as often as it is counted: `counts` has it once, and `weight` says how often."""
+
+    counts: Relation = field(kw_only=True)
+    weight: Identifier = field(kw_only=True)
+
+
 def count_rows(
     engine: Engine,
     there: Warehouse,
@@ -45,13 +53,14 @@ def count_rows(
     table: Relation,
     columns: Sequence[ColumnThere],
     counted: Identifier | None = None,
+    weight: Identifier = WEIGHT,
 ) -> Relation:
     """The counts of a table's rows that are equal in some columns, as a TEMP table here.
 
     A row stands for as many as its column `counted` says.
     """
-    sql = there.written("database/count_combinations", source=table, columns=columns, weight=WEIGHT, counted=counted)
-    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), WEIGHT.name])
+    sql = there.written("database/count_combinations", source=table, columns=columns, weight=weight, counted=counted)
+    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), weight.name])
 
 
 class CountedConnection:

@@ -30,7 +30,7 @@ from ldiv_db.database.spark_tables import (
 )
 from ldiv_db.database.templates import Relation, literal
 from ldiv_db.database.traits_there import TRAITS
-from ldiv_db.database.warehouses import PLACE, Warehouse
+from ldiv_db.database.warehouses import Warehouse
 
 
 def is_session(value: Any) -> bool:
@@ -159,7 +159,8 @@ class SparkWarehouse(Warehouse):
             )
             if typed:
                 wanted = self.session.sql(typed).schema
-                frame = frame.select(*(frame[field.name].cast(field.dataType) for field in wanted))
+                if wanted.simpleString() != frame.schema.simpleString():
+                    frame = frame.select(*(frame[field.name].cast(field.dataType) for field in wanted))
             # Arrow's times without a zone become points in time of the session's zone.
             for column in columns_of(engine, rows):
                 if column.type == "TIMESTAMP":
@@ -213,15 +214,6 @@ class SparkWarehouse(Warehouse):
         where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
         read(self.session, table)
         self.execute(f"INSERT INTO {quoted(table)} SELECT {shown} FROM {quoted(table)} WHERE {where} LIMIT 1")
-
-    def rows_of(self, staged: Relation) -> str:
-        """As of every warehouse; counted rows, which are few, go to several tasks in their order."""
-        if not self.counted(staged):
-            return super().rows_of(staged)
-        view = self.scratch(staged, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
-        spread = read(self.session, staged).repartitionByRange(PLACE.name).sortWithinPartitions(PLACE.name)
-        spread.createOrReplaceTempView(view.name)
-        return super().rows_of(view)
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table: in one commit where the format has one.

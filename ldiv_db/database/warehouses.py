@@ -43,7 +43,7 @@ _MODULES = {
 }
 _VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
             "bigquery": "bigquery"}  # fmt: skip
-#: The columns of a staged release that has equal rows once: how many they are, and their place in its order.
+#: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
 #: Rows that are fetched, or sent, at once.
 _AT_ONCE = 50_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
+from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
@@ -178,17 +178,17 @@ class PlanThere:
         names = [*released.class_ids, *released.identifying, *(c.name for c in self.draft.resolved.source.sensitive)]
         texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
         columns = [
-            ColumnThere(Identifier(name), Identifier(f"c{place}"), name.lower() in texts)
-            for place, name in enumerate(dict.fromkeys(names))
+            ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)
         ]
         parts = [
-            count_rows(engine, there, "written", staged, columns, there.counted(staged)),
-            *(count_rows(engine, there, "written", table, columns) for table in others),
+            count_rows(engine, there, "written", table, columns, counted, COUNTED)
+            for table, counted in [(staged, there.counted(staged)), *((other, None) for other in others)]
         ]
         counts, *more = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
         for part in more:
             engine.extend(counts, part)
-        return engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=WEIGHT)
+        rows = engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=COUNTED)
+        return RepeatedRows(rows.parts, counts=counts, weight=COUNTED)
 
     def _column(self, name: str) -> ColumnThere:
         return self.source.columns[name.lower()]
