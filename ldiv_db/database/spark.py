@@ -231,6 +231,7 @@ class SparkWarehouse(Warehouse):
         else:
             copy, aside = (sibling(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
             self._write(copy, rows)
+            self.require_all(staged, copy)
             self._rename(copy, table, aside if there else None)
         self.forget(staged)
 

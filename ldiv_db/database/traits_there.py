@@ -58,6 +58,12 @@ _EXACT = (
     " AND COALESCE(c.collisdeterministic, true) AND (t.typtype = 'e' OR (a.atttypid = 1700 AND a.atttypmod > 0)"
     " OR a.atttypid IN (16, 20, 21, 23, 25, 1042, 1043, 1082, 1083, 1114, 1184, 2950))"
 )
+#: The same; the types of no query or view tell a collation, and so those of no table where some has one.
+_EXACT_IN_DUCKDB = (
+    "SELECT name FROM pragma_table_info({table}) WHERE current_setting('default_collation') = '' AND NOT EXISTS"
+    " (SELECT 1 FROM duckdb_tables() WHERE contains(upper(sql), ' COLLATE ')) AND regexp_full_match(type,"
+    " 'BOOLEAN|VARCHAR|DATE|UUID|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|(DECIMAL|ENUM|TIMESTAMP).*')"
+)
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
     # Its driver refuses NULL without a type.
@@ -81,7 +87,9 @@ TRAITS = {
         texts=("FLOAT", "DOUBLE"),
     ),
     "databricks": TraitsThere(replaces=True),
-    "duckdb": TraitsThere(takes_back=True, holds_off=True, hashed="SUM(HASH({0}))"),
+    "duckdb": TraitsThere(
+        takes_back=True, holds_off=True, repeats="list", hashed="SUM(HASH({0}))", exact=_EXACT_IN_DUCKDB
+    ),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
     # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
     # combinations would not fit into the 4 MB that it has by default.

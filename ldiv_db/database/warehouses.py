@@ -360,12 +360,21 @@ class Warehouse:
         told = {"columns": columns, "place": PLACE, "counted": COUNTED, "as_list": self.traits.repeats == "list"}
         return self.written("database/repeat_staged", staged=staged, **told)
 
+    def require_all(self, staged: Relation, table: Relation, before: int = 0) -> None:
+        """Raise DatabaseError unless a table has as many rows as were staged, beside those that were there before."""
+        shown = f"SUM({self._column(COUNTED.name)})" if self.counted(staged) else "COUNT(*)"
+        ((wanted,),) = self.rows(f"SELECT {shown} FROM {self.name(staged)}")
+        found = self.extent(table, None)[0] - before
+        if found != int(wanted or 0):
+            raise DatabaseError(f"{self.dialect} wrote {found:,} rows in place of {int(wanted or 0):,}")
+
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table, or its rows behind those that are there.
 
         Where nothing is taken back it is one statement as far as the database has one.
         """
         rows, old, there = self.rows_of(staged), self.name(table), self.exists(table)
+        before = self.extent(table, None)[0] if there and append and self.takes_back else 0
         if there and (append or self._keeps(staged, table)):
             if not append:
                 self.execute(f"DELETE FROM {old}")
@@ -378,6 +387,8 @@ class Warehouse:
                 return
             made = "CREATE OR REPLACE" if self.traits.replaces else "CREATE"
             self.execute(f"{made} TABLE {old}{self.traits.storage} AS {rows}")
+        if self.takes_back:
+            self.require_all(staged, table, before)
         self.forget(staged)
 
     def forget(self, staged: Relation) -> None:
