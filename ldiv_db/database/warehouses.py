@@ -5,7 +5,6 @@ A connection of ADBC carries Arrow both ways; any other of Python's (PEP 249) fe
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -17,7 +16,7 @@ from sqlglot import exp
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
-from ldiv_db.database.driver_types import read_plainly, type_of_values
+from ldiv_db.database.driver_rows import AT_ONCE, fetch_rows, read_plainly, send_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import sentence_of
@@ -45,10 +44,6 @@ _VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "s
             "bigquery": "bigquery"}  # fmt: skip
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
-#: Rows that are fetched, or sent, at once.
-_AT_ONCE = 50_000
-#: The marks of a value that a driver binds by its place.
-_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
 #: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
@@ -191,13 +186,7 @@ class Warehouse:
             if self.is_adbc:
                 given = read_plainly(cursor.fetch_arrow_table()).rename_columns(list(renamed))
                 return engine.copy(name, engine.register(name, given))
-            rows = [tuple(row) for row in cursor.fetchall()]
-        types = [type_of_values({type(value) for value in column}, column) for column in zip(*rows, strict=True)]
-        columns = dict(zip(renamed, types or ["VARCHAR"] * len(renamed), strict=True))
-        made = engine.load(name, columns, rows[:_AT_ONCE])
-        for first in range(_AT_ONCE, len(rows), _AT_ONCE):
-            engine.append(made, columns, rows[first : first + _AT_ONCE])
-        return made
+            return fetch_rows(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------
 
@@ -254,36 +243,10 @@ class Warehouse:
         with self._plainly(f"write {table}"), closing(self.connection.cursor()) as cursor:
             if self.is_adbc:
                 _, schema, name = (None, None, *table.parts)[-3:]
-                cursor.adbc_ingest(name, engine.reader(rows, _AT_ONCE), mode="append", db_schema_name=schema)
+                cursor.adbc_ingest(name, engine.reader(rows, AT_ONCE), mode="append", db_schema_name=schema)
                 return
-            names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
-            # Times are handed on as text: drivers, and our own database, have types of several packages for them.
-            texts = [
-                f"CAST({name} AS VARCHAR) AS {name}"
-                for column in columns_of(engine, rows)
-                if column.is_time or column.type in self.traits.texts
-                for name in [Identifier(column.name).sql()]
-            ]
-            shown = f" REPLACE ({', '.join(texts)})" if texts else ""
-            found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
-            while part := found.fetchmany(_AT_ONCE):
-                if hasattr(cursor, "copy"):
-                    with cursor.copy(f"COPY {self.name(table)} ({names}) FROM STDIN") as copy:
-                        for row in part:
-                            copy.write_row(row)
-                else:
-                    kinds = [written_type(column.type, self.dialect) for column in columns_of(engine, rows)]
-                    self._insert(cursor, f"{self.name(table)} ({names})", kinds, iter(part))
-
-    def _insert(self, cursor: Any, place: str, kinds: Sequence[str], values: Iterator[tuple[Any, ...]]) -> None:
-        """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
-        driver = sys.modules[type(self.connection).__module__.split(".")[0]]
-        mark = _MARKS.get(getattr(driver, "paramstyle", ""), self.traits.mark)
-        while part := list(itertools.islice(values, max(1, min(1_000, self.traits.bound // len(kinds))))):
-            flat = [value for row in part for value in row]
-            marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
-            listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
-            cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
+            driver = sys.modules[type(self.connection).__module__.split(".")[0]]
+            send_rows(engine, rows, cursor, table, self.dialect, getattr(driver, "paramstyle", ""))
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """Make a table of the rows of a template's SELECT."""

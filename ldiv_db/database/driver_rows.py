@@ -1,0 +1,123 @@
+"""Rows by a driver of Python's: fetched into our own database, sent from it, and the types of what is handed on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.dialects import written_table, written_type
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.traits_there import TRAITS, TraitsThere
+
+#: Rows that are fetched, or sent, at once.
+AT_ONCE = 50_000
+#: The marks of a value that a driver binds by its place.
+_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
+
+#: The types of our own database by those of Python's values.
+_TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
+#: More than a BIGINT holds.
+_WIDE = 2**63
+_NO_DECIMAL = "a value has more than 38 digits, or is not a number: give it a type in a view"
+
+
+def fetch_rows(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -> Relation:
+    """The rows that a cursor has found as a TEMP table of the engine's, of these columns."""
+    rows = [tuple(row) for row in cursor.fetchall()]
+    types = [type_of_values({type(value) for value in column}, column) for column in zip(*rows, strict=True)]
+    typed = dict(zip(columns, types or ["VARCHAR"] * len(columns), strict=True))
+    made = engine.load(name, typed, rows[:AT_ONCE])
+    for first in range(AT_ONCE, len(rows), AT_ONCE):
+        engine.append(made, typed, rows[first : first + AT_ONCE])
+    return made
+
+
+def send_rows(engine: Engine, rows: Relation, cursor: Any, table: Relation, dialect: str, paramstyle: str) -> None:
+    """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
+    columns, traits = columns_of(engine, rows), TRAITS.get(dialect, TraitsThere())
+    names = ", ".join(written_table(Relation((column.name,)), dialect) for column in columns)
+    # Times are handed on as text: drivers, and our own database, have types of several packages for them.
+    texts = [
+        f"CAST({name} AS VARCHAR) AS {name}"
+        for column in columns
+        if column.is_time or column.type in traits.texts
+        for name in [Identifier(column.name).sql()]
+    ]
+    shown = f" REPLACE ({', '.join(texts)})" if texts else ""
+    found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
+    place = f"{written_table(table, dialect)} ({names})"
+    kinds, mark = [written_type(column.type, dialect) for column in columns], _MARKS.get(paramstyle, traits.mark)
+    while part := found.fetchmany(AT_ONCE):
+        if hasattr(cursor, "copy"):
+            with cursor.copy(f"COPY {place} FROM STDIN") as copy:
+                for row in part:
+                    copy.write_row(row)
+        else:
+            _insert(cursor, place, kinds, mark, iter(part), most=traits.bound)
+
+
+def _insert(
+    cursor: Any, place: str, kinds: Sequence[str], mark: str, values: Iterator[tuple[Any, ...]], most: int
+) -> None:
+    """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
+    while part := list(itertools.islice(values, max(1, min(1_000, most // len(kinds))))):
+        flat = [value for row in part for value in row]
+        marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
+        listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
+        cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
+
+
+def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
+    """The type of our own database for a column of Python's values, of these types; raises DatabaseError for several.
+
+    What there is no type for, as a UUID, is read as text.
+    """
+    kinds = kinds - {type(None)}
+    if Decimal in kinds and not all(value.is_finite() for value in values if isinstance(value, Decimal)):
+        raise DatabaseError(_NO_DECIMAL)
+    if Decimal in kinds and kinds <= {Decimal, int}:
+        scale = max(0, *(-int(value.as_tuple().exponent) for value in values if isinstance(value, Decimal)))
+        return f"DECIMAL(38, {scale})"
+    if kinds == {int} and max(abs(value) for value in values if value is not None) >= _WIDE:
+        return "HUGEINT"
+    if kinds == {datetime} and any(value.tzinfo for value in values if value is not None):
+        return "TIMESTAMP WITH TIME ZONE"
+    if kinds <= {int, float} and len(kinds) == 2:
+        return "DOUBLE"
+    if len(kinds) > 1:
+        what = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise DatabaseError(f"a column has values of several types, {what}: give it one in a view")
+    return _TYPES.get(next(iter(kinds), str), "VARCHAR")
+
+
+def read_plainly(table: Any) -> Any:
+    """A table of Arrow's without types of its driver's own: numbers that it hands on as text are decimals."""
+    import pyarrow  # noqa: PLC0415 - an extra
+
+    for place, field in enumerate(table.schema):
+        if isinstance(field.type, pyarrow.BaseExtensionType):
+            column = table.column(place).cast(field.type.storage_type)
+            if getattr(field.type, "type_name", "") == "numeric":
+                column = _decimals(column)
+            table = table.set_column(place, field.name, column)
+        elif pyarrow.types.is_null(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
+    return table
+
+
+def _decimals(column: Any) -> Any:
+    """Texts of numbers as decimals, with the digits that the longest has after its point."""
+    import pyarrow  # noqa: PLC0415 - an extra
+
+    texts = [text for chunk in column.chunks for text in chunk.to_pylist()]
+    scale = max((len(text.partition(".")[2]) for text in texts if text), default=0)
+    try:
+        return pyarrow.array(texts, pyarrow.string()).cast(pyarrow.decimal128(38, scale))
+    except pyarrow.ArrowInvalid:  # NaN, infinity, or more digits
+        raise DatabaseError(_NO_DECIMAL) from None
