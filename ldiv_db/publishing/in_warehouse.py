@@ -156,11 +156,11 @@ class InWarehouse(Destination):
         own = [column for column in published if not column.planned]
         loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
         with engine.scope(), plan.draft.published(last, keyed=any(not column.planned for column in kept)) as params:
-            planned = plan.combinations(params)
             if there.traits.repeats and not kept and not loose:
-                rows, typed = plan.counted(planned, published)
+                rows, typed = plan.counted(params, published)
                 there.lend(engine, rows, staged, typed)
                 return
+            planned = plan.combinations(params)
             lent = there.scratch(self._work, self._name(_PLAN, run_id))
             there.lend(engine, planned, lent)
             several = engine.least(planned, "whole") == 0

@@ -136,18 +136,15 @@ class PlanThere:
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
         return encoded.members(self.draft.recoding.dealt), cells, coded
 
-    def counted(self, planned: Relation, published: Sequence[PublishedColumn]) -> tuple[Relation, str]:
-        """The different rows of a release with their counts, and the SELECT of the types that they have there."""
-        engine = self.engine
-        counted = engine.materialise(
-            "counted",
-            f"{SQL}/count_published",
-            combinations=planned,
-            published=published,
-            place=PLACE,
-            weight=COUNTED,
-            most=Value(_REPEATED),
-        )
+    def counted(self, params: dict[str, Any], published: Sequence[PublishedColumn]) -> tuple[Relation, str]:
+        """The different rows of a release with their counts, and the SELECT of the types that they have there.
+
+        `params` are those of the rows that are published.
+        """
+        engine, more = self.engine, {"place": PLACE, "weight": COUNTED, "most": Value(_REPEATED)}
+        taken = ("rows", "assigned", "labels", "blanked", "shown", "sensitive", "dealt", "class_id", "last_class")
+        template = f"{SQL}/count_published"
+        counted = engine.materialise("counted", template, **{name: params[name] for name in taken}, **more)
         types = {column.name: SqlType(column.type) for column in columns_of(engine, counted)}
         counting = [PublishedColumn(name, name, name=name, planned=True) for name in (PLACE, COUNTED)]
         columns = [replace(column, nullable=types[column.name.name]) for column in (*published, *counting)]

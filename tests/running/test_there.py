@@ -13,7 +13,6 @@ import duckdb
 import pytest
 import servers
 import tables
-from ldiv_db.database.driver_rows import type_of_values
 from there_beds import answers, embedded, failing, lite, place, place_here, policy, released, rows_of, tables_of, wipe
 from there_cases import LITE, checks
 from there_cases import embedded as embedded_case
@@ -22,6 +21,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.counted import open_counted
+from ldiv_db.database.driver_rows import type_of_values
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.warehouses import Warehouse
