@@ -329,7 +329,9 @@ class Warehouse:
         ((wanted,),) = self.rows(f"SELECT {shown} FROM {self.name(staged)}")
         found = self.extent(table, None)[0] - before
         if found != int(wanted or 0):
-            raise DatabaseError(f"{self.dialect} wrote {found:,} rows in place of {int(wanted or 0):,}")
+            raise DatabaseError(
+                f"{self.dialect} has {found:,} of the {int(wanted or 0):,} rows that were to be written"
+            )
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table, or its rows behind those that are there.

@@ -210,6 +210,20 @@ def test_a_run_that_fails_leaves_the_old_release_and_no_trace(there, con, monkey
 
 
 @pytest.mark.parametrize("if_exists", ["replace", "append"])
+def test_a_release_of_which_rows_are_lost_on_the_way_to_its_place_is_not_published(there, con, monkeypatch, if_exists):
+    if not Warehouse(there.connection).takes_back:
+        pytest.skip("what replaces a table there cannot be taken back")
+    place(there, con, rows_of(random.Random(5), 40))
+    target = {"table": "released", "if_exists": if_exists}
+    ldiv_db.run(there.connection, policy(target=target))
+    before, names, rows = released(there), tables_of(there), Warehouse.rows_of
+    monkeypatch.setattr(Warehouse, "rows_of", lambda self, staged: f"{rows(self, staged)} LIMIT 1")
+    with pytest.raises(ldiv_db.DatabaseError, match="has 1 of the 40 rows"):
+        ldiv_db.run(there.connection, policy(target=target, require=[{"k": 9}]))
+    assert released(there) == before and tables_of(there) == names
+
+
+@pytest.mark.parametrize("if_exists", ["replace", "append"])
 @pytest.mark.parametrize("is_put", [True, False])
 def test_the_run_after_one_that_was_killed_knows_whether_it_had_published(there, con, monkeypatch, if_exists, is_put):
     if Warehouse(there.connection).takes_back:

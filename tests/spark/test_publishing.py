@@ -102,6 +102,16 @@ def test_a_release_that_lost_rows_is_not_published(spark, con, monkeypatch):
     assert "lost" not in names(spark)
 
 
+def test_a_release_of_which_rows_are_lost_on_the_way_to_its_place_is_not_published(spark, con, monkeypatch):
+    ldiv_db.run(spark, policy_of(spark, con, "whole"))
+    before, rows = spark.table("whole").toArrow(), SparkWarehouse.rows_of
+    monkeypatch.setattr(SparkWarehouse, "rows_of", lambda self, staged: f"{rows(self, staged)} LIMIT 1")
+    with pytest.raises(DatabaseError, match="has 1 of the 40 rows"):
+        ldiv_db.run(spark, policy_of(spark, con, {"table": "whole", "if_exists": "replace"}))
+    assert spark.table("whole").toArrow().equals(before)
+    assert not [name for name in names(spark) if name.startswith("ldiv_")]
+
+
 def test_what_dead_runs_left_is_settled_by_the_next(spark, con):
     policy = policy_of(spark, con, {"table": "left"}, over_time="independent")
     ldiv_db.run(spark, policy)
