@@ -326,12 +326,10 @@ class Warehouse:
     def require_all(self, staged: Relation, table: Relation, before: int = 0) -> None:
         """Raise DatabaseError unless a table has as many rows as were staged, beside those that were there before."""
         shown = f"SUM({self._column(COUNTED.name)})" if self.counted(staged) else "COUNT(*)"
-        ((wanted,),) = self.rows(f"SELECT {shown} FROM {self.name(staged)}")
-        found = self.extent(table, None)[0] - before
-        if found != int(wanted or 0):
-            raise DatabaseError(
-                f"{self.dialect} has {found:,} of the {int(wanted or 0):,} rows that were to be written"
-            )
+        ((staged_rows,),) = self.rows(f"SELECT {shown} FROM {self.name(staged)}")
+        found, wanted = self.extent(table, None)[0] - before, int(staged_rows or 0)
+        if found != wanted:
+            raise DatabaseError(f"{self.dialect} has {found:,} of the {wanted:,} rows that were to be written")
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table, or its rows behind those that are there.
