@@ -8,11 +8,12 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import Any
 
+from ldiv_db.database.drivers import is_warehouse
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.spark import SparkWarehouse, is_session
 from ldiv_db.database.spark_tables import sentence
-from ldiv_db.database.warehouses import Warehouse, is_warehouse
+from ldiv_db.database.warehouses import Warehouse
 
 #: What names the session of Spark's that the environment says.
 SPARK = "spark"

@@ -16,44 +16,15 @@ from sqlglot import exp
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
-from ldiv_db.database.driver_rows import AT_ONCE, fetch_rows, read_plainly, send_rows
+from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_rows, read_plainly, send_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal, render
 from ldiv_db.database.traits_there import TRAITS, TraitsThere
 
-#: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.
-_MODULES = {
-    "chdb": "clickhouse",
-    "clickhouse_connect": "clickhouse",
-    "clickhouse_driver": "clickhouse",
-    "databricks": "databricks",
-    "fakesnow": "snowflake",
-    "google": "bigquery",
-    "bqemulator": "bigquery",
-    "pg8000": "postgres",
-    "psycopg": "postgres",
-    "psycopg2": "postgres",
-    "redshift_connector": "redshift",
-    "snowflake": "snowflake",
-    "sqlite3": "sqlite",
-    "trino": "trino",
-}
-_VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
-            "bigquery": "bigquery"}  # fmt: skip
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
-#: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
-#: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
-_PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
-_TEXT_OIDS = (25, 1043)
-
-
-def is_warehouse(given: Any) -> bool:
-    """True if it is a connection of Python's to another database than DuckDB, whose connections a wrapper may hide."""
-    is_duckdb = hasattr(given, "get_table_names")
-    return not is_duckdb and hasattr(given, "cursor") and hasattr(given, "commit")
 
 
 class Warehouse:
@@ -68,7 +39,7 @@ class Warehouse:
     def __init__(self, connection: Any, dialect: str | None = None):
         self.connection = connection
         self.is_adbc = hasattr(connection, "adbc_get_info")
-        self.dialect = dialect or self._own_dialect()
+        self.dialect = dialect or dialect_of(connection)
         if self.dialect not in DIALECTS:
             what = f"speaks {self.dialect}" if self.dialect else f"comes from {type(connection).__module__}"
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
@@ -78,11 +49,6 @@ class Warehouse:
         self.takes_back = self.traits.takes_back
         #: Whether rows of a table can be changed.
         self.updates = True
-
-    def _own_dialect(self) -> str:
-        if self.is_adbc:
-            return _VENDORS.get(str(self.connection.adbc_get_info().get("vendor_name", "")).lower(), "")
-        return _MODULES.get(type(self.connection).__module__.split(".")[0], "")
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -160,7 +126,7 @@ class Warehouse:
 
     def columns(self, source: Relation) -> list[Column]:
         """The columns of a table, with the types that its driver tells; a text where it tells none."""
-        return [Column(name, self._kind(kind)) for name, kind in self.described(source)]
+        return [Column(name, told_type(kind, self.dialect, self.is_adbc)) for name, kind in self.described(source)]
 
     def described(self, table: Relation | str) -> list[tuple[str, Any]]:
         """The name of each column of a table, or of what a SELECT gives, and what its driver calls the type."""
@@ -169,15 +135,6 @@ class Warehouse:
         with self._plainly(doing), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             return [(entry[0], entry[1]) for entry in cursor.description]
-
-    def _kind(self, kind: Any) -> str:
-        """The type of a column as far as its driver tells: `text` that may be read as it is, `other`, or `plain`."""
-        if self.dialect != "postgres":
-            return "text"
-        if self.is_adbc:
-            named = str(getattr(kind, "type_name", kind))
-            return "plain" if named == "numeric" or ("extension" not in str(kind) and named != "string") else "other"
-        return "plain" if kind in _PLAIN_OIDS else "text" if kind in _TEXT_OIDS else "other"
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""

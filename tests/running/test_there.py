@@ -21,7 +21,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.counted import open_counted
-from ldiv_db.database.driver_rows import type_of_values
+from ldiv_db.database.drivers import type_of_values
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.warehouses import Warehouse

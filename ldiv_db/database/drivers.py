@@ -1,4 +1,4 @@
-"""Rows by a driver of Python's: fetched into our own database, sent from it, and the types of what is handed on."""
+"""Drivers of Python's: whose dialect they speak, rows that are fetched and sent by them, and the types of these."""
 
 from __future__ import annotations
 
@@ -15,16 +15,51 @@ from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.traits_there import TRAITS, TraitsThere
 
+#: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.
+_MODULES = {
+    "chdb": "clickhouse",
+    "clickhouse_connect": "clickhouse",
+    "clickhouse_driver": "clickhouse",
+    "databricks": "databricks",
+    "fakesnow": "snowflake",
+    "google": "bigquery",
+    "bqemulator": "bigquery",
+    "pg8000": "postgres",
+    "psycopg": "postgres",
+    "psycopg2": "postgres",
+    "redshift_connector": "redshift",
+    "snowflake": "snowflake",
+    "sqlite3": "sqlite",
+    "trino": "trino",
+}
+_VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
+            "bigquery": "bigquery"}  # fmt: skip
 #: Rows that are fetched, or sent, at once.
 AT_ONCE = 50_000
 #: The marks of a value that a driver binds by its place.
 _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
-
+#: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
+#: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
+_PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
+_TEXT_OIDS = (25, 1043)
 #: The types of our own database by those of Python's values.
 _TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
 #: More than a BIGINT holds.
 _WIDE = 2**63
 _NO_DECIMAL = "a value has more than 38 digits, or is not a number: give it a type in a view"
+
+
+def is_warehouse(given: Any) -> bool:
+    """True if it is a connection of Python's to another database than DuckDB, whose connections a wrapper may hide."""
+    is_duckdb = hasattr(given, "get_table_names")
+    return not is_duckdb and hasattr(given, "cursor") and hasattr(given, "commit")
+
+
+def dialect_of(connection: Any) -> str:
+    """The dialect that a connection's driver speaks, or an empty text."""
+    if hasattr(connection, "adbc_get_info"):
+        return _VENDORS.get(str(connection.adbc_get_info().get("vendor_name", "")).lower(), "")
+    return _MODULES.get(type(connection).__module__.split(".")[0], "")
 
 
 def fetch_rows(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -> Relation:
@@ -71,6 +106,16 @@ def _insert(
         marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
         listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
         cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
+
+
+def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
+    """The type of a column as far as a driver tells: `text` that may be read as it is, `other`, or `plain`."""
+    if dialect != "postgres":
+        return "text"
+    if is_adbc:
+        named = str(getattr(kind, "type_name", kind))
+        return "plain" if named == "numeric" or ("extension" not in str(kind) and named != "string") else "other"
+    return "plain" if kind in _PLAIN_OIDS else "text" if kind in _TEXT_OIDS else "other"
 
 
 def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
