@@ -67,7 +67,7 @@ def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
         policy.write_text(yaml.safe_dump(document))
         called = census.call("release", "publish", census.database, policy)
         assert called.code == 0 and words in called.out
-        assert ("waited too long" in called.out) == (name == "decomposition_plus")
+        assert ("waiting too long" in called.out) == (name == "decomposition_plus")
 
 
 def test_a_series_that_was_tampered_with_fails_its_check(census):
