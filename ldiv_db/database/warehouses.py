@@ -266,7 +266,7 @@ class Warehouse:
 
     def counted(self, staged: Relation) -> Identifier | None:
         """The column of a staged table that says how many rows each of its rows is, if it has equal rows once."""
-        return COUNTED if len(self.released(staged)) < len(self.described(staged)) else None
+        return COUNTED if any(name.lower() == COUNTED.name for name, _ in self.described(staged)) else None
 
     def released(self, staged: Relation) -> list[tuple[str, Any]]:
         """As `described`, the columns of the release that is staged in a table."""

@@ -17,7 +17,7 @@ from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere,
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.templates import CallerView, Identifier, Relation, SqlType
-from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
@@ -155,6 +155,8 @@ def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Prob
         elif types[name.lower()] == "unread" and key != "identifiers":
             hint = "give numbers, texts or times in a view, or list it as identifier"
             yield Problem(f"{key}.{name}", "is of a type that is not read", hint)
+        elif name.lower() in (COUNTED.name, PLACE.name) and key != "identifiers":
+            yield Problem(f"{key}.{name}", "is how a staged release counts its rows", "rename it in a view")
     alike = {name.lower() for name in names if [other.lower() for other in names].count(name.lower()) > 1}
     if alike:
         what = f"has columns that differ in case alone: {', '.join(n for n in names if n.lower() in alike)}"

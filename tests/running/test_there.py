@@ -172,6 +172,15 @@ def test_numbers_of_classes_that_look_alike_here_follow_the_seed_and_not_the_row
     assert len(orders) == 4
 
 
+@pytest.mark.parametrize("name", ["LDIV_ROWS", "ldiv_place"])
+def test_a_column_named_as_the_counts_of_staged_rows_is_refused(tmp_path, name):
+    there = lite(tmp_path, rows_of(random.Random(4), 40))
+    there.execute(f"ALTER TABLE people RENAME COLUMN dose TO {name}")
+    there.commit()
+    with pytest.raises(ldiv_db.PolicyError, match=f"quasi_identifiers.{name}: .*rename it in a view"):
+        ldiv_db.run(there, policy(quasi_identifiers={"age": {"numeric": True}, "town": {}, name: {"numeric": True}}))
+
+
 def test_an_unchanged_source_gives_the_release_again_and_a_changed_one_stops(there, con):
     place(there, con, rows_of(random.Random(3), 60))
     asked = policy()
