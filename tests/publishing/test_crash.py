@@ -131,7 +131,10 @@ def limited(limit: int) -> Callable[[], None]:
 
 
 def outside(*words: Any, first: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*LDIV, *map(str, words)], capture_output=True, text=True, check=False, preexec_fn=first)
+    """What a command did in a process of its own, which compiles no modules for others: Python keeps them cut short."""
+    whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [*LDIV, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=first, env=whole)
 
 
 @pytest.fixture
