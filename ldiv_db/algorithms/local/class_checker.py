@@ -14,6 +14,7 @@ is bad may end with one: there are no good ones for all rows, or it did not find
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -36,7 +37,8 @@ GOOD = Where("margin", 0, ">=")
 class ClassChecker:
     """Checks candidate classes by the requirements of a task; `least` is the fewest rows that a good class can have.
 
-    If `more_is_better` a good class with any more rows is good.
+    If `more_is_better` a good class with any more rows is good. If a class can be made good by rows of others, it can
+    by `enough`, the values that it lacks coming first.
     """
 
     def __init__(self, task: Task):
@@ -46,6 +48,14 @@ class ClassChecker:
         self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
         self.monotone = all(requirement.monotone for requirement in task.requirements)
         self.more_is_better = all(r.more_is_better and not r.others_known and not r.harmless for r in task.requirements)
+        self.enough = self._enough(task.requirements)
+
+    def _enough(self, requirements: Sequence[Requirement]) -> int:
+        """Without a bound where more is asked for than rows and different values of one attribute."""
+        plain = self.more_is_better and all(r.tallies_only for r in requirements)
+        if not plain or len(self._axes) > 1 or self._axes[0].bags is not None or self._axes[0].judged is not None:
+            return sys.maxsize
+        return max([1, *(r.unique_class_size() or 1 for r in requirements)])
 
     def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
         """The requirements, apart from those that hold even for those who know the other sensitive attributes."""

@@ -108,7 +108,7 @@ def add_splits(
 
 
 #: The most rows that may be given back to one node, and the numbers that are tried.
-TOPDOWN_MOST = 2**14
+MOST_RECRUITS = 2**14
 SIZES = tuple(sorted({*range(1, 9), *(round(8 * 1.25**power) for power in range(35))} - {0}))
 
 
@@ -121,6 +121,8 @@ class _Round:
     branches: Sequence[Branch]
     savings: Relation
     sizes: Relation
+    #: The most rows that may be given back to one node.
+    most: Value
     children: Value
     last: int = 1
     rounds: int = 0
@@ -181,7 +183,7 @@ class _Round:
 
     def _take(self, nodes: Nodes, counts: Relation, measured: Relation, rests: Relation, splits: Relation) -> Relation:
         """The fewest rows that make good what stays, for each node's best split that leaves too little."""
-        sensitive, most = self._sensitive, Value(TOPDOWN_MOST)
+        sensitive, most = self._sensitive, self.most
         recruits = self.task.engine.materialise(
             "recruits",
             "local/topdown/list_recruits",
@@ -250,12 +252,14 @@ def _first_round(task: Task, measures: Sequence[Measure]) -> _Round:
         for node, saved in _savings(branch)
     ]
     children = 2 + max([0, *(len(m.axis.taxonomy.nodes) for m in measures if m.axis.taxonomy)])
+    checker = ClassChecker(task)
     return _Round(
         task,
-        ClassChecker(task),
+        checker,
         branches,
         engine.load("savings", {"axis": "INTEGER", "child": "BIGINT", "saved": "BIGINT"}, savings),
         engine.load("sizes", {"size": "BIGINT"}, [(size,) for size in SIZES]),
+        Value(next((size for size in SIZES if size >= checker.enough), MOST_RECRUITS)),
         Value(children),
     )
 
