@@ -141,10 +141,17 @@ def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
     return _TYPES.get(next(iter(kinds), str), "VARCHAR")
 
 
-def read_plainly(table: Any) -> Any:
-    """A table of Arrow's without types of its driver's own: numbers that it hands on as text are decimals."""
+def read_plainly(rows: Any, renamed: Sequence[str]) -> Any:
+    """Rows of Arrow's, their columns renamed, without types of a driver's own: numbers that it hands on as text are
+    decimals. A part at a time is read, unless there are such types.
+    """
     import pyarrow  # noqa: PLC0415 - an extra
 
+    if not any(isinstance(f.type, pyarrow.BaseExtensionType) or pyarrow.types.is_null(f.type) for f in rows.schema):
+        schema = pyarrow.schema([field.with_name(name) for field, name in zip(rows.schema, renamed, strict=True)])
+        parts = (pyarrow.record_batch(part.columns, schema=schema) for part in rows)
+        return pyarrow.RecordBatchReader.from_batches(schema, parts)
+    table = rows.read_all().rename_columns(list(renamed))
     for place, field in enumerate(table.schema):
         if isinstance(field.type, pyarrow.BaseExtensionType):
             column = table.column(place).cast(field.type.storage_type)

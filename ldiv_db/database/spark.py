@@ -44,6 +44,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
+    # What is sent goes to tasks as Arrow has it; below the threshold Java would write each row down as an object.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
 #: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}

@@ -141,8 +141,7 @@ class Warehouse:
         with self._plainly("count"), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             if self.is_adbc:
-                given = read_plainly(cursor.fetch_arrow_table()).rename_columns(list(renamed))
-                return engine.copy(name, engine.register(name, given))
+                return engine.copy(name, engine.register(name, read_plainly(cursor.fetch_record_batch(), renamed)))
             return fetch_rows(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------
