@@ -11,15 +11,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import ldiv_db
+from ldiv_db.commands.options import Memory
+from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.counted import open_planned
+from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.named_warehouses import open_warehouse
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
@@ -29,18 +32,7 @@ from tests.benchmarks.child_processes import measure_in_children, peak_memory
 from tests.benchmarks.command import AsJson, command_of, show
 from tests.benchmarks.processes import held_below, parent_of, worked_below
 
-_NAMES = (*parse_policy(adult_policy()).quasi_identifiers, "occupation")
-_KEYS = ", ".join(_NAMES)
-_LABELS = ", ".join(f"{'CAST(age AS VARCHAR(9))' if name == 'age' else name} AS l_{name}" for name in _NAMES[:-1])
-_JOINED = " AND ".join(f"s.{name} = p.{name}" for name in _NAMES)
-_SHOWN = ", ".join(f"p.l_{name}" for name in _NAMES[:-1])
 _SETTINGS = ("SET enable_mergejoin = off", "SET jit = off", "SET work_mem = '128MB'")
-#: What plain SQL does, and whether that counts.
-PLAIN = (
-    (f"CREATE TABLE counted{{0}} AS SELECT {_KEYS}, count(*) AS n FROM variants GROUP BY {_KEYS}", True),
-    (f"CREATE TABLE labels{{0}} AS SELECT {_KEYS}, {_LABELS} FROM counted", False),
-    (f"CREATE TABLE written{{0}} AS SELECT {_SHOWN}, s.occupation FROM variants s JOIN labels p ON {_JOINED}", True),
-)
 
 
 @dataclass(frozen=True)
@@ -48,17 +40,43 @@ class Case(scale.Case):
     """One benchmark: `there` is `spark`, or the URI of PostgreSQL, in whose database tables are made."""
 
     there: str = "spark"
+    #: With another quasi-identifier, of a thousand numbers at random: nearly all rows differ.
+    unlike: bool = False
 
     @property
     def is_spark(self) -> bool:
         return self.there == "spark"
 
     @property
+    def source(self) -> Path:
+        like = super().source
+        return like.with_stem(f"{like.stem}-unlike") if self.unlike else like
+
+    @property
     def document(self) -> dict[str, Any]:
         source = str(self.source) if self.is_spark else "variants"
         policy = adult_policy() | {"source": source, "target": "released", "require": [{"distinct": self.l}]}
         policy.pop("algorithm")
+        if self.unlike:
+            policy["quasi_identifiers"] |= {"number": {"numeric": True}}
         return policy | ({"algorithm": self.algorithm} if self.algorithm else {})
+
+    @property
+    def plain(self) -> Sequence[tuple[str, bool]]:
+        """What plain SQL does, and whether that counts."""
+        own = list(parse_policy(self.document).quasi_identifiers)
+        listed = ", ".join([*own, "occupation"])
+        labels = (f"{f'CAST({n} AS VARCHAR(9))' if n in ('age', 'number') else n} AS l_{n}" for n in own)
+        joined = " AND ".join(f"s.{name} = p.{name}" for name in (*own, "occupation"))
+        shown = ", ".join(f"p.l_{name}" for name in own)
+        return (
+            (f"CREATE TABLE counted{{0}} AS SELECT {listed}, count(*) AS n FROM variants GROUP BY {listed}", True),
+            (f"CREATE TABLE labels{{0}} AS SELECT {listed}, {', '.join(labels)} FROM counted", False),
+            (
+                f"CREATE TABLE written{{0}} AS SELECT {shown}, s.occupation FROM variants s JOIN labels p ON {joined}",
+                True,
+            ),
+        )
 
 
 def measure(case: Case) -> dict[str, Any]:
@@ -67,6 +85,17 @@ def measure(case: Case) -> dict[str, Any]:
     plain = measure_in_children("tests.benchmarks.there", case, [*made, "plain"])
     ours = measure_in_children("tests.benchmarks.there", case, ["run"])
     return {"rows": case.rows, **plain, **ours, "ratio": ours["seconds"] / plain["plain_seconds"]}
+
+
+def _make(case: Case, folder: Path) -> None:
+    """Make the file of rows, from that of rows that are alike where they are not to be."""
+    like = replace(case, unlike=False)
+    if not like.source.exists():
+        scale.TASKS["make"](like, folder)
+    if case.unlike:
+        with open_database(MEMORY, settings=Settings(threads=1)) as con:
+            numbered = f"SELECT *, CAST(hash(row_number() OVER (), {case.seed}) % 1000 AS INTEGER) AS number"
+            con.execute(f"COPY ({numbered} FROM '{like.source}') TO '{case.source}'")
 
 
 @contextmanager
@@ -94,7 +123,7 @@ def _plain(case: Case, folder: Path) -> dict[str, Any]:
     taken = 0.0
     with _opened(case, folder) as (there, server):
         settings = () if case.is_spark else _SETTINGS
-        for sql, counts in (*((setting, False) for setting in settings), *PLAIN):
+        for sql, counts in (*((setting, False) for setting in settings), *case.plain):
             before = _worked(server)
             _execute(there, sql.format(" USING parquet" if case.is_spark else ""))
             taken += _worked(server) - before if counts else 0.0
@@ -129,7 +158,8 @@ def _fill(case: Case, folder: Path) -> None:
 def _run(case: Case, folder: Path) -> dict[str, Any]:
     with _opened(case, folder) as (there, server):
         before = _worked(server)
-        result = ldiv_db.run(there, case.document, scale._fixtures())
+        with open_planned(there, settings=Settings(memory_limit=case.memory_limit)) as planned:
+            result = ldiv_db.run(planned, case.document, scale._fixtures())
         seconds = _worked(server) - before
         held = {held.role: round(held.most) for held in held_below(os.getpid())}
     return {
@@ -139,7 +169,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
 
 
 #: What child processes do.
-TASKS = {"make": scale.TASKS["make"], "plain": _plain, "run": _run}
+TASKS = {"make": _make, "plain": _plain, "run": _run}
 
 
 def as_table(results: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -157,6 +187,8 @@ def there(
     rows: Annotated[int, typer.Option(min=1, help="How many rows.")] = 10_000_000,
     algorithm: Annotated[str, typer.Option(help="An algorithm of a policy; left out by default.")] = "",
     driver_memory: Annotated[str, typer.Option(help="On Spark: the heap of the driver.")] = "1g",
+    unlike: Annotated[bool, typer.Option(help="With a quasi-identifier more, so that nearly all rows differ.")] = False,
+    memory_limit: Memory = None,
     rows_in: Annotated[Path, typer.Option(help="The folder where rows are kept for the next time.")] = scale._ROWS_IN,
     json: AsJson = False,
 ) -> None:
@@ -167,7 +199,10 @@ def there(
       python -m tests.benchmarks.there postgresql://localhost/empty
       python -m tests.benchmarks.there spark --algorithm fast
     """
-    case = Case(rows, str(rows_in), algorithm, redrawn=100, driver_memory=driver_memory, there=where)
+    case = Case(
+        rows, str(rows_in), algorithm, redrawn=100, driver_memory=driver_memory, there=where, unlike=unlike,
+        memory_limit=memory_limit,
+    )  # fmt: skip
     show("there", json, [measure(case)], as_table)
 
 
