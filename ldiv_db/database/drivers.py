@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -141,15 +141,15 @@ def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
     return _TYPES.get(next(iter(kinds), str), "VARCHAR")
 
 
-def read_plainly(rows: Any, renamed: Sequence[str]) -> Any:
+def read_plainly(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
     """Rows of Arrow's, their columns renamed, without types of a driver's own: numbers that it hands on as text are
-    decimals. A part at a time is read, unless there are such types.
+    decimals. They are read a part at a time, unless there are such types; what ends that is `lost`.
     """
     import pyarrow  # noqa: PLC0415 - an extra
 
     if not any(isinstance(f.type, pyarrow.BaseExtensionType) or pyarrow.types.is_null(f.type) for f in rows.schema):
         schema = pyarrow.schema([field.with_name(name) for field, name in zip(rows.schema, renamed, strict=True)])
-        parts = (pyarrow.record_batch(part.columns, schema=schema) for part in rows)
+        parts = (pyarrow.record_batch(part.columns, schema=schema) for part in _noting(rows, lost))
         return pyarrow.RecordBatchReader.from_batches(schema, parts)
     table = rows.read_all().rename_columns(list(renamed))
     for place, field in enumerate(table.schema):
@@ -161,6 +161,14 @@ def read_plainly(rows: Any, renamed: Sequence[str]) -> Any:
         elif pyarrow.types.is_null(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
     return table
+
+
+def _noting(parts: Iterable[Any], lost: list[BaseException]) -> Iterator[Any]:
+    try:
+        yield from parts
+    except BaseException as error:
+        lost.append(error)
+        raise
 
 
 def _decimals(column: Any) -> Any:

@@ -141,7 +141,14 @@ class Warehouse:
         with self._plainly("count"), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             if self.is_adbc:
-                return engine.copy(name, engine.register(name, read_plainly(cursor.fetch_record_batch(), renamed)))
+                lost: list[BaseException] = []
+                given = read_plainly(cursor.fetch_record_batch(), renamed, lost)
+                try:
+                    return engine.copy(name, engine.register(name, given))
+                except DatabaseError:
+                    if lost:  # what the driver said, of which our own database knows nothing
+                        raise lost[0] from None
+                    raise
             return fetch_rows(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------

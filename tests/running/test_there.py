@@ -425,3 +425,33 @@ def test_columns_with_values_of_several_types_are_told(tmp_path):
     there.commit()
     with pytest.raises(ldiv_db.DatabaseError, match="int and str"):
         ldiv_db.run(there, policy())
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize(
+    ("error", "raised", "said"),
+    [
+        (OSError("[libpq] server closed the connection: 'Ann'"), ldiv_db.DatabaseError, "cannot count: the server end"),
+        (KeyboardInterrupt(), KeyboardInterrupt, None),
+    ],
+)
+def test_what_ends_counts_that_come_as_arrow_is_told(con, monkeypatch, error, raised, said):
+    pyarrow = pytest.importorskip("pyarrow")
+    cursor = type("Cursor", (), {"execute": lambda self, sql: None, "close": lambda self: None})
+    there = Warehouse(type("Connection", (), {"adbc_get_info": dict, "cursor": lambda self: cursor()})(), "postgres")
+
+    def parts(ends):
+        yield pyarrow.record_batch({"a": [1, 2]})
+        if ends:
+            raise error
+        yield pyarrow.record_batch({"a": [3]})
+
+    def counts(ends):
+        schema = pyarrow.schema({"a": pyarrow.int64()})
+        reader = pyarrow.RecordBatchReader.from_batches(schema, parts(ends))
+        monkeypatch.setattr(cursor, "fetch_record_batch", lambda self: reader, raising=False)
+        return there.fetch(Engine(con), "counted", "SELECT 1", ["b"])
+
+    assert con.execute(f"SELECT b FROM {counts(False).sql()}").fetchall() == [(1,), (2,), (3,)]
+    with pytest.raises(raised, match=said):
+        counts(True)
