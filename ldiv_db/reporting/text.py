@@ -169,7 +169,8 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if document["largest_l"] is not None:
         yield "l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression"
     people = f", of {document['people']:,} people; requirements count people" if "people" in document else ""
-    yield "rows of the source", f"{document['rows_in']:,}{people}"
+    different = f", {document['rows_different']:,} of them different" if "rows_different" in document else ""
+    yield "rows of the source", f"{document['rows_in']:,}{different}{people}"
     most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"
     yield "rows suppressed", f"{document['rows_suppressed']:,}{most}"
     yield CLASSES_MADE, f"up to {document['classes_made']:,}"

@@ -57,6 +57,8 @@ def _described(ready: Preparation) -> dict[str, Any]:
     }
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct
+    if ready.encoded.different:
+        document["rows_different"] = ready.encoded.different
     if ready.efforts:
         document["efforts"] = dict(ready.efforts)
     if ready.tried:
@@ -69,6 +71,8 @@ def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
     axes = {axis.name: axis for axis in ready.encoded.axes}
     shown = ready.resolved.released.forms
     for key, name in ready.resolved.roles:
+        if key == "weight" and ready.destination.has_rows:  # a column of ours, of the counts that a warehouse sent
+            continue
         role = {"identifiers": "identifier", "quasi_identifiers": "quasi-identifier"}.get(key, key)
         axis = axes.get(name) if key == "quasi_identifiers" else None
         yield {"column": name, "role": role, "generalised_by": _generalisation(axis, shown[name]) if axis else None}

@@ -25,9 +25,10 @@ from ldiv_db.database.drivers import type_of_values
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.warehouses import Warehouse
-from ldiv_db.policy.reading import columns_asked
+from ldiv_db.policy.reading import columns_asked, parse_policy
 from ldiv_db.publishing.ledger import withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
+from ldiv_db.running.preview import describe_plan
 
 
 @pytest.mark.parametrize("way", ["driver", "arrow"])
@@ -266,6 +267,9 @@ def test_a_plan_writes_nothing(there, con):
     names = tables_of(there)
     ready = ldiv_db.plan(there.connection, policy())
     assert ready.algorithm.name == "topdown" and ready.task.encoded.row_count == 40
+    told = describe_plan(ready)
+    assert (told["rows_in"], told["rows_different"]) == (40, ready.encoded.different)
+    assert [column["column"] for column in told["columns"]] == [name for _, name in parse_policy(policy()).roles()]
     assert tables_of(there) == names
 
 
