@@ -279,6 +279,8 @@ class Peel(LocalAlgorithm):
                 raise nothing_found(task, self.name, "no rows alike do", "ask for less")
             if left_over:
                 self._absorb(state, vectors)
+            else:  # keys are too large to be reckoned with, as improvements do
+                state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
             if state.unassigned_rows and any(requirement.compares_with_table for requirement in task.requirements):
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
