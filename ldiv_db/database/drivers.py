@@ -142,8 +142,10 @@ def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
 
 
 def read_plainly(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
-    """Rows of Arrow's, their columns renamed, without types of a driver's own: numbers that it hands on as text are
-    decimals. They are read a part at a time, unless there are such types; what ends that is `lost`.
+    """Rows of Arrow's, their columns renamed, without types of a driver's own.
+
+    Numbers that it hands on as text are decimals. Where there are no such types a part is read at a time, and the
+    error that ends that, of which the reader says little, is added to `lost`.
     """
     import pyarrow  # noqa: PLC0415 - an extra
 

@@ -44,9 +44,9 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
-    # What is sent goes to tasks as Arrow has it; below the threshold Java would write each row down as an object.
-    "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
+#: What is sent goes to tasks as Arrow has it; below the threshold Java would write down each row as an object.
+_SENDING = {"spark.sql.execution.arrow.localRelationThreshold": "0"}
 #: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}
 
@@ -66,9 +66,10 @@ class SparkWarehouse(Warehouse):
     @contextmanager
     def moment(self, written: Relation | None = None) -> Iterator[None]:
         """Within, the session reads our statements as we mean them; its settings are put back at the end."""
-        before = {name: self.session.conf.get(name, None) for name in SETTINGS}
+        settings = SETTINGS | (_SENDING if self._context else {})
+        before = {name: self.session.conf.get(name, None) for name in settings}
         try:
-            for name, value in SETTINGS.items():
+            for name, value in settings.items():
                 self.session.conf.set(name, value)
             yield
         finally:
@@ -79,10 +80,15 @@ class SparkWarehouse(Warehouse):
                 with suppress(Exception):
                     self.session.conf.unset(name) if old is None else self.session.conf.set(name, old)
 
+    @property
+    def _context(self) -> Any:
+        """None of a session of Spark Connect, which has no pages and sends in its own way."""
+        return None if "connect" in type(self.session).__module__ else self.session.sparkContext
+
     @contextmanager
     def _doing(self, what: str) -> Iterator[None]:
-        """Within, failures are told plainly, and Spark's pages describe its jobs so; Spark Connect has no such page."""
-        context = None if "connect" in type(self.session).__module__ else self.session.sparkContext
+        """Within, failures are told plainly, and Spark's pages describe its jobs so."""
+        context = self._context
         if context:
             context.setJobDescription(f"ldiv: {what}")
         try:

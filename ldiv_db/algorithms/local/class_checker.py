@@ -51,7 +51,7 @@ class ClassChecker:
         self.enough = self._enough(task.requirements)
 
     def _enough(self, requirements: Sequence[Requirement]) -> int:
-        """Without a bound where more is asked for than rows and different values of one attribute."""
+        """`sys.maxsize` where more is asked for than rows and different values of one attribute."""
         plain = self.more_is_better and all(r.tallies_only for r in requirements)
         if not plain or len(self._axes) > 1 or self._axes[0].bags is not None or self._axes[0].judged is not None:
             return sys.maxsize
