@@ -73,6 +73,17 @@ def fetch_rows(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -
     return made
 
 
+def fetch_arrow(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -> Relation:
+    """As `fetch_rows`, by a driver that hands Arrow on; raises what the driver does where it cannot go on."""
+    lost: list[BaseException] = []
+    try:
+        return engine.copy(name, engine.register(name, _plain(cursor.fetch_record_batch(), columns, lost)))
+    except DatabaseError:
+        if lost:  # of which our own database knows nothing
+            raise lost[0] from None
+        raise
+
+
 def send_rows(engine: Engine, rows: Relation, cursor: Any, table: Relation, dialect: str, paramstyle: str) -> None:
     """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
     columns, traits = columns_of(engine, rows), TRAITS.get(dialect, TraitsThere())
@@ -141,11 +152,11 @@ def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
     return _TYPES.get(next(iter(kinds), str), "VARCHAR")
 
 
-def read_plainly(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
+def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
     """Rows of Arrow's, their columns renamed, without types of a driver's own.
 
     Numbers that it hands on as text are decimals. Where there are no such types a part is read at a time, and the
-    error that ends that, of which the reader says little, is added to `lost`.
+    error that ends that is added to `lost`.
     """
     import pyarrow  # noqa: PLC0415 - an extra
 

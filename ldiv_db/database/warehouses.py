@@ -16,7 +16,7 @@ from sqlglot import exp
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
-from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_rows, read_plainly, send_rows, told_type
+from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.failures import sentence_of
@@ -140,16 +140,7 @@ class Warehouse:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
         with self._plainly("count"), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
-            if self.is_adbc:
-                lost: list[BaseException] = []
-                given = read_plainly(cursor.fetch_record_batch(), renamed, lost)
-                try:
-                    return engine.copy(name, engine.register(name, given))
-                except DatabaseError:
-                    if lost:  # what the driver said, of which our own database knows nothing
-                        raise lost[0] from None
-                    raise
-            return fetch_rows(engine, name, cursor, renamed)
+            return (fetch_arrow if self.is_adbc else fetch_rows)(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -27,7 +28,7 @@ def _rows(count: int) -> str:
     return f"SELECT * FROM (VALUES {listed}) AS r(id, age, sex, disease)"
 
 
-class Clinic:
+class Clinic(ABC):
     """A project whose models are in the schema `clinic`, which is empty; a subclass is one of an adapter.
 
     `text` is what the warehouse calls the type of a text, `login` the profile beside its schema, and `connection` one
@@ -47,9 +48,9 @@ class Clinic:
         self.project.write("dbt_project.yml", json.dumps({"name": "clinic", "version": "1.0.0", "profile": "clinic"}))
         self.project.install()
 
+    @abstractmethod
     def read(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a statement, if it has some."""
-        raise NotImplementedError
 
     def tables(self) -> list[str]:
         """The names, in lower case, of all tables and views in the schemas of models and of the ledger."""

@@ -279,7 +279,7 @@ class Peel(LocalAlgorithm):
                 raise nothing_found(task, self.name, "no rows alike do", "ask for less")
             if left_over:
                 self._absorb(state, vectors)
-            else:  # keys are too large to be reckoned with, as improvements do
+            else:  # improvements reckon with the numbers of classes, and keys are too large for that
                 state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
             if state.unassigned_rows and any(requirement.compares_with_table for requirement in task.requirements):
                 self._settle(state, vectors)
