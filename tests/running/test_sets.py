@@ -115,8 +115,8 @@ def test_a_check_judges_members(con, name, listed) -> None:
         expected = oracle.people_violations(spread(con, "source", separator), name, argument)
         assert verdict.violating_classes == len(expected), (separator, argument)
         assert verdict.violating_rows == sum(expected.values()) and audit.rows == con.table("source").shape[0]
-        assert verdict.agrees and (verdict.second is not None) == ((name in READ_TWICE and not isinstance(argument, dict))
-                                                                  or name in ("alpha_k", "p_sensitive"))  # fmt: skip
+        by_value = isinstance(argument, dict) and "HIV" in argument
+        assert verdict.agrees and (verdict.second is not None) == (name in READ_TWICE and not by_value)
         seen[bool(expected)] += 1
     assert seen[True]
 
@@ -124,7 +124,7 @@ def test_a_check_judges_members(con, name, listed) -> None:
 @pytest.mark.parametrize("algorithm", ["auto", "topdown", "mondrian", "peel", "fast", "stratified"])
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_release_holds_by_its_members(con, algorithm, listed) -> None:
-    """What all rows as one class meet is met, what they do not is refused; rows keep what they have, as it is written."""
+    """What all rows as one class meet is met, what they do not is refused; rows keep what they have as it is written."""
     draw = random.Random(f"{algorithm} {listed}")
     made = refused = 0
     for _ in range(times.often(10)):
@@ -272,7 +272,8 @@ REFUSED = {
 @pytest.mark.parametrize(("words", "more"), REFUSED.items())
 def test_what_does_not_go_with_sets_is_refused_by_name(con, words, more) -> None:
     con.execute(
-        "CREATE TABLE source AS SELECT i AS a, 'x' AS b, i + 1 AS p, ['f', 'g,h', 'g'][i % 3 + 1] AS s FROM range(12) AS t(i)"
+        "CREATE TABLE source AS SELECT i AS a, 'x' AS b, i + 1 AS p, ['f', 'g,h', 'g'][i % 3 + 1] AS s"
+        " FROM range(12) AS t(i)"
     )
     policy = {**policy_of(",", [{"k": 2}]), "identifiers": ["p"], **more}
     if "weight" in more:
@@ -368,7 +369,8 @@ def test_texts_that_look_like_sets_are_told(con, texts, words) -> None:
 
 def test_a_policy_to_start_from_has_sets_as_a_comment(con) -> None:
     con.execute(
-        "CREATE TABLE source AS SELECT i % 9 AS a, [['p', 'q'], ['q', 'r'], ['r', 'p'], ['s']][i % 4 + 1] AS s FROM range(30) AS t(i)"
+        "CREATE TABLE source AS SELECT i % 9 AS a, [['p', 'q'], ['q', 'r'], ['r', 'p'], ['s']][i % 4 + 1] AS s"
+        " FROM range(30) AS t(i)"
     )
     engine, source = Engine(con), Relation.parse("source")
     profile = profile_table(engine, source, ["a"], ["s"])
