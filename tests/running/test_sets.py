@@ -124,7 +124,7 @@ def test_a_check_judges_members(con, name, listed) -> None:
 @pytest.mark.parametrize("algorithm", ["auto", "topdown", "mondrian", "peel", "fast", "stratified"])
 @pytest.mark.parametrize("listed", [True, False])
 def test_a_release_holds_by_its_members(con, algorithm, listed) -> None:
-    """What all rows as one class meet is met, what they do not is refused; rows keep what they have as it is written."""
+    """What all rows as one class meet is met, what they do not is refused; rows keep what they have."""
     draw = random.Random(f"{algorithm} {listed}")
     made = refused = 0
     for _ in range(times.often(10)):
