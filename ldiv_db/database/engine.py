@@ -284,6 +284,14 @@ class Engine(TableQueries):
             interrupts.work.statement = None
 
 
+def is_joined(connection: duckdb.DuckDBPyConnection) -> bool:
+    """True if the connection has a transaction open that a caller began, be it one that has failed."""
+    try:
+        return Engine(connection).in_transaction()
+    except DatabaseError:
+        return True
+
+
 @contextmanager
 def open_database(
     path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None

@@ -14,6 +14,9 @@ import re
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, place_in_file
 from ldiv_db.database.templates import BUILT_IN, Statement
 
+#: The sentences of conflicts: to try again may help.
+CONFLICT = "another session writes the same at the same time"
+MADE = "another session made a table or schema of that name at the same time"
 #: The server's sentences, and ours. A group stands for a name of a table or schema, which is no secret.
 _FORMS = (
     (r"permission denied for (schema|table|database|view|sequence|function) (\S+)", "permission denied for {} {}"),
@@ -33,7 +36,8 @@ _FORMS = (
     (r"no database was provided", "its address names no database, as in mysql:host=db database=clinic"),
     (r"statement timeout|query execution was interrupted", "the server ended the statement: it took too long"),
     (r"could not serialize access|deadlock detected|could not obtain lock|tuple concurrently updated"
-     r"|duplicate key value violates unique constraint \"pg_", "another session writes the same at the same time"),
+     r"|TransactionContext Error: .*[Cc]onflict"
+     r"|duplicate key value violates unique constraint \"pg_", CONFLICT),
     (r"No space left on device|[Dd]isk (?:quota|full)|could not extend file|database or disk is full",
      "there is no room on the disk of the server"),
     (r"terminating connection|server closed the connection|connection to server was lost|SSL connection has been"
@@ -46,15 +50,13 @@ _FORMS = (
      "the database is open read-only, and this step writes"),
     (r"other objects depend on it", "other objects of the database depend on the table: drop these first"),
     (r"(?:relation|table|schema) \"[^\"]*\" already exists",
-     "another session made a table or schema of that name at the same time"),
+     MADE),
     (r"(?:relation|schema) \"[^\"]*\" does not exist", "a table or schema that was there is gone"),
     (r"file is not a database|file is encrypted|database disk image is malformed",
      "the file is not a database of that kind"),
     (r"unable to open database", "the file cannot be opened"),
     (r"Mismatch Type Error", "a column holds a value of another type than it declares, give its type in a view"),
 )  # fmt: skip
-#: The sentence of these is that of a conflict: to try again may help.
-CONFLICT = "another session writes the same at the same time"
 #: An option that a pool of connections in front of a server does not know.
 _NO_OPTIONS = re.compile(r"unsupported startup parameter")
 

@@ -29,6 +29,8 @@ from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
+from ldiv_db.publishing.fingerprints import ReadColumn
+from ldiv_db.publishing.history import OvertakenError
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
@@ -43,6 +45,8 @@ class Destination(ABC):
 
     #: Whether the rows of the source lie there, and only their counts here.
     has_rows: bool = False
+    #: Counts the source's rows where they lie by the columns of an earlier run.
+    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None
 
     def __init__(self, engine: Engine):
         self.engine = engine
@@ -95,8 +99,8 @@ class InDatabase(InTable):
             try:
                 outcome = self._publish(draft)
                 break
-            except ConflictError:
-                if joins or time.monotonic() > end:
+            except ConflictError as error:
+                if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
         return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
@@ -331,7 +335,9 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
             engine, Relation((target.database, *catalog.located_in(engine, target.database, table))), target
         )
     if target.file is None:
-        return InDatabase(engine, table)
+        home = catalog.located(engine, table)
+        is_beside = engine.catalog and target.if_exists != "append" and databases.is_in_memory(engine, home[0])
+        return InOtherDatabase(engine, Relation(home), target) if is_beside else InDatabase(engine, table)
     path = (folder / target.file).resolve()
     if target.format == "duckdb":
         return DatabaseFile(engine, path, target.file, table)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,17 +18,19 @@ from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.counts import require_same_rows
 from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
-from ldiv_db.database import catalog, postgres
+from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
+from ldiv_db.publishing.history import Watch
+from ldiv_db.publishing.ledger import RUN_TABLES, enter, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
-from ldiv_db.requirements import Requirement
+from ldiv_db.recoding.rules import record_recoding
+from ldiv_db.requirements import Requirement, plain
 
 #: What its audit makes of a draft: what its publication returns, and the ledger keeps.
 Outcome = TypeVar("Outcome")
@@ -73,7 +77,14 @@ class Draft(ABC, Generic[Outcome]):
 
     @abstractmethod
     def enter(self, outcome: Outcome, status: str) -> None:
-        """Write it into the ledger; inside a transaction."""
+        """Write it into the ledger, brought up to date; inside a transaction, in which no other run of the source is.
+
+        Raises OvertakenError if one was faster.
+        """
+
+    @abstractmethod
+    def watching(self) -> Watch:
+        """The watch over its source, until it is entered."""
 
     @property
     @abstractmethod
@@ -156,6 +167,7 @@ class RunDraft(Draft[Result]):
     encoded: Encoded
     recoding: Recoding
     requirements: Mapping[str, Sequence[Requirement]]
+    watch: Watch
     run_id: str = ""
     describe: Callable[[list[Audit]], Result] | None = None
     #: The rows of the table that the draft is appended to.
@@ -256,7 +268,47 @@ class RunDraft(Draft[Result]):
         return replace(outcome, snapshot=snapshot)
 
     def enter(self, outcome: Result, status: str) -> None:
-        enter_run(self.engine, outcome, status)
+        migrate.migrate(self.engine)
+        self.watch.hold(self.run_id)
+        _enter_run(self.engine, outcome, status)
+
+    def watching(self) -> Watch:
+        return self.watch
 
     def settle(self, in_place: bool) -> None:
         settle_run(self.engine, self.run_id, in_place)
+
+
+def _enter_run(engine: Engine, result: Result, status: str) -> None:
+    """Write the run into the ledger."""
+    loss, earlier = result.loss, result.earlier.hashes
+    enter(
+        engine,
+        "run",
+        run_id=result.run_id,
+        finished_at=datetime.now(UTC),
+        algorithm=result.algorithm,
+        source=result.source,
+        target=result.target,
+        rows_in=loss.rows_published + loss.rows_suppressed,
+        rows_published=loss.rows_published,
+        rows_suppressed=loss.rows_suppressed,
+        classes=loss.classes,
+        lm_mean=loss.lm_mean,
+        versions=json.dumps(result.versions),
+        status=status,
+        inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
+    )
+    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
+    for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
+        enter(
+            engine,
+            "run_requirement",
+            run_id=result.run_id,
+            requirement=verdict.requirement.name,
+            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
+            holds=verdict.holds,
+            worst=verdict.worst,
+        )
+    if result.recoding is not None:
+        record_recoding(engine, result.run_id, result.recoding)

@@ -72,10 +72,10 @@ def _check_table(
 def _check_other(
     destination: InOtherDatabase, policy: Policy, source: Relation | FileRelation, types: Mapping[str, str] | None
 ) -> None:
-    engine, table, name = destination.engine, destination.table, policy.target.database or ""
-    if name not in policy.databases:
+    engine, table, name = destination.engine, destination.table, policy.target.database
+    if name is not None and name not in policy.databases:
         raise refused("target.database", f"no database {name!r}", nearest(name, policy.databases))
-    if len(catalog.named_table(policy.target.table or "", "target.table").parts) > 2:
+    if name is not None and len(catalog.named_table(policy.target.table or "", "target.table").parts) > 2:
         raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
     if engine.in_transaction():
         raise refused("target.database", "another database joins no open transaction", "commit first")

@@ -22,7 +22,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.sources import open_source
-from ldiv_db.publishing.result import versions
+from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
 from ldiv_db.reporting.guidelines import answers
 from ldiv_db.reporting.release_facts import (

@@ -24,9 +24,10 @@ from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
-from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.result import Earlier, key_of_release
+from ldiv_db.publishing.earlier import Earlier
+from ldiv_db.publishing.fingerprints import key_of_release
+from ldiv_db.publishing.history import Watch, look_back
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
@@ -113,8 +114,9 @@ class Preparation(Shown, PreparedRun):
     tried: Sequence[Mapping[str, Any]] = ()
     #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
     efforts: Mapping[str, float] = field(default_factory=dict)
-    #: What the ledger knows of earlier releases of the source.
+    #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
     earlier: Earlier = field(default_factory=Earlier)
+    watch: Watch | None = None
 
 
 def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
@@ -130,9 +132,10 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = Earlier()
+    earlier, watch = Earlier(), None
     if looks_back:
-        earlier = ledger.earlier_runs(engine, spec.resolved, context.folder, coding.snapshot, coding.weight)
+        where = (context.folder, coding.snapshot, coding.weight, spec.destination.recount)
+        earlier, watch = look_back(engine, spec.resolved, *where)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
@@ -170,6 +173,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         units=ready.units,
         people=people,
         earlier=earlier,
+        watch=watch,
     )
 
 

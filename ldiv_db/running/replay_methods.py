@@ -23,6 +23,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
+from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import release_seed, releases, seed_of
 from ldiv_db.publishing.series import Series, key_of
 from ldiv_db.publishing.series_draft import ReleaseStart, match_rows
@@ -231,7 +232,8 @@ def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
     target = series_target_of(engine, policy.target, resolved.algorithm, subject.context.folder)
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
-    start = ReleaseStart(subject.context, resolved, series, target)
+    watch = Watch(engine, resolved.source.name, subject.context.folder)  # nothing is published
+    start = ReleaseStart(subject.context, resolved, series, target, watch)
     tables = _first_tables(subject, target)
     return _groups(subject, start, tables) if policy.decomposes else _classes(subject, start)
 

@@ -16,6 +16,7 @@ from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
+from ldiv_db.database.engine import is_joined
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
@@ -24,7 +25,9 @@ from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.result import Result, Similarity, versions
+from ldiv_db.publishing.fingerprints import versions
+from ldiv_db.publishing.history import Watch, until_first
+from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
@@ -74,19 +77,26 @@ def run(
     transaction.
     """
     start, asked = time.perf_counter(), load_policy(policy)
-    if isinstance(connection, PlannedThere):
+
+    def publish_there(given: PlannedThere) -> Any:
         how = (folder, listener, show_values, workers, catalog)
-        with counted_source(connection, asked, *how, writes=True) as (context, counted, there):
+        with counted_source(given, asked, *how, writes=True) as (context, counted, there):
             if asked.is_series:
                 return next_release(context, counted, start, kl, there)
             return publish_run(context, resolve_there(context, counted, there), kl, start)
-    databases = (asked.databases, asked.target.database)
-    with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
-        if asked.is_series:
-            return next_release(context, asked, start, kl)
-        spec = resolve_run(context, asked)
-        refuse_read_only(spec.destination)
-        return publish_run(context, spec, kl, start)
+
+    def publish_here() -> Any:
+        databases = (asked.databases, asked.target.database)
+        with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
+            if asked.is_series:
+                return next_release(context, asked, start, kl)
+            spec = resolve_run(context, asked)
+            refuse_read_only(spec.destination)
+            return publish_run(context, spec, kl, start)
+
+    if isinstance(connection, PlannedThere):
+        return until_first(partial(publish_there, connection), lambda: False)
+    return until_first(publish_here, partial(is_joined, connection))
 
 
 def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Result:
@@ -103,7 +113,7 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
         loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
-    draft = _draft(ready, recoding, run_id)
+    draft = _draft(ready, recoding, ready.watch, run_id)
     measured = {
         "loss": loss,
         "similarity": similarity,
@@ -214,11 +224,12 @@ def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
         return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
 
 
-def _draft(ready: PreparedRun, recoding: Recoding, run_id: str = "") -> RunDraft:
-    """The release as it will be; nobody describes that of a rehearsal."""
+def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None, run_id: str = "") -> RunDraft:
+    """The release as it will be; nobody describes that of a rehearsal, or watches its source."""
     engine, requirements = ready.task.engine, ready.requirements
     shown = keep_types(engine, recoding, ready.resolved.typed)
-    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id)
+    watch = watch or Watch(engine, ready.resolved.source.name, ready.context.folder)
+    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, watch, run_id)
     return replace(draft, counts_people=ready.units is not None)
 
 
