@@ -51,7 +51,7 @@ class Draft(ABC, Generic[Outcome]):
 
     @property
     def extends(self) -> bool:
-        """True if a file keeps what it holds already, and the draft is added to it."""
+        """True if a file or table keeps what it holds already, and the draft is added to it."""
         return False
 
     def announce(self) -> None:
@@ -88,6 +88,10 @@ class Draft(ABC, Generic[Outcome]):
 
     def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
         """The outcome once it is committed, as `snapshot` where the database numbers them."""
+        return outcome
+
+    def noted(self, outcome: Outcome, text: str) -> Outcome:
+        """The outcome with a note more, of what came after the audit."""
         return outcome
 
     @abstractmethod
@@ -168,6 +172,10 @@ class RunDraft(Draft[Result]):
     @property
     def replaces(self) -> bool:
         return self.resolved.target.if_exists != "fail"
+
+    @property
+    def extends(self) -> bool:
+        return self.resolved.target.if_exists == "append"
 
     def published(
         self, last_class: int = 0, texts: bool = False, keyed: bool = False
@@ -254,6 +262,9 @@ class RunDraft(Draft[Result]):
 
     def committed(self, outcome: Result, snapshot: int | None) -> Result:
         return replace(outcome, snapshot=snapshot)
+
+    def noted(self, outcome: Result, text: str) -> Result:
+        return replace(outcome, notes=(*outcome.notes, text))
 
     def enter(self, outcome: Result, status: str) -> None:
         enter_run(self.engine, outcome, status)
