@@ -18,7 +18,7 @@ from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, postgres
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError
+from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
@@ -217,8 +217,14 @@ class RunDraft(Draft[Result]):
         self.earlier_rows, last = self.engine.count(table), 0
         if self.resolved.released.has_class_ids:
             last = self.engine.most(table, "class_id") or 0
-        with self.published(last) as params:
-            self.engine.insert(table, ROWS, **params)
+        limits = catalog.constraints_of(self.engine, table)  # a transaction that failed answers nothing
+        try:
+            with self.published(last) as params:
+                self.engine.insert(table, ROWS, **params)
+        except ConstraintError as error:
+            broken = " or ".join(limit.text for limit in limits if limit.kind in error.kinds) or "a constraint"
+            what = f"cannot append to {table}: its rows and the release together break {broken}"
+            raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""

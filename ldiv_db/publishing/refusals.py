@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from ldiv_db.database import catalog, databases, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
@@ -33,6 +34,8 @@ def check_target(
     refuse_lost_digits(destination.engine, policy, source)
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
+        if policy.target.if_exists == "append" and catalog.table_exists(destination.engine, destination.table):
+            _refuse_keys(destination.engine, policy, destination.table, source)
     if isinstance(destination, InOtherDatabase):
         _check_other(destination, policy, source, types)
     if isinstance(destination, InFile):
@@ -67,6 +70,25 @@ def _check_table(
     is_there = _check_what_is_there(engine, table, if_exists, types, "set if_exists: replace or append")
     if is_there and if_exists == "append" and types is not None:
         compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
+
+
+def _refuse_keys(engine: Engine, policy: Policy, table: Relation, source: Relation | FileRelation) -> None:
+    """Raise PolicyError for keys of a table that a release cannot be appended to, as it is known to repeat values."""
+    labels = {name.lower() for name in policy.quasi_identifiers}
+    as_they_are = {name.lower() for name in (*policy.sensitive, *policy.keep)}
+    hint = "drop the constraint, or append to a table without it"
+    for limit in () if policy.suppression else catalog.constraints_of(engine, table):
+        if limit.is_key and (set(limit.columns) <= labels or _repeats(engine, source, limit.columns, as_they_are)):
+            raise refused("target", f"{table} has {limit.text}, and the release has the same values twice", hint)
+
+
+def _repeats(engine: Engine, source: Relation | FileRelation, columns: Sequence[str], known: Collection[str]) -> bool:
+    """Whether two rows of the source have the same values in columns that are published as they are."""
+    if not set(columns) <= set(known):
+        return False
+    with engine.scope():
+        groups = engine.count_groups("keys", source, *columns, where=[Where(name, None, "<>") for name in columns])
+        return bool(engine.count(groups, Where("rows", 1, ">")))
 
 
 def _check_other(
