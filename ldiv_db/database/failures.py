@@ -24,6 +24,9 @@ from ldiv_db.database.templates import BUILT_IN, Statement
 #: The server's sentences, and ours. A group stands for a name of a table or schema, which is no secret.
 _FORMS = (
     (r"permission denied for (schema|table|database|view|sequence|function) (\S+)", "permission denied for {} {}"),
+    (r"affected by row-level security policy for table (\S+)",
+     "row level security of table {} hides rows from this user, which a release would lack, or leave where it replaces:"
+     " have its owner run this (without FORCE), or a role that may see all rows (ALTER ROLE … BYPASSRLS)"),
     (r"must be owner of (\w+) (\S+)", "the user is not the owner of {} {}"),
     (r"password authentication failed|no password supplied|role \".*\" does not exist|no pg_hba.conf entry"
      r"|Access denied for user|Peer authentication failed", "the server refuses the user or the password"),
