@@ -127,15 +127,15 @@ class Engine(TableQueries):
         return target
 
     @contextmanager
-    def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
+    def attached(self, path: Path, read_only: bool = False, options: Sequence[str] = ()) -> Iterator[str]:
         """The name under which the database file at `path` is attached, made if it is not there.
 
         The file is checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and
         therefore does not count our steps: how many there are may depend on the data.
         """
         name = f"ldiv_{uuid.uuid4().hex[:8]}_0_file"
-        options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
-        self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({options})")
+        said = ", ".join(["TYPE duckdb", *(["READ_ONLY"] if read_only else []), *options])
+        self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({said})")
         try:
             yield name
             if not read_only:

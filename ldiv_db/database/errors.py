@@ -124,6 +124,14 @@ class DatabaseError(LdivError):
     exit_code = 3
 
 
+class ConstraintError(DatabaseError):
+    """A table of the user's does not take the rows, by a constraint of one of these `kinds`."""
+
+    def __init__(self, message: str, kinds: Sequence[str] = ()):
+        super().__init__(message)
+        self.kinds = kinds
+
+
 class ConflictError(DatabaseError):
     """Another transaction, which is open or was committed meanwhile, writes the same schema or table."""
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, migrate, postgres
+from ldiv_db.database import catalog, databases, migrate, postgres, renewal
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
@@ -82,6 +82,15 @@ class InTable(Destination):
     def place(self) -> Place:
         return TablePlace(self.engine.connection, self.table)
 
+    def _is_replaced(self, draft: Draft[Outcome]) -> bool:
+        """Whether a table is there that goes, whose rows a file keeps."""
+        return draft.replaces and not draft.extends and catalog.table_exists(self.engine, self.table)
+
+    def _remains(self, wayout: str) -> str:
+        """A note that what was replaced may still be read, as long as nothing takes its place; '' where no file is."""
+        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        return f"the bytes of {Path(file).name} may still hold the release that was replaced: {wayout}" if file else ""
+
 
 class InDatabase(InTable):
     """A table of the source's database, or the prefix of several."""
@@ -95,6 +104,8 @@ class InDatabase(InTable):
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         home = catalog.catalog_of(self.engine, self.table)
         is_numbered = not joins and databases.numbers_snapshots(self.engine, home)
+        if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
+            draft.note(note)
         while True:
             try:
                 outcome = self._publish(draft)
@@ -128,12 +139,22 @@ class InOtherDatabase(InTable):
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         staged = self._staged(draft.run_id)
         with migrate.unmade_on_error(self.engine):
+            is_replaced = self._is_replaced(draft)
             try:
-                return self._publish(draft, staged)
+                outcome = self._publish(draft, staged)
             except BaseException:
                 with suppress(DatabaseError):  # the first error is the one to report
                     self._drop([staged])
                 raise
+        return self._renewed(draft, outcome) if is_replaced else outcome
+
+    def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
+        """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
+        home = self.table.parts[0]
+        if databases.kind_of(self.engine, home) == "duckdb" and renewal.renew_file(self.engine, home):
+            return outcome
+        note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
+        return draft.noted(outcome, note) if note else outcome
 
     def _publish(self, draft: Draft[Outcome], staged: Relation) -> Outcome:
         engine = self.engine

@@ -20,7 +20,7 @@ from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError
+from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.history import Watch
@@ -55,7 +55,7 @@ class Draft(ABC, Generic[Outcome]):
 
     @property
     def extends(self) -> bool:
-        """True if a file keeps what it holds already, and the draft is added to it."""
+        """True if a file or table keeps what it holds already, and the draft is added to it."""
         return False
 
     def announce(self) -> None:
@@ -99,6 +99,10 @@ class Draft(ABC, Generic[Outcome]):
 
     def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
         """The outcome once it is committed, as `snapshot` where the database numbers them."""
+        return outcome
+
+    def noted(self, outcome: Outcome, text: str) -> Outcome:
+        """The outcome with a note more, of what came after the audit."""
         return outcome
 
     @abstractmethod
@@ -181,6 +185,10 @@ class RunDraft(Draft[Result]):
     def replaces(self) -> bool:
         return self.resolved.target.if_exists != "fail"
 
+    @property
+    def extends(self) -> bool:
+        return self.resolved.target.if_exists == "append"
+
     def published(
         self, last_class: int = 0, texts: bool = False, keyed: bool = False
     ) -> AbstractContextManager[dict[str, Any]]:
@@ -221,8 +229,14 @@ class RunDraft(Draft[Result]):
         self.earlier_rows, last = self.engine.count(table), 0
         if self.resolved.released.has_class_ids:
             last = self.engine.most(table, "class_id") or 0
-        with self.published(last) as params:
-            self.engine.insert(table, ROWS, **params)
+        limits = catalog.constraints_of(self.engine, table)  # a transaction that failed answers nothing
+        try:
+            with self.published(last) as params:
+                self.engine.insert(table, ROWS, **params)
+        except ConstraintError as error:
+            broken = " or ".join(limit.text for limit in limits if limit.kind in error.kinds) or "a constraint"
+            what = f"cannot append to {table}: its rows and the release together break {broken}"
+            raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
@@ -266,6 +280,9 @@ class RunDraft(Draft[Result]):
 
     def committed(self, outcome: Result, snapshot: int | None) -> Result:
         return replace(outcome, snapshot=snapshot)
+
+    def noted(self, outcome: Result, text: str) -> Result:
+        return replace(outcome, notes=(*outcome.notes, text))
 
     def enter(self, outcome: Result, status: str) -> None:
         migrate.migrate(self.engine)

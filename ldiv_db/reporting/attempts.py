@@ -18,7 +18,6 @@ from typing import Any
 from ldiv_db.attacking.attackers import Attackers, OtherRelease
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
-from ldiv_db.attacking.counting import require_networkx
 from ldiv_db.attacking.downcoding import SINGLED_OUT
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.question import AttackRequest
@@ -88,7 +87,7 @@ def attempts_on(
     attackers = Attackers(threshold=threshold, population=people["population"], downcoding=True, budget=asked.budget)
     if question.sensitive:
         trial = _trial(engine, asked, source)
-        counting = people["population"] is not None and "counting" not in why_not
+        counting = people["population"] is not None
         attackers = replace(attackers, known=people["known"], definetti=source, counting=counting, trial=trial)
     if len(columns.quasi_identifiers) > MOST_COLUMNS:
         why_not |= dict.fromkeys(("definetti", "counting", "downcoding"), _WIDE)
@@ -115,10 +114,6 @@ def _lacking(population: Table | None, source: Table | None) -> Iterator[tuple[s
         yield from dict.fromkeys(("definetti", *BY_TRIAL, "linking"), "needs people of the source").items()
     if population is None:
         yield "counting", "needs a population (--population), or the source"
-    try:
-        require_networkx()
-    except PolicyError as error:
-        yield "counting", _words(error)
 
 
 def _words(error: PolicyError | InfeasibleError) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, PlannedThere
-from ldiv_db.database.errors import Problem, nearest, refuse
+from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.templates import CallerView
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
@@ -95,6 +95,8 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     is_of_rows = policy.individual is not None or policy.key is not None
     kept = () if policy.key else policy.keep
     source, placed = place_counts(engine, there, table, columns, counted_columns(policy), kept, is_of_rows)
+    if not engine.count(source.counts):
+        raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
     here = Frame(CallerView(placed.parts, "source"), str(policy.source))
     # Named, as one that is left open would be taken from those that recode all rows by one rule.
     changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
