@@ -201,6 +201,8 @@ class Hierarchy:
     origin: str = ""
     widths: tuple[float, ...] | None = None
     start: float = 0
+    #: What values are that have a leaf, in words, where levels do not take any.
+    form: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -244,7 +246,8 @@ def _of_levels(engine: Engine, spec: TaxonomySpec) -> Hierarchy | None:
     """The hierarchy of levels that are made of the values; None if the policy describes it otherwise."""
     if spec.name in ready.LEVELS and not spec.skip and spec.name not in taxonomies.stored(engine):
         levels = ready.LEVELS[spec.name]()
-        return Hierarchy(levels=tuple(levels), prefix=ready.LONGEST, origin=f"{spec.name}, of the program")
+        made, form = ready.LONGEST, ready.FORMS[spec.name]
+        return Hierarchy(levels=tuple(levels), prefix=made, origin=f"{spec.name}, of the program", form=form)
     if spec.prefix:
         levels = readers.prefix_levels(spec.prefix)
         return Hierarchy(levels=tuple(levels), prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
