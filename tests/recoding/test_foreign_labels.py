@@ -1,4 +1,7 @@
-"""Labels as other tools write them: what each covers by `attack` and by `measure`, held against Python."""
+"""Labels as other tools write them: what each covers by `attack` and by `measure`, held against Python.
+
+And labels of floating numbers, which are short, and cover what they stand for.
+"""
 
 from __future__ import annotations
 
@@ -140,3 +143,26 @@ def test_stars_are_those_of_a_node_that_the_taxonomy_has(con, tmp_path):
         told = ldiv_db.attack(con, "out", policy=policy, known="t", folder=tmp_path)
         (linked,) = (attack for attack in told.attacks if attack.name == "linking")
         assert len(values) - linked.figures["no_class"] == covered
+
+
+@pytest.mark.parametrize("column", ["FLOAT", "DOUBLE"])
+@pytest.mark.parametrize("k", [1, 4])
+def test_labels_of_floats_are_short_and_read_again(con, column, k):
+    """Whole numbers that are doubles only as some are missing look whole; 3.1 of a FLOAT is no 3.0999999."""
+    numbers = [15, 26, 33, 3.1, 0.1, -0.5, 2.7, 1e-5, 3300, 7.25, None, 0, -2]
+    fill(con, "t", {"q": column, "s": "VARCHAR"}, [(v, str(i % 3)) for i, v in enumerate(numbers * 3)])
+    policy = {
+        "source": "t", "target": "out", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s"],
+        "require": [{"k": k}], "seed": 1,
+    }  # fmt: skip
+    ldiv_db.run(con, policy)
+    labels = [label for (label,) in con.execute("SELECT DISTINCT q FROM out WHERE q IS NOT NULL").fetchall()]
+    ends = {end for label in labels for end in label.strip("[]").split(" .. ")} - {"*"}
+    texts = {str(v) for v in numbers if v is not None and abs(v) > 1e-4} | {"1e-05", "0"}
+    assert ends <= texts and (k > 1 or ends == texts)
+    told = ldiv_db.attack(con, "out", policy=policy, known="t")
+    (linked,) = (attack for attack in told.attacks if attack.name == "linking")
+    assert linked.figures["no_class"] == 0
+    measured = ldiv_db.measure(con, "out", policy=policy)
+    assert (measured.rows_uncovered, measured.rows_unmatched) == (0, 0)
+    assert all(audit.holds for audit in ldiv_db.check(con, "out", policy=policy))
