@@ -23,7 +23,15 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
-from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
+from ldiv_db.recoding.rules import (
+    RANGE_FORMS,
+    choose_reading,
+    count_unread,
+    read_parts,
+    read_ranges,
+    read_starred,
+    span_ranges,
+)
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -238,9 +246,10 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
     """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
     taxonomy = axis.hierarchy.taxonomy
     nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
+    starred = read_starred(engine, parts, axis.dictionary)
     known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "null_code": Value(null_code)}
-    spans = engine.materialise("found", "attacking/covering/find_values", parts=parts, **known)
-    engine.drop(*([nodes] if nodes else []))
+    spans = engine.materialise("found", "attacking/covering/find_values", parts=parts, starred=starred, **known)
+    engine.drop(starred, *([nodes] if nodes else []))
     return spans
 
 

@@ -25,7 +25,7 @@ from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQU
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
-from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.errors import PolicyError, count_phrase
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring import safe_harbor
@@ -34,6 +34,7 @@ from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import warn_of_lengths
 
 #: A column of more different values than this share of the rows varies in nearly any rows.
 OFTEN_UNIQUE = 0.5
@@ -223,13 +224,30 @@ class GeneralisationFinder:
 
     def _why_none(self, summary: Summary) -> str:
         """Why a column can be generalised in no way; empty if it may be in one."""
-        if problems := equal_problems("", summary.column):
+        column = summary.column
+        if problems := equal_problems("", column):
             return problems[0].what
         if not summary.distinct:
             return "holds nothing but NULL"
-        if is_nested(summary.column):
+        if is_nested(column):
             return "holds several values a row: give one of them in a view"
-        return safe_harbor.why_unfit(summary, is_postal(summary)) if self._hipaa else ""
+        if self._hipaa and is_postal(summary):
+            unfit = self._without_leaf(column, "hipaa_zip")
+            have = count_phrase(unfit, "of its values is no ZIP code", "of its values are no ZIP codes")
+            return f"{have} of five digits: convert them in a view" if unfit else ""
+        return safe_harbor.why_unfit(summary) if self._hipaa else ""
+
+    def _without_leaf(self, column: Column, name: str) -> int:
+        """The values of a column that the levels of the program of that name have no leaf for."""
+        params = {"rows": self._table, "column": Identifier(column.name), "levels": ready.LEVELS[name]()}
+        return int(self._engine.scalar("taxonomies/count_without_leaf", **params))
+
+    def _lengths(self, column: Column) -> str:
+        """What is to be said of codes of several lengths."""
+        with self._engine.scope():
+            counted = self._engine.count_groups("counted", self._table, (column.name, "value"))
+            told = warn_of_lengths(self._engine, column.name, counted)
+        return f"; {told}" if told else ""
 
     def _covers(self, column: Column) -> bool:
         """True if the catalog's taxonomy of the column's name has a leaf for each of its values."""
@@ -244,11 +262,14 @@ class GeneralisationFinder:
             check(self._engine, self._table, Identifier(column.name), column)
         except PolicyError as error:
             return None, error.problems[0].what
-        if self._hipaa and (way := safe_harbor.way_of(summary, postal=False)):
+        if self._hipaa and (way := safe_harbor.way_of(summary, is_postal(summary))):
             return Generalisation(*way), ""
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
-        return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
+        said = "times: ranges" if column.is_time else "numbers: ranges"
+        if is_postal(summary):
+            said += f"; as texts, postal codes have prefixes, which are areas{self._lengths(column)}"
+        return Generalisation({"numeric": True}, said), ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
         may_name = summary.has_few_rows and not is_postal(summary)
@@ -266,7 +287,8 @@ class GeneralisationFinder:
     def _ready(self, summary: Summary, texts: Texts) -> Generalisation | None:
         """The taxonomy of the program that a column's values show; None if it has none for them."""
         column, many = summary.column, summary.distinct > FEW_VALUES
-        if texts.diagnoses == summary.distinct and (_DIAGNOSES.search(column.name) or (many and texts.uncoded)):
+        coded = _DIAGNOSES.search(column.name) or (many and texts.uncoded)
+        if coded and texts.longest <= ready.LONGEST and not self._without_leaf(column, "icd10cm"):
             return Generalisation({"taxonomy": "icd10cm"}, "codes of diagnoses: blocks and chapters of ICD-10-CM")
         kind = {(2, 2): "alpha2", (3, 3): "alpha3"}.get((texts.shortest, texts.longest), "name")
         shown = kind == "name" or many or _COUNTRIES.search(column.name)
@@ -284,8 +306,10 @@ class GeneralisationFinder:
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
-            why = "postal codes: prefixes, which are areas" if is_postal(summary) else "codes of one length: prefixes"
-            why += "" if is_postal(summary) else ", if codes that begin alike are alike"
+            why = "codes of one length: prefixes, if codes that begin alike are alike"
+            if is_postal(summary):
+                why = "postal codes: prefixes, which are areas"
+                why += "" if way or texts.shortest == texts.longest else self._lengths(summary.column)
             return Generalisation(*(way or (settings, f"{why}{asked}"))), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)

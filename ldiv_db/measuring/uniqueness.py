@@ -33,8 +33,7 @@ class Texts:
     """The different values of a column as text: characters of the shortest and the longest, and counts.
 
     `uncoded` are more than letters and digits or have no digit, a level file cannot hold the `unlisted` ones, `starred`
-    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers,
-    `diagnoses` are written as codes of ICD-10-CM;
+    ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers;
     `folded` has those as one that differ by case and blanks at their ends alone, None where that was not counted.
     """
 
@@ -46,7 +45,6 @@ class Texts:
     stars: int
     addressed: int = 0
     folded: int | None = None
-    diagnoses: int = 0
 
 
 @dataclass(frozen=True)

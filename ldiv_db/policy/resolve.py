@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from ldiv_db.policy.parts import Problems, is_reported, unreported
 from ldiv_db.policy.quasi_identifiers import (
     Hierarchy,
     Inferred,
+    cast_of_texts,
     collect_hierarchies,
     column_problems,
     infer,
@@ -212,7 +214,8 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     inferred: Sequence[Inferred] = ()
     if source is not None:
         policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
-    misfits = [] if source is None else column_problems(policy, columns, policy.lists_all)
+    cast = partial(cast_of_texts, engine, source or Relation(()))
+    misfits = [] if source is None else column_problems(policy, columns, cast, policy.lists_all)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
     described = _describe(engine, policy, source or Relation(()), columns, folder, problems, known)
     uncounted = [name for name in written.keep if name not in policy.keep]
@@ -258,7 +261,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     counts_people = policy.counts_people
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
-    problems = Problems([*column_problems(policy, columns), *inferred_problems(policy, inferred)])
+    cast = partial(cast_of_texts, engine, source)
+    problems = Problems([*column_problems(policy, columns, cast), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems

@@ -6,7 +6,7 @@ cover them are read from labels, as an attacker reads them: of every value the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
+from ldiv_db.taxonomies.readers import warn_of_lengths
 
 
 def place_people(
@@ -142,6 +143,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
+    lengths = list(_lengths(engine, resolved, coding.axes))
     engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task
@@ -156,6 +158,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         *([reason] if reason else []),
         *([parts] if parts else []),
         *resolved.warnings,
+        *lengths,
         *lacking_rows(engine, resolved, encoded, absent),
     ]
     warnings = [*([str(people)] if people else []), *_warnings(engine, resolved, task)]
@@ -259,6 +262,14 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
     columns = [column for column in resolved.columns if roles.get(column.name.lower()) != "sensitive"]
     dropped = [name for name, role in roles.items() if role == "identifiers"]
     return likely_people(engine, source.relation, columns, dropped)
+
+
+def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterator[str]:
+    """A line for every quasi-identifier whose prefixes are those of codes of several lengths."""
+    for qi, axis in zip(resolved.source.quasi_identifiers, axes, strict=True):
+        shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
+        if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest.value)):
+            yield f"{qi.name} has {told}"
 
 
 def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:

@@ -138,3 +138,13 @@ def test_a_plan_and_a_run_say_it(con: Any) -> None:
     assert [line.startswith(said) for line in ldiv_db.plan(con, policy).warnings] == [True]
     result = ldiv_db.run(con, policy)
     assert [line.startswith(said) for line in result.as_dict()["notes"]] == [True]
+
+
+def test_of_yes_and_no_nothing_is_said_to_be_near(con: Any) -> None:
+    """Two values are as far apart as any: no reader takes them for one."""
+    for values, told in (("[0, 1]", False), ("[0, 1, NULL]", False), ("[1, 2, 3]", True)):
+        value = f"{values}[i % len({values}) + 1]"
+        con.execute(f"CREATE OR REPLACE TABLE t AS SELECT i % 7 AS q, {value} AS s FROM range(42) AS r(i)")
+        policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s"]}
+        found = ldiv_db.plan(con, policy | {"require": [{"distinct": 2}], "nulls_sensitive": "value"}).warnings
+        assert any("however near" in line for line in found) == told

@@ -266,6 +266,17 @@ def judge_everything(con, listener):
     source = Relation.parse("source")
     for keys in (["town"], ["town", "secret"]):
         profile_table(engine, source, keys, population=1_000)
+    con.execute("CREATE TABLE areas AS SELECT 501 + i * 777 AS zip FROM range(30) AS s(i)")
+    profile_table(engine, Relation.parse("areas"), hipaa=True)
+    con.execute("CREATE TABLE texts AS SELECT '2020-01-01' AS born")
+    policy = {
+        "source": "texts",
+        "target": "none",
+        "quasi_identifiers": {"born": {"numeric": True}},
+        "require": [{"k": 1}],
+    }
+    with pytest.raises(ldiv_db.PolicyError):
+        ldiv_db.run(con, policy, listener=listener)
     check_everything(engine)
     make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     attack_all(engine)
