@@ -234,7 +234,7 @@ class Result(Shown):
     algorithm: str
     source: str
     target: str
-    l: int
+    l: int | float | None
     loss: Loss
     audits: Sequence[Audit]
     search: dict[str, Any]

@@ -21,6 +21,7 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.verdict import measure_table
 
 #: Pairs of classes, or of units, that one round compares, about; and the nearest that a unit may change places with.
 PAIRS, NEAR = 20_000_000, 32
@@ -100,11 +101,11 @@ def _bad_classes(
         params = {"rows": rows.rows, "members": units.members, "assigned": assigned, "sensitive": rows.sensitive}
         table = engine.materialise("people", "solving/list_class_people", person=person.code, **params)
         bad = scope.keep(engine.load("bad", {_CLASS: "BIGINT"}, []))
-        subject = Subject(table, [_CLASS], person=person.code.name)
+        subject = Subject(table, [_CLASS], person=person.code.name, by_rows=True)
         for axis in rows.sensitive:
             with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
                 for requirement in wanted[axis.column.name]:
-                    measures = requirement.measure(engine, found.classes.read_by(requirement))
+                    measures = measure_table(engine, requirement, found.classes)
                     violating = engine.select("violating", measures, "class_no", where=[Where("margin", 0, "<")])
                     listed = engine.select_among(
                         "listed", found.listed, violating, "class_no", columns=[("c1", _CLASS)]
