@@ -1,10 +1,10 @@
 """Units: whom requirements protect. People in place of rows, each with the values that they have as one bag.
 
 `together` a person is one unit, whose quasi-identifiers span the codes of all their rows; `apart` the rows of a person
-that agree on all codes are one. Algorithms see a unit as they see a row: a code of each quasi-identifier, and one of
-each sensitive attribute, which stands for a bag of values where somebody has several. A quasi-identifier that varies
-within a unit is two to them, its lowest and its highest code, each of half its weight: classes that keep both narrow
-keep narrow what covers all rows.
+that agree on all codes are one, and its bag has a value as often as rows have it. Algorithms see a unit as they see a
+row: a code of each quasi-identifier, and one of each sensitive attribute, which stands for a bag of values where
+somebody has several. A quasi-identifier that varies within a unit is two to them, its lowest and its highest code, each
+of half its weight: classes that keep both narrow keep narrow what covers all rows.
 """
 
 from __future__ import annotations
