@@ -271,9 +271,13 @@ def _failure_of_table(
     verdict = judge(engine, requirement, classes)
     if verdict.holds:
         return None
-    given = (engine, classes, verdict.worst, axis.judged_distribution)
+    distribution, said = axis.judged_distribution, ""
+    if verdict.by_rows and classes.by_rows:  # people have several, and of one value more than others have
+        classes, said = classes.by_rows, ", by its rows"
+        distribution = classes.distribution(engine)
+    given = (engine, classes, verdict.worst, distribution)
     nearest = requirement.nearest_in(*given)
-    reason = _fails(requirement, axis) + (f"; the nearest it meets is {nearest}" if nearest else "")
+    reason = _fails(requirement, axis) + said + (f"; the nearest it meets is {nearest}" if nearest else "")
     return Failure(axis, requirement, reason, requirement.weaker_in(*given), is_of_table=True)
 
 

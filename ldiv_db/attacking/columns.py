@@ -32,7 +32,7 @@ class Columns:
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
     each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
     are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's; where requirements are
-    `on_people` a class may have several rows of one.
+    `on_people` requirements bound no share of rows, as a class may have several rows of one.
     """
 
     labels: Sequence[str]
@@ -97,7 +97,7 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     labels = [column.name for axis in axes for column in axis.columns]
     ids = policy.released.class_ids_among(names)
     found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm)
-    return replace(found, on_people=policy.counts_people)
+    return replace(found, on_people=policy.counts_people and not policy.by_rows)
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:

@@ -54,16 +54,18 @@ class Audit(Shown):
 
     @property
     def holds(self) -> bool | None:
-        """True if all requirements hold, by all readings; None if rows were counted where people are protected."""
-        if any(verdict.holds is None for verdict in self.verdicts):
-            return None
-        return all(verdict.holds and verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
+        """True if all requirements hold, by all readings; None if none is violated and one is left open."""
+        agree = all(verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
+        return _all_of([agree, *(verdict.holds for verdict in self.verdicts)])
 
     @property
     def readings(self) -> list[str]:
         """Lines on the second reading; none if it was not asked for."""
         same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
-        lines = [f"second reading, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
+        rows = " by rows" if self.of_people else ""
+        lines = (
+            [f"second reading{rows}, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
+        )
         lines += [
             f"{v.requirement.label}: {v.violating_classes:,} classes{v.otherwise}"
             for v in self.verdicts
@@ -88,9 +90,13 @@ class Audit(Shown):
 
 
 def hold_together(audits: Sequence[Audit]) -> bool | None:
-    """True if all audits hold; None if one of them is left open."""
-    found = [audit.holds for audit in audits]
-    return None if None in found else all(found)
+    """True if all audits hold; None if none fails and one of them is left open."""
+    return _all_of([audit.holds for audit in audits])
+
+
+def _all_of(found: Sequence[bool | None]) -> bool | None:
+    """True if all hold; None if none fails and one of them is left open."""
+    return None if None in found and False not in found else all(found)
 
 
 class Audits(Shown, list[Audit]):
@@ -98,7 +104,7 @@ class Audits(Shown, list[Audit]):
 
     @property
     def holds(self) -> bool | None:
-        """True if all of them hold; None if rows were counted where people are protected."""
+        """True if all of them hold; None if none fails and rows were counted where people are protected."""
         return hold_together(self)
 
 

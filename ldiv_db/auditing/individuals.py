@@ -82,6 +82,8 @@ _ANYWHERE = """
 
 #: A column of up to this many values is taken for a list of kinds,
 FEW_VALUES = 50
+#: whatever its name is if they are as few as these, or if each of not many more has more rows than there are values;
+FEW_KINDS, SOME_KINDS = 4, 20
 #: one whose values have this many rows on average for one of categories, which name nobody in particular,
 CATEGORY_ROWS = 100
 #: and one with more different values than this share of the rows for one of a single row each.
@@ -200,29 +202,40 @@ def likely_people(
 ) -> LikelyPeople | None:
     """Of the columns that may say whose a row is, if somebody has several, the one to go by; one statement.
 
-    It is known by its name, or is one of those that are `dropped` and has more than a few values of few rows each.
+    It is known by its name, or is one of those that are `dropped` and has more than a few values of few rows each. What
+    has few kinds of values, or labels for values, is none.
     """
     aside = {name.lower() for name in dropped}
     asked = [c for c in columns if not (c.is_time or c.is_fractional or c.type == "BOOLEAN" or is_nested(c))]
     asked = [c for c in asked if tells_one(c.name) or (c.name.lower() in aside and not tells_somebody(c.name))]
     if not asked:
         return None
-    kinds = ("rows", "different")
+    kinds = ("rows", "different", "labels")
     counted = [{kind: Identifier(f"{kind}_{i}") for kind in kinds} for i in range(len(asked))]
-    columns_counted = [{"column": Identifier(c.name), **names} for c, names in zip(asked, counted, strict=True)]
+    columns_counted = [
+        {"column": Identifier(c.name), "is_text": c.type == "VARCHAR", **names}
+        for c, names in zip(asked, counted, strict=True)
+    ]
     found = engine.record("auditing/count_repeated", source=table, columns=columns_counted)
     every = [
         LikelyPeople(c, found[names["different"].name], found[names["rows"].name])
         for c, names in zip(asked, counted, strict=True)
+        if 2 * found[names["labels"].name] <= found[names["different"].name]
     ]
     several = [one for one in every if _has_several(one)]
     return min(several, key=lambda one: (not tells_one(one.column.name), one.people), default=None)
 
 
+def are_few_kinds(values: int, rows: int) -> bool:
+    """True if so many values of so many rows are a few kinds of things, whatever their column is called."""
+    return values <= FEW_KINDS or (values <= SOME_KINDS and rows > values**2)
+
+
 def _has_several(found: LikelyPeople) -> bool:
     """True if people have several rows, and are more than a few kinds of things."""
     many, few_rows = found.people > FEW_VALUES, found.rows < CATEGORY_ROWS * found.people
-    is_one = many or few_rows if tells_one(found.column.name) else many and few_rows
+    kinds = are_few_kinds(found.people, found.rows)
+    is_one = many or (few_rows and not kinds) if tells_one(found.column.name) else many and few_rows
     return 1 < found.people <= NEARLY_UNIQUE * found.rows and is_one
 
 
@@ -248,10 +261,13 @@ def warn_of_people(
 
 
 def people_warning(engine: Engine, subject: Subject, sensitive: Sequence[str]) -> str:
-    """The warning of what counting rows hides in a table; empty if no column says by its name whose they are."""
+    """The warning of what counting rows hides in a table; empty if no column says by its name whose they are.
+
+    What classes are told apart by, and what is sensitive, says whose no row is.
+    """
     if subject.pair or (isinstance(subject.table, FileRelation) and subject.table.columns):
         return ""
-    aside = {name.lower() for name in sensitive}
+    aside = {name.lower() for name in [*sensitive, *subject.class_columns]}
     columns = [column for column in columns_of(engine, subject.table) if column.name.lower() not in aside]
     people = likely_people(engine, subject.table, columns)
     if people is None:

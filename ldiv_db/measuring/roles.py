@@ -21,7 +21,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
+from ldiv_db.auditing.individuals import (
+    CATEGORY_ROWS,
+    FEW_VALUES,
+    NEARLY_UNIQUE,
+    are_few_kinds,
+    tells_one,
+    tells_somebody,
+)
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
@@ -51,8 +58,9 @@ def names_people(summary: Summary) -> bool:
 
 
 def is_repeated(summary: Summary) -> bool:
-    """True if values of a column that identifies people have several rows."""
-    return 1 < summary.distinct <= NEARLY_UNIQUE * (summary.rows - summary.nulls)
+    """True if values of a column that identifies people have several rows, and are more than a few kinds."""
+    rows = summary.rows - summary.nulls
+    return 1 < summary.distinct <= NEARLY_UNIQUE * rows and not are_few_kinds(summary.distinct, rows)
 
 
 def held_by(

@@ -15,6 +15,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
 from ldiv_db.requirements import Attribute, Categories, Distribution, Requirement, RequirementSpec, make_categories
+from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.values import Named, folded, in_order, in_type, listing, named_value, twice
 
 
@@ -210,6 +211,12 @@ def absent_values(
         if values and place not in allowed
     )
     return sorted({value for values in missing.values() for value in values}, key=in_order)
+
+
+def asked_l(requirements: Iterable[Requirement]) -> int | float | None:
+    """The largest l of the requirements that have one; None if none has."""
+    asked = [plain(found.parameters["l"]) for found in requirements if "l" in found.fields]
+    return max(asked, default=None)
 
 
 def smallest_class(requirements: Iterable[Requirement]) -> int | None:

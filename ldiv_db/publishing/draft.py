@@ -139,9 +139,10 @@ def audit_classes(
     subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
     names, counting = list(requirements), people_counter(label_axes(resolved), resolved.folder)
     if people is not None:
-        judged = replace(subject, table=people.table, person=people.person)
+        apart = not resolved.source.together
+        judged = replace(subject, table=people.table, person=people.person, by_rows=apart)
         require_same_rows(engine, subject, judged, names)
-        if resolved.source.together:
+        if not apart:
             require_together(engine, judged)
         subject = judged
     audits = [

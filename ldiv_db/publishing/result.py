@@ -40,7 +40,7 @@ class Result(Shown):
     algorithm: str
     source: str
     target: str
-    l: int
+    l: int | float | None
     loss: Loss
     audits: Sequence[Audit]
     search: dict[str, Any]

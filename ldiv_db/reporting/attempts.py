@@ -71,10 +71,10 @@ def attempts_on(
 ) -> Attempts:
     """All attacks that can be tried; of a public report those alone that need nothing but the release.
 
-    They count rows: what is promised of people bounds none of them.
+    They count rows: what is promised of people alone bounds none of them.
     """
     engine = context.engine
-    require = [] if question.counts_people else list(question.require)
+    require = list(question.require) if question.bounds_rows else []
     threshold = asked.high
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
@@ -104,7 +104,7 @@ def attempts_on(
             why_not[name] = attacks
         else:
             more += attacks
-    no_bound = _OF_PEOPLE if question.counts_people else _NOT_PROMISED
+    no_bound = _NOT_PROMISED if question.bounds_rows else _OF_PEOPLE
     return Attempts(replace(found, attacks=(*found.attacks, *more)), why_not, no_bound)
 
 

@@ -22,7 +22,14 @@ from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
 from ldiv_db.reporting.report import Report, report_text, verification_text
 from ldiv_db.reporting.table_text import attacks_text, audits_text, measurement_text, profile_text
-from ldiv_db.reporting.text import exploration_text, inference_text, plan_text, released_text, result_text
+from ldiv_db.reporting.text import (
+    exploration_text,
+    inference_text,
+    l_in_words,
+    plan_text,
+    released_text,
+    result_text,
+)
 from ldiv_db.reporting.verification import Verification
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Preparation
@@ -30,7 +37,8 @@ from ldiv_db.running.preview import describe_plan
 
 
 def result_line(result: Result) -> str:
-    where = f"{result.source} → {result.target}, {result.algorithm}, l = {result.l}"
+    l = l_in_words(found.requirement for audit in result.audits for found in audit.verdicts)
+    where = f"{result.source} → {result.target}, {result.algorithm}{l}"
     return f"Release of {where}: {_loss_in_words(result.loss)}; {_verdict_in_words(result.audits)}"
 
 
@@ -64,7 +72,8 @@ def attacks_line(attacks: Attacks) -> str:
 
 def plan_line(ready: Preparation) -> str:
     feasible, resolved = ready.feasibility, ready.resolved
-    where = f"{resolved.source.name} → {resolved.target}, {ready.algorithm.name}, l = {feasible.l}"
+    l = l_in_words(ready.task.requirements)
+    where = f"{resolved.source.name} → {resolved.target}, {ready.algorithm.name}{l}"
     suppressed = f"{feasible.rows_suppressed:,} of {ready.encoded.rows_in:,} rows suppressed"
     return f"Plan of {where}: up to {feasible.classes:,} classes, {suppressed}; nothing was written"
 

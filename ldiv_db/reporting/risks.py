@@ -149,8 +149,9 @@ def people_counted(policy: Policy | None) -> dict[str, str]:
     """A sentence on whom requirements count, if these are people."""
     if policy is None or policy.individual is None or not policy.counts_people:
         return {}
-    rows = {"apart": "one row of a person reveals", "together": "all rows of a person reveal"}[policy.individual.rows]
-    return {"people": f"Requirements count people, not rows: they bound what {rows}."}
+    counted = {"apart": "and rows as well: they bound what one", "together": "not rows: they bound what all rows"}
+    told = {"apart": "row of a person reveals", "together": "of a person reveal"}[policy.individual.rows]
+    return {"people": f"Requirements count people, {counted[policy.individual.rows]} {told}."}
 
 
 def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:
@@ -192,7 +193,7 @@ def _by_policy(policy: Policy) -> Iterator[str]:
 def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
     """The attacks that were not tried, and what they need."""
     of_rows = "Attacks count rows. The requirements promise for people, so no gain here is compared with them."
-    return [*_not_tried(question, asked, has_source), *([of_rows] if question.counts_people else [])]
+    return [*_not_tried(question, asked, has_source), *([] if question.bounds_rows else [of_rows])]
 
 
 def _not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> Iterator[str]:

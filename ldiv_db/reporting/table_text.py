@@ -21,6 +21,7 @@ from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.precision import Precision
+from ldiv_db.requirements import Verdict
 
 
 def notes_text(notes: Iterable[str]) -> Iterator[str]:
@@ -69,7 +70,7 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
             (
                 str(verdict.requirement),
                 yes_or_no(verdict.holds),
-                "-" if verdict.worst is None else f"{verdict.worst:g} ({in_unit(verdict.requirement.reaches, unit)})",
+                _reached(verdict, unit),
                 "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} {unit}",
                 "-" if verdict.margin is None else f"{verdict.margin:g}",
                 f"{verdict.violating_classes:,} of {verdict.classes:,}",
@@ -84,6 +85,14 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
         yield from audit.readings
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
             yield f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+
+
+def _reached(verdict: Verdict, unit: str) -> str:
+    """What the worst class reaches, and by what it does where people and rows are counted."""
+    if verdict.worst is None:
+        return "-"
+    figure = verdict.requirement.reaches
+    return f"{verdict.worst:g} ({f'{figure}, by rows' if verdict.by_rows else in_unit(figure, unit)})"
 
 
 def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.histogram import Classes
@@ -24,8 +25,11 @@ Watch = Callable[[Requirement, Classes, Relation], None]
 class Verdict:
     """The verdict on a requirement of a table: the classes that violate it, and the worst class.
 
-    `worst_class` is the number of the class of the least `margin`, which is negative if it violates, and
-    `worst_rows` its rows: all None for a table without classes. `worst` is the worst that any class reaches.
+    The worst class is, of those that violate, or of all if none does, the one that reaches the worst figure, and of
+    several the one of the least margin. `worst_class` is its number, `worst_rows` are its rows, `worst` is the figure
+    that it reaches and `margin` its own, which is negative if it violates: all None for a table without classes. Where
+    people are counted and rows as well, figure and margin are those of the worse of the two, and `by_rows` says which;
+    `violating_by_rows` are the classes that violate by rows.
     `holds` is None where rows were counted and people are asked about, which leaves it open.
     `second` are the classes that violate by a second reading of the table, `once` why there is none where it was asked
     for.
@@ -42,11 +46,14 @@ class Verdict:
     margin: float | None = None
     second: int | None = None
     once: str | None = None
+    by_rows: bool = False
+    violating_by_rows: int | None = None
 
     @property
     def agrees(self) -> bool:
-        """True unless a second reading found another number of classes that violate."""
-        return self.second in (None, self.violating_classes)
+        """True unless a second reading, which counts rows, found another number of classes that violate."""
+        first = self.violating_classes if self.violating_by_rows is None else self.violating_by_rows
+        return self.second in (None, first)
 
     @property
     def otherwise(self) -> str:
@@ -73,24 +80,41 @@ class Verdict:
 
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
-    measures = requirement.measure_table(engine, classes.read_by(requirement))
-    most_is_worst = requirement.most_is_worst
-    summary = engine.record("requirements/summarise_measures", measures=measures, most_is_worst=most_is_worst)
-    least = next(iter(engine.records("requirements/find_worst", measures=measures)), {})
+    measures = measure_table(engine, requirement, classes)
+    read = {"measures": measures, "both": classes.by_rows is not None}
+    summary = engine.record("requirements/summarise_measures", **read)
+    order = {"most_is_worst": requirement.most_is_worst}
+    worst = next(iter(engine.records("requirements/find_worst", **read, **order)), {})
     if watch is not None:
         watch(requirement, classes, measures)
     engine.drop(measures)
     return Verdict(
         requirement,
         holds=summary["violating_classes"] == 0,
-        worst=None if summary["worst"] is None else float(summary["worst"]),
+        worst=worst.get("reached"),
         classes=summary["classes"],
         violating_classes=summary["violating_classes"],
         violating_rows=int(summary["violating_rows"] or 0),
-        worst_class=least.get("class_no"),
-        worst_rows=least.get("rows"),
-        margin=least.get("margin"),
+        worst_class=worst.get("class_no"),
+        worst_rows=worst.get("rows"),
+        margin=worst.get("margin"),
+        by_rows=worst.get("by_rows", False),
+        violating_by_rows=summary.get("violating_by_rows"),
     )
+
+
+def measure_table(steps: Steps, requirement: Requirement, classes: Classes) -> Relation:
+    """(class_no, rows, reached, margin) of the classes of a whole table; a negative margin violates.
+
+    Where people are counted `rows` are these, and the figures those of the worse of all readings.
+    """
+    people, *rows = [requirement.measure_table(steps, found) for found in classes.readings(requirement)]
+    if not classes.of_people:
+        return people
+    params = {"rows": rows[0] if rows else None, "tallies": classes.tallies, "most_is_worst": requirement.most_is_worst}
+    worse = steps.materialise("worse", "requirements/take_worse", people=people, **params)
+    steps.drop(people, *rows)
+    return worse
 
 
 #: Numbers are near if they lie within one such part of the column's range.

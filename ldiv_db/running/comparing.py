@@ -64,7 +64,7 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)
     ]
     promises = {name: together(r.promise() for r in wanted) for name, wanted in ready.requirements.items()}
-    if draft.counts_people:
+    if draft.counts_people and resolved.source.together:
         promises = {name: promise.of_rows for name, promise in promises.items()}
     people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count
     found = compare_releases(engine, subjects, label_axes(resolved), required.attributes, promises, people, budget)

@@ -173,7 +173,6 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         what_if,
         reasons,
         warnings,
-        units=ready.units,
         people=people,
         earlier=earlier,
         watch=watch,
@@ -182,7 +181,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
 
 def strictest(ready: Preparation) -> Preparation:
     """With the strictest parameters that can be met, where classes may have equal values; elsewhere `l` says it."""
-    if not ready.algorithm.traits.any_class or (ready.units and not ready.units.together):
+    if not ready.algorithm.traits.meets_whole or (ready.units and not ready.units.together):
         return ready  # a person whose rows stand apart is several units, and one person in the whole table
     task = ready.task
     found = {
@@ -208,7 +207,7 @@ def make_ready(
     if units:
         _refuse_append(resolved)
         refuse_people((found for wanted in requirements.values() for found in wanted), resolved.suppressed)
-    task = _task_of(context, resolved, counted, requirements)
+    task = replace(_task_of(context, resolved, counted, requirements), units=units)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, list(resolved.source.same))  # of an algorithm that the policy left open
@@ -217,7 +216,7 @@ def make_ready(
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
-    return PreparedRun(context, resolved, chosen, task, units=units), reason, absent
+    return PreparedRun(context, resolved, chosen, task), reason, absent
 
 
 def _task_of(
@@ -259,7 +258,8 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
     if source.individual or source.key or source.weight:
         return None
     roles = {name.lower(): role for role, name in resolved.roles}
-    columns = [column for column in resolved.columns if roles.get(column.name.lower()) != "sensitive"]
+    asked = ("sensitive", "quasi_identifiers")
+    columns = [column for column in resolved.columns if roles.get(column.name.lower()) not in asked]
     dropped = [name for name, role in roles.items() if role == "identifiers"]
     return likely_people(engine, source.relation, columns, dropped)
 

@@ -37,7 +37,7 @@ from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, l_of, refuse_read_only, resolve_run
 from ldiv_db.running.similarity import measure_similarity, published_members
 from ldiv_db.running.there import counted_source, resolve_there
 from ldiv_db.solving.auto import Auto
@@ -256,18 +256,19 @@ def _result(
     ready: Preparation, plan: Plan, start: float, run_id: str, measured: Mapping[str, Any], audits: list[Audit]
 ) -> Result:
     """The result; `start` is when the run began, `measured` what its release was found to lose and tell."""
+    loss: Loss = measured["loss"]
     return Result(
         run_id=run_id,
         algorithm=plan.algorithm or ready.algorithm.name,
         source=ready.resolved.source.name,
         target=str(ready.resolved.target),
-        l=plan.l,
+        l=l_of(plan.algorithm or ready.algorithm.name, ready.task.requirements, plan.l),
         audits=audits,
-        search=plan.search,
+        search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
         seconds=time.perf_counter() - start,
         seed=ready.resolved.source.seed,
         versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes, *measured["loss"].notes])),
+        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
         **measured,

@@ -340,3 +340,27 @@ def test_very_large_tables_are_not_tried(con, monkeypatch):
     assert describe_plan(plan(con, policy))["tries"] == ["mondrian"]
     result = ldiv_db.run(con, policy)
     assert [tried["algorithm"] for tried in result.search["tried"]] == ["mondrian"] and "polish" not in result.search
+
+
+@pytest.mark.parametrize("rows", ["together", "apart"])
+@pytest.mark.parametrize("weight", [1, 5])
+def test_the_loss_that_a_note_names_is_the_release_s(con, rows, weight):
+    """Where people are planned, columns weigh unlike, or rows are left out of what was tried."""
+    draw = random.Random(rows)
+    visits = [(f"p{i}", draw.randint(20, 60), kind, draw.choice("abcd")) for i in range(60) for kind in "xy"]
+    con.execute("CREATE TABLE visits (person VARCHAR, age INTEGER, kind VARCHAR, s VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", visits)
+    policy = {
+        "source": "visits", "target": "out", "sensitive": ["s"], "require": [{"k": 5}, {"distinct": 2}], "seed": 1,
+        "quasi_identifiers": {"age": {"numeric": True, "weight": weight}, "kind": {}},
+        "individual": {"column": "person", "rows": rows},
+    }  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    (note,) = [note for note in result.notes if note.startswith("auto tried")]
+    assert note.endswith(f" {result.loss.lm_mean:.4f}") or f"({result.loss.lm_mean:.4f})" in note
+    assert result.search["loss"] == result.loss.lm_mean
+    sparse = ldiv_db.run(
+        con, policy | {"individual": None, "identifiers": ["person"], "suppression": 0.1, "target": "o2"}
+    )
+    (note,) = [note for note in sparse.notes if note.startswith("auto tried")]
+    assert f"{sparse.loss.lm_mean:.4f}" in note
