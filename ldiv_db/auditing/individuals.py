@@ -249,7 +249,7 @@ def warn_of_people(
 
 def people_warning(engine: Engine, subject: Subject, sensitive: Sequence[str]) -> str:
     """The warning of what counting rows hides in a table; empty if no column says by its name whose they are."""
-    if subject.pair or (isinstance(subject.table, FileRelation) and subject.table.columns):
+    if subject.pair or (isinstance(subject.table, FileRelation) and (form := subject.table.form) and form.is_exported):
         return ""
     aside = {name.lower() for name in sensitive}
     columns = [column for column in columns_of(engine, subject.table) if column.name.lower() not in aside]

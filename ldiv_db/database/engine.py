@@ -316,12 +316,8 @@ def stoppable(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[N
 
 def relation_of(connection: duckdb.DuckDBPyConnection, table: Relation | FileRelation) -> ClientRelation:
     """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
-    if isinstance(table, Relation):
-        sql = f"FROM {table.sql()}"
-    else:
-        sql = f"FROM {table.reader}({literal(table.path)}{table.options})"
     try:
-        return connection.sql(sql)
+        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
     except duckdb.Error as error:
         raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
 
