@@ -35,8 +35,13 @@ _REFUSED = {
 _NESTED = ("STRUCT", "MAP", "UNION", "TUPLE")
 #: The ways in which equal values may differ as written: by the sign of a zero or NaN, or as their members or parts are.
 Looseness = Literal["signs", "members"]
-#: Steps after which texts are one: without blanks at their ends; in small letters, composed.
+#: Steps after which texts are one: with blanks and dashes of one kind, and none that is not seen; in small letters,
+#: composed. `macros/same.j2` has them too, and the dbt package.
 Step = Literal["trim", "casefold"]
+_TRIMMED = (
+    "trim(regexp_replace(regexp_replace(regexp_replace({0}, '\\p{{Cf}}+', '', 'g'),"
+    " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
+)
 #: Collations that compare by bytes, as the setting `default_collation` writes them.
 _BY_BYTES = ("", "binary", "c", "posix")
 
@@ -141,7 +146,7 @@ def _as_one(name: str, steps: Sequence[Step]) -> str:
     """The column of a view as SQL: its bytes, without what the steps take away."""
     value = f"decode(encode({name}))" if steps else name
     if "trim" in steps:
-        value = f"regexp_replace({value}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
+        value = _TRIMMED.format(value)
     if "casefold" in steps:
         value = f"nfc_normalize(lower({value}))"
     return f"{value} AS {name}"
