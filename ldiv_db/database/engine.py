@@ -7,6 +7,7 @@ what it makes for itself is TEMP and dropped at the end.
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 import uuid
@@ -174,7 +175,11 @@ class Engine(TableQueries):
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
-        except (duckdb.Error, TypeError):
+        except (duckdb.Error, TypeError) as error:
+            unread = re.search(r"Data type '([^']+)' not recognized", str(error))
+            if unread:  # of pandas': its intervals (as of `cut`), periods and the like
+                what = f"{type(frame).__name__} has a column of type {unread[1]}, which the database does not read"
+                raise DatabaseError(f"{what}: give its text, as `.astype(str)` does") from None
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
         self._caller_views.append(view)
         self._registered.add(view)

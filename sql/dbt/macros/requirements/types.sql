@@ -62,8 +62,8 @@
 {% endmacro %}
 
 
-{# The text after `trim`, without what is not seen, with one blank for blanks of any kind in a row, none at its ends, and
-   one dash for all; and `casefold`, in small letters, composed; nothing where that cannot be said exactly. #}
+{# The text after `trim`, without what is not seen, with one blank for blanks of any kind in a row, none at its ends,
+   and one dash for all; and `casefold`, in small letters, composed; nothing where that cannot be said exactly. #}
 {% macro folded(expression, steps) %}
     {{ return(adapter.dispatch("folded", "ldiv")(expression, steps)) }}
 {% endmacro %}
