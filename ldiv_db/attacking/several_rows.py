@@ -91,13 +91,11 @@ class PlacedPeople:
 
 
 @contextmanager
-def placed_people(
-    engine: Engine, owned: OwnedRows, read: Table, matches: Matches, counts: Counted
-) -> Iterator[PlacedPeople]:
-    """The people of a source, `read` as it was matched with the classes of a release."""
+def placed_people(engine: Engine, owned: OwnedRows, matches: Matches, counts: Counted) -> Iterator[PlacedPeople]:
+    """The people of a source, as they were matched with the classes of a release."""
     with engine.scope() as scope:
         every, matched = matches.prefixes.cells, matches.cells
-        with read_exactly(engine, read) as people:
+        with read_exactly(engine, owned.source) as people:
             params = {"people": people, "cells": every, "axes": matches.axes, "person": owned.person}
             placed = engine.materialise("placed", "attacking/several_rows/place_rows", **params)
         totals = engine.record("attacking/several_rows/count_people", placed=placed, cells=matched)

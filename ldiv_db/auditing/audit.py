@@ -9,10 +9,10 @@ from typing import Any
 from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.subject import CHEAP, Subject, Suppressed, read_again
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
 from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
 from ldiv_db.requirements.verdict import warn_of_classes
@@ -159,11 +159,9 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
     """Warnings of values in the classes that a reader takes for one, whatever requirements make of them."""
     pair = counts.subject.pair
     table = pair.table if pair else counts.subject.table
-    is_text = isinstance(table, FileRelation) and table.columns
-    types = [Column(sensitive, "VARCHAR")] if is_text else columns_of(engine, table)
     attributes = [
         Attribute(sensitive, is_number=column.is_number, is_time=column.is_time, type=column.type)
-        for column in types
+        for column in columns_of(engine, table)
         if column.name.lower() == sensitive.lower()
     ]
     return tuple(line for found in attributes for line in warn_of_classes(engine, counts.classes, found, requirements))

@@ -265,7 +265,7 @@ def people_warning(engine: Engine, subject: Subject, sensitive: Sequence[str]) -
 
     What classes are told apart by, and what is sensitive, says whose no row is.
     """
-    if subject.pair or (isinstance(subject.table, FileRelation) and subject.table.columns):
+    if subject.pair or (isinstance(subject.table, FileRelation) and (form := subject.table.form) and form.is_exported):
         return ""
     aside = {name.lower() for name in [*sensitive, *subject.class_columns]}
     columns = [column for column in columns_of(engine, subject.table) if column.name.lower() not in aside]

@@ -88,10 +88,10 @@ def without_members(kind: str, enum: str = "ENUM") -> str:
 
 def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
+    if isinstance(source, FileRelation) and source.form and not source.hive:
+        return [Column(*column) for column in source.form.columns]
     if isinstance(source, FileRelation):
-        rows = engine.execute(
-            f"DESCRIBE SELECT * FROM {source.reader}($p{source.options})", {"p": source.path}, [source]
-        )
+        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql('$p')}", {"p": source.path}, [source])
     else:
         rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}", None, [source])
     return [Column(row[0], row[1]) for row in rows]

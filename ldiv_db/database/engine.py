@@ -7,6 +7,7 @@ what it makes for itself is TEMP and dropped at the end.
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 import uuid
@@ -174,7 +175,11 @@ class Engine(TableQueries):
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
-        except (duckdb.Error, TypeError):
+        except (duckdb.Error, TypeError) as error:
+            unread = re.search(r"Data type '([^']+)' not recognized", str(error))
+            if unread:  # of pandas': its intervals (as of `cut`), periods and the like
+                what = f"{type(frame).__name__} has a column of type {unread[1]}, which the database does not read"
+                raise DatabaseError(f"{what}: give its text, as `.astype(str)` does") from None
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
         self._caller_views.append(view)
         self._registered.add(view)
@@ -324,12 +329,8 @@ def stoppable(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[N
 
 def relation_of(connection: duckdb.DuckDBPyConnection, table: Relation | FileRelation) -> ClientRelation:
     """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
-    if isinstance(table, Relation):
-        sql = f"FROM {table.sql()}"
-    else:
-        sql = f"FROM {table.reader}({literal(table.path)}{table.options})"
     try:
-        return connection.sql(sql)
+        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
     except duckdb.Error as error:
         raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
 

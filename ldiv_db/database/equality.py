@@ -26,7 +26,7 @@ from typing import Literal
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.templates import AS_WRITTEN, FileRelation, Identifier, Relation, literal
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
@@ -35,8 +35,13 @@ _REFUSED = {
 _NESTED = ("STRUCT", "MAP", "UNION", "TUPLE")
 #: The ways in which equal values may differ as written: by the sign of a zero or NaN, or as their members or parts are.
 Looseness = Literal["signs", "members"]
-#: Steps after which texts are one: without blanks at their ends; in small letters, composed.
+#: Steps after which texts are one: with blanks and dashes of one kind, and none that is not seen; in small letters,
+#: composed. `macros/same.j2` has them too, and the dbt package.
 Step = Literal["trim", "casefold"]
+_TRIMMED = (
+    "trim(regexp_replace(regexp_replace(regexp_replace({0}, '\\p{{Cf}}+', '', 'g'),"
+    " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
+)
 #: Collations that compare by bytes, as the setting `default_collation` writes them.
 _BY_BYTES = ("", "binary", "c", "posix")
 
@@ -96,9 +101,6 @@ def read_exactly(
     The table itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has
     equal values that are written differently.
     """
-    if isinstance(source, FileRelation) and source.columns:
-        yield source
-        return
     columns, wanted = columns_of(engine, source), {name.lower() for name in apart}
     loose = [column.name for column in columns if column.name.lower() in wanted and looseness(column)]
     refuse_respelt(engine, source, [(name, Identifier(name)) for name in loose])
@@ -119,8 +121,7 @@ def read_as_one(
     `same` has the steps by column; the table itself if it has none of these.
     """
     steps = {name.lower(): taken for name, taken in same.items() if taken}
-    names = source.columns if isinstance(source, FileRelation) else ()
-    names = names or tuple(column.name for column in columns_of(engine, source))
+    names = [column.name for column in columns_of(engine, source)]
     if not any(name.lower() in steps for name in names):
         yield source
         return
@@ -145,7 +146,7 @@ def _as_one(name: str, steps: Sequence[Step]) -> str:
     """The column of a view as SQL: its bytes, without what the steps take away."""
     value = f"decode(encode({name}))" if steps else name
     if "trim" in steps:
-        value = f"regexp_replace({value}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
+        value = _TRIMMED.format(value)
     if "casefold" in steps:
         value = f"nfc_normalize(lower({value}))"
     return f"{value} AS {name}"
@@ -169,10 +170,7 @@ def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
 
 def in_from(source: Relation | FileRelation) -> str:
     """The table or file as FROM takes it, without bound values."""
-    if isinstance(source, Relation):
-        return source.sql()
-    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in source.columns)
-    return f"{source.reader}({literal(source.path)}{f'{AS_WRITTEN}{{{types}}}' if types else source.options})"
+    return source.sql() if isinstance(source, Relation) else source.sql(literal(source.path))
 
 
 @contextmanager

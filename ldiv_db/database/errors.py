@@ -174,6 +174,13 @@ def refuse(problems: Iterable[Problem]) -> None:
         raise PolicyError(found)
 
 
+def first_of(problems: Sequence[Problem], most: int = 10) -> list[Problem]:
+    """The first problems of a file, and how many more there are."""
+    left = len(problems) - most
+    more = [Problem(problems[0].key, f"and {left:,} more problems like these")] if left > 0 else []
+    return [*problems[:most], *more]
+
+
 #: The kind that a value should be of, by the beginning of pydantic's name for the error.
 _KINDS = {
     "string": "takes a text",

@@ -33,7 +33,7 @@ from ldiv_db.policy.quasi_identifiers import (
 )
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.sensitive import Required, collect_attributes, collect_required
+from ldiv_db.policy.sensitive import Required, as_published, collect_attributes, collect_required, respelt_lines
 from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.values import Named
@@ -162,7 +162,7 @@ class Resolved(Described):
         if self.source.uncounted:
             names = ", ".join(self.source.uncounted)
             found.append(f"the release lacks {names}, kept beside rows that the source only counts")
-        return found
+        return [*found, *respelt_lines(self.source.name, self.source.relation, self.source.sensitive)]
 
     @property
     def types(self) -> dict[str, str]:
@@ -214,6 +214,8 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     inferred: Sequence[Inferred] = ()
     if source is not None:
         policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
+        source = as_published(engine, source, policy)
+        columns = columns_of(engine, source)
     cast = partial(cast_of_texts, engine, source or Relation(()))
     misfits = [] if source is None else column_problems(policy, columns, cast, policy.lists_all)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
@@ -261,6 +263,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     counts_people = policy.counts_people
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
+    source = as_published(engine, source, policy)
+    columns = columns_of(engine, source)
     cast = partial(cast_of_texts, engine, source)
     problems = Problems([*column_problems(policy, columns, cast), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)

@@ -26,7 +26,7 @@ from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, work_folder
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.fingerprints import ReadColumn
@@ -341,7 +341,7 @@ class DataFile(InFile):
     def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
         if self.form == "parquet":
             return nullcontext(FileRelation("read_parquet", str(staging_path)))
-        return nullcontext(FileRelation("read_csv", str(staging_path), tuple(self.columns)))
+        return nullcontext(FileRelation("read_csv", str(staging_path), form=CsvForm.exported(self.columns)))
 
 
 def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:

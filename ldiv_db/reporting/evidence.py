@@ -146,7 +146,7 @@ def document_of(subject: ReportSubject) -> Document:
         "risks": (risks := three_risks(found, threshold)),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.policy),
-        "not_tried": not_tried(question, asked, subject.people is not None),
+        "not_tried": [*found.lost, *not_tried(question, asked, subject.people is not None)],
         "source": None,
         "earlier": None,
         "annex": _annex(subject),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.attacking.matching import NO_CLASS
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
@@ -139,6 +140,7 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
         yield from found.document["audit"]["attributes"][0]["warnings"]
     if said["promises_hold"] is False:
         yield "attacks gain more than is promised: see section 9"
+    yield from (f"warning: {line}" for line in found.document["not_tried"] if NO_CLASS in line)
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
     if risk is not None:
         side = "within" if said["within_threshold"] else "above"

@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import columns_by_policy
-from ldiv_db.attacking.covering import as_text, known_axes, list_cells
+from ldiv_db.attacking.covering import known_axes, list_cells
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.auditing.check import CheckRequest
@@ -260,6 +260,7 @@ def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
 
 def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
     figures, controlled = attack.figures, len(attack.gains) > 1
+    nobody = attack.untried is not None and attack.untried.tried == 0
     gain = attack.gains[-1]
     interval = figures["risk_interval"] if controlled else figures["interval"]
     by_chance = figures["random_successes"] / figures["random_attempts"] if figures["random_attempts"] else None
@@ -272,7 +273,7 @@ def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
         "success_rate": attack.gains[0].gain,
         "by_chance": by_chance,
         "control": controlled,
-        "verdict": _decided(figures["attempts"], interval, threshold, controlled),
+        "verdict": UNDECIDED if nobody else _decided(figures["attempts"], interval, threshold, controlled),
     }
 
 
@@ -310,8 +311,7 @@ def risk_before_of_population(
     with engine.scope():
         known = [known_axes(axes, columns_of(engine, people), "population") for people in (source, population)]
         sample, everybody = (
-            list_cells(engine, names, as_text(engine, people))
-            for names, people in zip(known, (source, population), strict=True)
+            list_cells(engine, names, people) for names, people in zip(known, (source, population), strict=True)
         )
         params = {"sample": sample, "population": everybody, "axes": known[0], "unit": Value(UNIT)}
         found = engine.record("reporting/match_population", **params)

@@ -248,7 +248,7 @@ def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
     yield table_of(f"{table}: {found.rows:,} rows, {found.classes:,} {DISTINCT_CLASSES}", _GAINS, rows)
     for attack in found.attacks:
         yield from _attack_figures(attack)
-    yield from notes_text(found.warnings)
+    yield from notes_text((*found.lost, *found.warnings))
     for attack in found.attacks:
         if attack.untried:
             more = "--budget, or --replay-limit," if attack.name == "replay" else "--budget"

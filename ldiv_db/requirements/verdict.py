@@ -158,7 +158,8 @@ def _warn_of_spellings(engine: Engine, values: Relation, name: str, classes: Cla
             alone = engine.scalar("requirements/reading/count_respelt", histogram=histogram, folded=folded)
             said = f", and {alone:,} rows are in classes of one of these alone" if alone else ""
     spellings, rows = f"{counts['spellings']:,} of its values", f"in {counts['rows']:,} rows"
-    return [f"{name}: {spellings}, {rows}, are {counts['values']:,} if case and blanks are ignored{said}; {_SPELLINGS}"]
+    alike = f"are {counts['values']:,} if case, blanks and dashes are ignored"
+    return [f"{name}: {spellings}, {rows}, {alike}{said}; {_SPELLINGS}"]
 
 
 def _warn_of_gaps(engine: Engine, values: Relation, attribute: Attribute, count: int) -> list[str]:

@@ -6,7 +6,7 @@ A method is the policy of a release held against the source that it is replayed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -213,11 +213,10 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     if lacking:
         what = f"{subject.name} is not a release of this policy: it lacks the column {lacking[0]}"
         raise PolicyError([Problem("policy", what)])
-    texts = isinstance(subject.table, FileRelation) and Path(subject.table.path).suffix.lower() == ".csv"
-    table = subject.table
-    if texts and isinstance(table, FileRelation):
-        table = FileRelation(table.reader, table.path, tuple(names))
-    return [ComparedTable(table, [Identifier(name) for name in names])], texts
+    table, form = subject.table, subject.table.form if isinstance(subject.table, FileRelation) else None
+    if isinstance(table, FileRelation) and form is not None:
+        table = replace(table, form=form.as_text(as_exported=True))
+    return [ComparedTable(table, [Identifier(name) for name in names])], form is not None
 
 
 # -- series --------------------------------------------------------------------------------------------

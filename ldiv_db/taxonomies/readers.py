@@ -13,7 +13,7 @@ import yaml
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, first_of, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
 
@@ -57,7 +57,7 @@ def read_levels(path: Path) -> Tree:
             problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
     if not paths:
         problems.append(Problem(f"taxonomy {path.name}", "the file is empty"))
-    refuse(problems)
+    refuse(first_of(problems))
     above = {tuple(way[:depth]) for way in paths.values() for depth in range(1, len(way))}
     above.discard((ROOT_LABEL,))  # stands for all values, and is none
     return _tree_of_paths([*way, way[-1]] if tuple(way) in above else way for way in paths.values())
@@ -179,7 +179,7 @@ def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy
     problems += [Problem(f"taxonomy {origin}", f"{value!r} is its own ancestor") for value in _cyclic(parents)]
     if not parents:
         problems.append(Problem(f"taxonomy {origin}", "the table is empty"))
-    refuse(problems)
+    refuse(first_of(problems))
     trees = {value: Tree(value) for value in parents}
     for value, parent in parents.items():
         if parent is not None:

@@ -367,6 +367,16 @@ def write_down_the_audit():
             check_statement(Engine(con), asked, Relation.parse("released"), "duckdb", labels=True)
 
 
+def read_a_file(con, listener):
+    """A run on a CSV file whose numbers have several spellings, some of them of one number."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [f"{i % 9},{i % 2}.5,{('1', '1.0', '2.50')[i % 3]}" for i in range(24)]
+        Path(folder, "rows.csv").write_text("\n".join(["age,dose,paid", *lines]))
+        policy = {"source": "rows.csv", "target": "from_a_file", "quasi_identifiers": ["age"], "keep": ["dose"],
+                  "sensitive": "paid", "require": [{"k": 2}], "algorithm": "mondrian"}  # fmt: skip
+        ldiv_db.run(con, policy, folder=Path(folder), listener=listener)
+
+
 def leave_open(con, listener):
     """A run whose policy says nothing of quasi-identifiers, some of which no class generalises, nor of people."""
     rows = [(i % 3, f"{i % 4}", i % 2, "uvw"[i // 12 % 3], i // 2) for i in range(48)]
@@ -953,7 +963,7 @@ SCENARIOS = {
         for scenario in (
             replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
             let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
-            leave_open, profile_orders, count_people,
+            leave_open, read_a_file, profile_orders, count_people,
         )
     },
     "several_bisect": alone(several, "bisect"),
