@@ -27,12 +27,13 @@ from ldiv_db.policy.quasi_identifiers import (
     column_problems,
     infer,
     inferred_problems,
+    open_columns,
+    read_columns,
     without_uncounted,
 )
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, collect_attributes, collect_required
-from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.values import Named
 
@@ -251,6 +252,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
     Nothing else of the policy need fit it.
     """
+    source = read_columns(engine, policy, source)
     columns = columns_of(engine, source)
     weight = [policy.weight] if policy.weight else []
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
@@ -267,7 +269,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
 def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
     with problems.collected():
-        return open_source(engine, policy.source, folder)
+        return open_columns(engine, policy, folder)
     return None
 
 

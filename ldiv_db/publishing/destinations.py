@@ -43,6 +43,8 @@ class Destination(ABC):
 
     #: Whether the rows of the source lie there, and only their counts here.
     has_rows: bool = False
+    #: What is told of kept columns that are not here.
+    kept: Sequence[str] = ()
 
     def __init__(self, engine: Engine):
         self.engine = engine

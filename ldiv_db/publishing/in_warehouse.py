@@ -42,6 +42,7 @@ class InWarehouse(Destination):
     def __init__(self, engine: Engine, source: CountedSource, target: Target, ledger: LedgerThere):
         super().__init__(engine)
         self.source = source
+        self.kept = source.kept
         self.target = target
         self.table = named_table(target.table or "", "target.table")
         self._ledger = ledger

@@ -40,7 +40,7 @@ class CountedSource:
     """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
-    names in lower case.
+    names in lower case. `kept` is what is told of those that are published as they are.
     """
 
     there: Warehouse
@@ -48,6 +48,7 @@ class CountedSource:
     columns: dict[str, ColumnThere]
     keys: Sequence[ColumnThere]
     counts: Relation
+    kept: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

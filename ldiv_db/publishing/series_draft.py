@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -37,7 +37,7 @@ class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
     `begun` is when its work began. `beside` is the latest release of another series of the source, in words, if there
-    is one and this series is new.
+    is one and this series is new. `kept` is what kept columns of the source tell beyond classes.
     """
 
     context: Context
@@ -47,14 +47,16 @@ class ReleaseStart:
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: float = field(default_factory=time.perf_counter)
     beside: str = ""
+    kept: Sequence[str] = ()
 
     @property
     def notes(self) -> list[str]:
-        """A note on people who are in another series as well."""
+        """A note on people who are in another series as well, and on kept columns."""
         if not self.beside:
-            return []
+            return list(self.kept)
         what = f"{self.beside} published this source as well: this series is another draft of it"
-        return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
+        hand_out = "Hand out only one of the two: whoever has both may learn more than either tells"
+        return [f"{what}. {hand_out}", *self.kept]
 
     @property
     def engine(self) -> Engine:

@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
+from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView, Identifier, Relation, SqlType
+from ldiv_db.database.templates import CallerView, Identifier, Relation, SqlType, Value
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
@@ -83,6 +86,10 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
         yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
     if policy.target.table is None or policy.target.database is not None:
         yield Problem("target", "is not a table of the warehouse", "target: {table: …}")
+    for name, qi in policy.quasi_identifiers.items():
+        if qi.is_read:
+            what = "a warehouse's columns are read as they are there"
+            yield Problem(f"quasi_identifiers.{name}", f"{what}, without `null_values` and `decimal`", "use a view")
     for name, setting in policy.sensitive.items():
         if setting.same:
             yield Problem(
@@ -111,8 +118,9 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         for place, column in enumerate(columns)
         if column.name.lower() not in {name.lower() for name in wanted}
     ]
-    keep = set[str]() if policy.key else {name.lower() for name in policy.keep}
-    kept = [column for column in others if column.column.name.lower() in keep]
+    keep = {name.lower() for name in policy.keep}
+    shown = [column for column in others if column.column.name.lower() in keep]
+    kept = [] if policy.key else shown
     number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
     is_of_rows = policy.individual is not None or policy.key is not None
     placed = engine.view(
@@ -131,7 +139,19 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     # Named, as one that is left open would be taken from those that recode all rows by one rule.
     weight = None if is_of_rows else number
     counted = policy.model_copy(update={"source": here, "weight": weight, "algorithm": policy.algorithm})
-    return CountedSource(there, table, by_name, keys, counts), counted
+    return CountedSource(there, table, by_name, keys, counts, _told(there, table, shown, policy)), counted
+
+
+def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], policy: Policy) -> list[str]:
+    """What is told of kept columns: the rows that they single out are counted there, and no more, by one statement."""
+    if not shown:
+        return []
+    names = [column.column.name for column in shown]
+    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": Value(FEW)}
+    person = Identifier(policy.individual.column) if policy.individual else None
+    counts = there.rows(there.written(KEPT_COUNTED, source=table, person=person, weight=None, **params))
+    told = [column.warning for column in as_counted(names, counts) if column.warning]
+    return [*told, not_measured(names, "what follows from kept columns")]
 
 
 def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
