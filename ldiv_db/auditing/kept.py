@@ -10,7 +10,6 @@ column that has nothing to do with the other about 0, however many values it has
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -22,6 +21,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.display import per_cent
 
 #: A value that so many rows have singles them out; that is told where it is this share of the rows.
 FEW, SINGLED_OUT = 2, Fraction(1, 10)
@@ -53,7 +53,7 @@ class Follows:
     def __str__(self) -> str:
         share, of_kept = max((self.from_kept or Fraction(0), True), (self.from_other or Fraction(0), False))
         one, other = ("it", self.other) if of_kept else (self.other, "it")
-        return f"{other} follows from {one} in {math.floor(100 * share)} % of the rows, beyond its most frequent value"
+        return f"{other} follows from {one} in {per_cent(share)} of the rows, beyond its most frequent value"
 
     @property
     def is_told(self) -> bool:

@@ -13,7 +13,7 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase, rows_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
@@ -223,7 +223,7 @@ class Snapshot:
             return
         counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=weight)
         found = [(column.column.name, counts[column.alias.name]) for column in rejected]
-        nulls = ", ".join(f"{name} in {count:,} rows" for name, count in found if count)
+        nulls = ", ".join(f"{name} in {rows_phrase(count)}" for name, count in found if count)
         if nulls:
             hint = "Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
             raise InfeasibleError(f"NULLs: {nulls}. {hint}")
@@ -273,5 +273,5 @@ def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier
         raise InfeasibleError(f"{source.name} has no rows to publish")
     if counts["missing"] or counts["doubled"]:
         missing = count_phrase(counts["missing"], "row has", "rows have")
-        shared = f"{counts['doubled']:,} rows share theirs"
+        shared = count_phrase(counts["doubled"], "row shares its", "rows share theirs")
         raise InfeasibleError(f"key {source.key_name}: {missing} none, and {shared}; a key must distinguish rows")

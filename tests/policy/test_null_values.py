@@ -64,7 +64,7 @@ def test_every_call_reads_them_so(con: Any, tmp_path: Path) -> None:
     people = str(tmp_path / "people.csv")
     attacked = ldiv_db.attack(con, "released", policy=policy, known=people, folder=tmp_path)
     (linking,) = [attack for attack in attacked.attacks if attack.name == "linking"]
-    assert linking.figures["people"] == 140 and linking.figures["people_in_no_class"] == 0
+    assert linking.figures["people"] == 140 and linking.figures["no_class"] == 0
 
 
 @pytest.mark.parametrize(
