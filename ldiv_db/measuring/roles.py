@@ -320,7 +320,7 @@ class GeneralisationFinder:
             said = f"texts: themselves or `*`; {texts.folded:,} if case and blanks are ignored{asked}"
             return Generalisation({"same": list(FOLDED)}, said), ""
         if summary.column.type == "BOOLEAN":
-            return Generalisation({}, "two values: themselves or `*`"), ""
+            return Generalisation({}, "values: themselves or `*`"), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
