@@ -41,6 +41,7 @@ from ldiv_db.attacking.several_rows import OwnedRows, PlacedPeople, placed_peopl
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.individuals import people_warning
+from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import catalog_of, columns_of, full_name, relations_in
 from ldiv_db.database.csv_files import as_spelt
@@ -169,7 +170,8 @@ def attack_table(
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         found = _attack_counted(engine, columns, attributes, counts, wanted, attackers)
     told = people_warning(engine, subject, list(columns.sensitive))
-    return replace(found, warnings=(told,) if told else ())
+    kept = warn_of_release(engine, subject, list(columns.sensitive), columns.kept)
+    return replace(found, warnings=(*((told,) if told else ()), *kept))
 
 
 def _with_population(

@@ -24,11 +24,10 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from ldiv_db.attacking.disclosure import AttackedAttribute, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
@@ -40,7 +39,6 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.settings import Individual
-from ldiv_db.policy.sources import PolicySource, open_source
 from ldiv_db.requirements.guarantees import Guarantee
 
 Table = Relation | FileRelation
@@ -61,11 +59,11 @@ class OwnedRows:
 
 
 def owned_rows(
-    engine: Engine, source: PolicySource, folder: Path, whose: Individual, pseudonym: str | None
+    engine: Engine, open_table: Callable[[], Table], whose: Individual, pseudonym: str | None
 ) -> OwnedRows | None:
     """The rows of a policy's source; None if these, or whose they are, cannot be read."""
     try:
-        table = open_source(engine, source, folder)
+        table = open_table()
         columns = {column.name.lower(): column.name for column in columns_of(engine, table)}
     except PolicyError:
         return None

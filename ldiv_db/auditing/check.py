@@ -10,6 +10,7 @@ from typing import Any
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
 from ldiv_db.auditing.counts import Counted
 from ldiv_db.auditing.individuals import people_warning
+from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of, missing_columns
@@ -125,6 +126,8 @@ class CheckRequest:
     people: CountPeople | None = None
     #: The column of the table that says whose a row is: people are counted in place of rows.
     individual: str | None = None
+    #: The columns that the policy of the table keeps, None if there is none: then all that are not named are kept.
+    kept: Sequence[str] | None = None
     #: Whether the policy of the table names people, and whether its requirements are on them.
     protects_people: bool = False
     counts_people: bool = False
@@ -160,7 +163,8 @@ def request_by_policy(policy: Policy) -> CheckRequest:
     keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
     request = CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
     named, counts, person = policy.individual is not None, policy.counts_people, policy.released.person
-    return replace(request, protects_people=named, counts_people=counts, by_rows=policy.by_rows, individual=person)
+    request = replace(request, kept=policy.keep, by_rows=policy.by_rows)
+    return replace(request, protects_people=named, counts_people=counts, individual=person)
 
 
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
@@ -216,7 +220,10 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
-    return audits if request.individual is not None else _of_rows(engine, subject, request, audits)
+    if request.individual is None:
+        audits = _of_rows(engine, subject, request, audits)
+    told = warn_of_release(engine, subject, list(request.sensitive), request.kept)
+    return [replace(audits[0], warnings=(*audits[0].warnings, *told)), *audits[1:]]
 
 
 def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: list[Audit]) -> list[Audit]:

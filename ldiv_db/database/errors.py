@@ -227,6 +227,16 @@ def count_phrase(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
+def rows_phrase(number: int) -> str:
+    """`1 row`, `2 rows`."""
+    return count_phrase(number, "row", "rows")
+
+
+def classes_phrase(number: int, kind: str = "") -> str:
+    """`1 class`, `2 distinct classes` of the `kind` distinct."""
+    return count_phrase(number, f"{kind}class", f"{kind}classes")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint naming the known word nearest to `name`, or listing the known words."""
     known = list(known)

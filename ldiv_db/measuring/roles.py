@@ -26,6 +26,8 @@ from ldiv_db.auditing.individuals import (
     FEW_VALUES,
     NEARLY_UNIQUE,
     are_few_kinds,
+    is_dialled,
+    may_say_whose,
     tells_one,
     tells_somebody,
 )
@@ -50,11 +52,25 @@ _MOST = 1_000
 #: A column belongs to somebody if it varies in their rows this part at most of what it does in any rows, and has two
 #: values there on average at most.
 _LITTLE, _FEW = 3, 2
+#: So few texts of so many rows each are kinds of something, as `yes` and `no` are.
+_KINDS, _KIND_ROWS = 4, 10
+#: The smallest number of as many digits as one to be dialled has.
+_DIALLED = 10_000
 
 
 def names_people(summary: Summary) -> bool:
     """True if a column says by its name whose rows they are, and is no list of a few kinds."""
     return may_name(summary) and tells_one(summary.column.name)
+
+
+def may_be_people(summary: Summary) -> bool:
+    """True if an identifier that nothing else tells of may say whose a row is: its values have few rows each."""
+    return may_name(summary) and summary.has_few_rows and may_say_whose(summary.column.name)
+
+
+def numbers_people(summary: Summary) -> bool:
+    """True if its values have evenly few rows each, as those have by which people are numbered, whatever its name."""
+    return summary.is_even and is_repeated(summary) and may_be_people(summary)
 
 
 def is_repeated(summary: Summary) -> bool:
@@ -97,8 +113,20 @@ def may_name(summary: Summary) -> bool:
     """True if a column is of a type that names people, and not of a few values with many rows each."""
     if summary.is_measure or summary.column.type == "BOOLEAN" or summary.distinct < 2:
         return False
+    if summary.texts is not None and (summary.texts.labels or summary.texts.starred):
+        return False  # as a release has them
+    if is_dialled(summary.column.name) and not _has_digits(summary):
+        return False
     few_rows = summary.rows < CATEGORY_ROWS * summary.distinct
-    return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows)
+    kinds = summary.distinct <= _KINDS and summary.rows >= _KIND_ROWS * summary.distinct
+    return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows and not kinds)
+
+
+def _has_digits(summary: Summary) -> bool:
+    """True if most values have as many digits as a number to be dialled."""
+    if summary.texts is None:
+        return summary.largest >= _DIALLED
+    return summary.texts.numbered * 2 > summary.distinct
 
 
 #: Tables of more rows are not looked at, and of those that a column may belong to no more than so many.
@@ -165,7 +193,7 @@ _NUMBERING = re.compile(r"(?i:(^|_)(id|uuid|guid)$|[a-z]_?key$)|[a-z]I[dD]$")
 
 def why_by_values(summary: Summary) -> str:
     """Why a column is taken for an identifier by its values and how they are spread; empty if it is not."""
-    if summary.is_measure:
+    if summary.is_measure or is_postal(summary):
         return ""  # a birthday or a cost is one of many things that are known of somebody
     if summary.distinct > NEARLY_UNIQUE * summary.rows:
         return "nearly every row has its own value"
@@ -197,7 +225,11 @@ FOLDED: tuple[Step, ...] = ("trim", "casefold")
 DATES = ("day", "month", "quarter", "year")
 #: What columns of codes of diagnoses, of countries and of postal codes are called.
 _DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
-_POSTAL = re.compile(r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?|plz)($|[^a-z])", re.IGNORECASE)
+_POSTAL = re.compile(
+    r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?|plz|postleitzahl|code_?postal|c[oó]digo_?postal|cod_?postal"
+    r"|kod_?pocztowy|postnummer|postnr|postinumero|ir[aá]ny[ií]t[oó]sz[aá]m|psc|cep)($|[^a-z])|^(cap|cp)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -311,6 +343,8 @@ class GeneralisationFinder:
         if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
             said = f"texts: themselves or `*`; {texts.folded:,} if case and blanks are ignored{asked}"
             return Generalisation({"same": list(FOLDED)}, said), ""
+        if summary.column.type == "BOOLEAN":
+            return Generalisation({}, "values: themselves or `*`"), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None

@@ -19,10 +19,12 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.readings import read_by
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
 from ldiv_db.policy.settings import QuasiIdentifier
+from ldiv_db.policy.sources import open_source
 from ldiv_db.taxonomies import readers, ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
@@ -32,6 +34,17 @@ from ldiv_db.taxonomies.taxonomy import Taxonomy
 NULL_CODE = -1
 #: Columns of these keys the counts of rows need not have.
 NOT_COUNTED = ("identifiers", "keep")
+
+
+def open_columns(engine: Engine, policy: Policy, folder: Path) -> Relation | FileRelation:
+    """The source of a policy, its quasi-identifiers read as the policy has it; raises PolicyError."""
+    return read_columns(engine, policy, open_source(engine, policy.source, folder))
+
+
+def read_columns(engine: Engine, policy: Policy, table: Relation | FileRelation) -> Relation | FileRelation:
+    """A table or file with columns of the source, those read so of which the policy says how; raises PolicyError."""
+    told = {name: qi for name, qi in policy.quasi_identifiers.items() if qi.is_read}
+    return read_by(engine, table, [qi.reading(name) for name, qi in told.items()])
 
 
 def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:

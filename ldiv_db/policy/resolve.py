@@ -29,6 +29,7 @@ from ldiv_db.policy.quasi_identifiers import (
     column_problems,
     infer,
     inferred_problems,
+    read_columns,
     without_uncounted,
 )
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
@@ -214,8 +215,6 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     inferred: Sequence[Inferred] = ()
     if source is not None:
         policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
-        source = as_published(engine, source, policy)
-        columns = columns_of(engine, source)
     cast = partial(cast_of_texts, engine, source or Relation(()))
     misfits = [] if source is None else column_problems(policy, columns, cast, policy.lists_all)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
@@ -256,6 +255,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
     Nothing else of the policy need fit it.
     """
+    source = read_columns(engine, policy, as_published(engine, source, policy.model_copy(update={"keep": []})))
     columns = columns_of(engine, source)
     weight = [policy.weight] if policy.weight else []
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
@@ -263,8 +263,6 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     counts_people = policy.counts_people
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
-    source = as_published(engine, source, policy)
-    columns = columns_of(engine, source)
     cast = partial(cast_of_texts, engine, source)
     problems = Problems([*column_problems(policy, columns, cast), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)
@@ -275,7 +273,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
 def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
     with problems.collected():
-        return open_source(engine, policy.source, folder)
+        source = open_source(engine, policy.source, folder)
+        return read_columns(engine, policy, as_published(engine, source, policy))
     return None
 
 

@@ -22,7 +22,7 @@ class CountedSource:
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
     names in lower case. `number` is what the counts are called where they are the source of a run; None where each
-    counted row is a row of it.
+    counted row is a row of it. `kept` is what is told of those that are published as they are.
     """
 
     there: Warehouse
@@ -31,6 +31,7 @@ class CountedSource:
     keys: Sequence[ColumnThere]
     counts: Relation
     number: str | None
+    kept: Sequence[str] = ()
 
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:
         """The source as a run read it that read other columns."""

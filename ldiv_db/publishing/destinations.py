@@ -47,6 +47,8 @@ class Destination(ABC):
     has_rows: bool = False
     #: Counts the source's rows where they lie by the columns of an earlier run.
     recount: Callable[[Sequence[ReadColumn]], Relation] | None = None
+    #: What is told of kept columns that are not here.
+    kept: Sequence[str] = ()
 
     def __init__(self, engine: Engine):
         self.engine = engine

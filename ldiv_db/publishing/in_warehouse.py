@@ -45,6 +45,7 @@ class InWarehouse(Destination):
         super().__init__(engine)
         self.source = source
         self.recount = partial(source.recounted, engine)
+        self.kept = source.kept
         self.target = target
         self.table = named_table(target.table or "", "target.table")
         self._ledger = ledger

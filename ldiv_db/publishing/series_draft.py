@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,7 +40,8 @@ class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
     `begun` is when its work began. `beside` is the latest release of another series of the source, in words, if there
-    is one and this series is new, `forgotten` that the ledger is not kept.
+    is one and this series is new, `forgotten` that the ledger is not kept. `kept` is what kept columns of the source
+    tell beyond classes.
     """
 
     context: Context
@@ -52,11 +53,12 @@ class ReleaseStart:
     begun: float = field(default_factory=time.perf_counter)
     beside: str = ""
     forgotten: Forgotten | None = None
+    kept: Sequence[str] = ()
 
     @property
     def notes(self) -> list[str]:
-        """Notes on people who are in another series as well, and on a ledger that is not kept."""
-        told = [str(self.forgotten)] if self.forgotten else []
+        """Notes on people who are in another series as well, a ledger that is not kept, and kept columns."""
+        told = [*([str(self.forgotten)] if self.forgotten else []), *self.kept]
         if not self.beside:
             return told
         what = f"{self.beside} published this source as well: this series is another draft of it"

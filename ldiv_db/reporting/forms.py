@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit, Audits, hold_together
+from ldiv_db.database.errors import classes_phrase, rows_phrase
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
@@ -51,7 +52,10 @@ def released_line(released: Released) -> str:
 
 
 def audits_line(audits: Sequence[Audit]) -> str:
-    parts = [f"{audit.sensitive or 'rows alone'}: {audit.classes:,} classes, {audit.rows:,} rows" for audit in audits]
+    parts = [
+        f"{audit.sensitive or 'rows alone'}: {classes_phrase(audit.classes)}, {rows_phrase(audit.rows)}"
+        for audit in audits
+    ]
     return f"Audit of {'; '.join(parts)}: {_verdict_in_words(audits)}"
 
 
@@ -67,7 +71,7 @@ def attacks_line(attacks: Attacks) -> str:
     if attacks.undecided and attacks.holds is None:
         said = "whether every promise is kept is not known"
     left = "" if attacks.finished else "; not all attacks were finished"
-    return f"Attacks on {attacks.classes:,} classes, {attacks.rows:,} rows: {said}{left}"
+    return f"Attacks on {classes_phrase(attacks.classes)}, {rows_phrase(attacks.rows)}: {said}{left}"
 
 
 def plan_line(ready: Preparation) -> str:
@@ -75,11 +79,11 @@ def plan_line(ready: Preparation) -> str:
     l = l_in_words(ready.task.requirements)
     where = f"{resolved.source.name} → {resolved.target}, {ready.algorithm.name}{l}"
     suppressed = f"{feasible.rows_suppressed:,} of {ready.encoded.rows_in:,} rows suppressed"
-    return f"Plan of {where}: up to {feasible.classes:,} classes, {suppressed}; nothing was written"
+    return f"Plan of {where}: up to {classes_phrase(feasible.classes)}, {suppressed}; nothing was written"
 
 
 def _loss_in_words(loss: Loss) -> str:
-    rows = f"{loss.rows_published:,} rows in {loss.classes:,} classes"
+    rows = f"{rows_phrase(loss.rows_published)} in {classes_phrase(loss.classes)}"
     left_out = f", {loss.rows_suppressed:,} suppressed" if loss.rows_suppressed else ""
     return f"{rows}{left_out}, {loss.lm_mean:.4f} of 1 lost per cell"
 

@@ -22,6 +22,7 @@ from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.counts import counted
+from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -322,7 +323,7 @@ def risk_before_of_population(
 def source_document(
     engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Uniqueness and risk before, what was lost, and the hash of the source."""
+    """Uniqueness and risk before, what kept columns tell, what was lost, and the hash of the source."""
     names = list(policy.quasi_identifiers)
     counts = policy.weight is not None
     tell("counting and hashing the source")
@@ -331,6 +332,7 @@ def source_document(
         "risk_before": None if counts else risk_before(engine, source, names, asked.high),
         "risk_before_of_population": risk_before_of_population(engine, table, source, policy, asked),
         "content": content_of(engine, source),
+        "kept": warn_of_source(engine, source, policy.keep, names),
     }
     tell("measuring what was lost")
     return found | {"utility": _utility(engine, table, source, policy, asked)}

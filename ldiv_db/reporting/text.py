@@ -58,7 +58,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     yield from answers_in_words(loss, result.answers)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
-    yield "fully generalised", f"{loss.stars:,} cells"
+    yield "fully generalised", count_phrase(loss.stars, "cell", "cells")
     if loss.kl is not None:
         yield "KL divergence", f"{loss.kl:.4f} nats"
     for attack in result.similarity:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
@@ -156,7 +157,9 @@ def _warn_of_spellings(engine: Engine, values: Relation, name: str, classes: Cla
         if classes is not None:
             histogram = classes.histogram
             alone = engine.scalar("requirements/reading/count_respelt", histogram=histogram, folded=folded)
-            said = f", and {alone:,} rows are in classes of one of these alone" if alone else ""
+            said = (
+                f", and {count_phrase(alone, 'row is', 'rows are')} in classes of one of these alone" if alone else ""
+            )
     spellings, rows = f"{counts['spellings']:,} of its values", f"in {counts['rows']:,} rows"
     alike = f"are {counts['values']:,} if case, blanks and dashes are ignored"
     return [f"{name}: {spellings}, {rows}, {alike}{said}; {_SPELLINGS}"]

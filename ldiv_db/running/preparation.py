@@ -15,11 +15,12 @@ from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.individuals import LikelyPeople, likely_people
+from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
@@ -28,9 +29,10 @@ from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.earlier import Earlier
 from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.publishing.history import Watch, look_back
-from ldiv_db.recoding.encode import read_source
+from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
+from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named, listing
@@ -111,6 +113,8 @@ class Preparation(Shown, PreparedRun):
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: By what people may have several rows, where the policy names no individual.
     people: LikelyPeople | None = None
+    #: What kept columns tell beyond classes.
+    kept: Sequence[str] = ()
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
     #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
@@ -144,6 +148,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
     lengths = list(_lengths(engine, resolved, coding.axes))
+    kept = _kept(engine, coding, spec.destination) if looks_back else []
     engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task
@@ -174,6 +179,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         reasons,
         warnings,
         people=people,
+        kept=kept,
         earlier=earlier,
         watch=watch,
     )
@@ -270,6 +276,17 @@ def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterat
         shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
         if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest.value)):
             yield f"{qi.name} has {told}"
+
+
+def _kept(engine: Engine, coding: Coding, destination: Destination) -> Sequence[str]:
+    """The warnings of what kept columns tell, from the copy of the source, or as a warehouse counted them."""
+    if destination.has_rows:
+        return destination.kept
+    named = {column.alias: column.column.name for column in read_columns(coding.source)}
+    by_role = {letter: {name: alias for alias, name in named.items() if alias.name[0] == letter} for letter in "qsk"}
+    person = Identifier("p1") if coding.source.individual else None
+    others = by_role["q"] | by_role["s"]
+    return kept_warnings(engine, coding.snapshot, by_role["k"], others, person=person, weight=coding.weight)
 
 
 def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:

@@ -54,7 +54,14 @@ def _described(ready: Preparation) -> dict[str, Any]:
         "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
         "unchanged": ready.earlier.unchanged,
-        "notes": [*ready.earlier.told(), *ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
+        "notes": [
+            *ready.earlier.told(),
+            *ready.reasons,
+            *feasible.notes,
+            *ready.warnings,
+            *ready.kept,
+            *ready.estimate.notes,
+        ],
     }
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct

@@ -12,13 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.database import migrate
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine, is_joined
+from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
-from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.policy.resolve import Check, Findings, Resolved, Source, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import Published, Watch, forgotten, known_as, until_first
@@ -28,6 +31,7 @@ from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, require_earlier, series_target_of, settle_crashed
+from ldiv_db.recoding.snapshot import names_of
 from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
 from ldiv_db.running.release_groups import (
     DecomposedDraft,
@@ -156,13 +160,25 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     forgets = None if target.destination.has_rows else forgotten(engine, resolved)
     if forgets:
         forgets.require_kept()
-    start = ReleaseStart(context, resolved, series, target, watch, begun=begun, beside=beside, forgotten=forgets)
+    kept = target.destination.kept or _kept(engine, source)
+    start = ReleaseStart(
+        context, resolved, series, target, watch, begun=begun, beside=beside, forgotten=forgets, kept=kept
+    )
     if series.releases:
         with target.opened() as prefix:
             require_earlier(engine, target, prefix, series.releases)
             before = target.tables(prefix, series.releases)
             (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
     return start
+
+
+def _kept(engine: Engine, source: Source) -> list[str]:
+    """The warnings of what kept columns of the source tell beyond classes."""
+    others = [qi.name for qi in source.quasi_identifiers] + names_of(source.sensitive)
+    kept, compared = ({name: Identifier(name) for name in names} for names in (names_of(source.keep), others))
+    person = Identifier(source.individual.name) if source.individual else None
+    with read_exactly(engine, source.relation) as read:
+        return kept_warnings(engine, read, kept, compared, person=person)
 
 
 def _published_beside(context: Context, resolved: Resolved, published: Published) -> str:

@@ -108,7 +108,7 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
     context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
-    plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
+    plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
     if kl:
         loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
+from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.counted import ON_ROWS, PlannedThere
+from ldiv_db.database.counted import ON_ROWS, ColumnThere, PlannedThere
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView
+from ldiv_db.database.templates import CallerView, Identifier, Relation, Value
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
@@ -80,6 +84,10 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
         yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
     if policy.target.table is None or policy.target.database is not None:
         yield Problem("target", "is not a table of the warehouse", "target: {table: …}")
+    for name, qi in policy.quasi_identifiers.items():
+        if qi.is_read:
+            what = "a warehouse's columns are read as they are there"
+            yield Problem(f"quasi_identifiers.{name}", f"{what}, without `null_values` and `decimal`", "use a view")
     for name, setting in policy.sensitive.items():
         if setting.same:
             yield Problem(
@@ -100,7 +108,20 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     here = Frame(CallerView(placed.parts, "source"), str(policy.source))
     # Named, as one that is left open would be taken from those that recode all rows by one rule.
     changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
-    return source, policy.model_copy(update=changes)
+    shown = [source.columns[name.lower()] for name in policy.keep]
+    return replace(source, kept=_told(there, table, shown, policy)), policy.model_copy(update=changes)
+
+
+def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], policy: Policy) -> list[str]:
+    """What is told of kept columns: the rows that they single out are counted there, and no more, by one statement."""
+    if not shown:
+        return []
+    names = [column.column.name for column in shown]
+    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": Value(FEW)}
+    person = Identifier(policy.individual.column) if policy.individual else None
+    counts = there.rows(there.written(KEPT_COUNTED, source=table, person=person, weight=None, **params))
+    told = [column.warning for column in as_counted(names, counts) if column.warning]
+    return [*told, not_measured(names, "what follows from kept columns")]
 
 
 def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Literal, Protocol
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
-from ldiv_db.database.errors import InfeasibleError, SuppressionError
+from ldiv_db.database.errors import InfeasibleError, SuppressionError, count_phrase, rows_phrase
 from ldiv_db.database.templates import Relation
 from ldiv_db.solving.choose import (
     LARGE,
@@ -69,7 +69,7 @@ class Trial:
         return found | {"loss": self.told, "rows_left_out": self.left_out}
 
     def __str__(self) -> str:
-        out = f", {self.left_out:,} rows left out" if self.left_out else ""
+        out = f", {rows_phrase(self.left_out)} left out" if self.left_out else ""
         failed = "failed" if self.defect else "infeasible"
         return f"{self.candidate.name} ({f'{self.told:.4f}{out}' if self.plan else failed})"
 
@@ -335,5 +335,5 @@ def _trials_note(trials: list[Trial], best: Trial, better: Trial, published: flo
         after = f"; exchanges between neighbouring classes lowered that to {published:.4f}"
     elif f"{published:.4f}" != f"{best.told:.4f}":  # people are mended, or outliers left out, after the trials
         after = f"; what is published loses {published:.4f}"
-    rows = f"; {best.left_out:,} rows are left out" if best.left_out else ""
+    rows = f"; {count_phrase(best.left_out, 'row is', 'rows are')} left out" if best.left_out else ""
     return f"auto tried (mean LM in brackets): {listed}; it took {best.candidate.name}{after}{rows}"

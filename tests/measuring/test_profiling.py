@@ -362,8 +362,9 @@ def test_the_bound_lies_between_the_largest_share_and_certainty(con: Any, seed: 
     [
         ([("Flu", 10), ("Cold", 10), ("Cough", 10)], None),
         ([("Flu", 20), ("Cold", 10), ("Cough", 10)], ("Flu",)),
-        ([("Flu", 30), (" None", 1), ("Cough", 10)], (" None",)),
-        ([("Flu", 30), (None, 2), ("NULL", 4), ("Cough", 10)], ("NULL", None)),
+        ([("Flu", 30), (" None", 1), ("Cough", 10)], ("Flu",)),
+        ([("Flu", 30), (None, 2), ("NULL", 4), ("Cough", 10)], ("Flu",)),
+        ([("Flu", 12), (None, 2), ("NULL", 9), ("Cough", 10)], ("NULL", None)),
         ([("0", 3), ("n/a", 2)], None),
     ],
 )

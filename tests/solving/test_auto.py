@@ -189,7 +189,7 @@ def test_rows_are_left_out_only_where_the_policy_says_so(con):
     assert whole.loss.rows_suppressed == 0
     less = ldiv_db.run(con, policy | {"algorithm": ALL | {"residue": "suppress"}})
     assert less.loss.rows_suppressed == 1 and less.loss.lm_mean < whole.loss.lm_mean
-    assert "1 rows are left out" in " ".join(less.notes)
+    assert "1 row is left out" in " ".join(less.notes)
 
 
 def test_classes_are_compared_with_what_is_published_where_rows_are_left_out(con):
