@@ -44,6 +44,7 @@ from ldiv_db.policy.reading import (
     read_sensitive,
 )
 from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
@@ -252,7 +253,9 @@ def measure(
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
         refuse(wanted.problems())
-        described = describe(engine, policy_of_source(engine, asked, original, source), original, where)
+        policy_of = policy_of_source(engine, asked, original, source)
+        described = describe(engine, policy_of, original, where)
+        relation = as_published(engine, relation, policy_of)
         found = measure_table(engine, relation, described, wanted, show_values)
         read = asked.source if named else source
         return replace(found, published=given_name(published, relation), source=given_name(read, original))

@@ -6,10 +6,12 @@ screen loses columns before words are cut, and the screen says which.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from io import StringIO
 from typing import IO, Any
 
@@ -22,6 +24,13 @@ from rich.table import Column, Table
 _VERDICT = "holds"
 #: Characters beside the text of each column, and of a table.
 _FRAME, _EDGE = 3, 1
+
+
+def per_cent(share: float | Fraction) -> str:
+    """The share in whole per cent, rounded; `less than 1 %` and `more than 99 %` are neither nothing nor all."""
+    if 0 < share < 0.01:
+        return "less than 1 %"
+    return "more than 99 %" if 0.99 < share < 1 else f"{math.floor(200 * share + 1) // 2} %"
 
 
 def fitted(table: Table, width: int) -> tuple[Table, list[str]]:

@@ -1034,3 +1034,39 @@ def _asked(nodes: Any, size: int, null: bool, anchor: int, width: int, shift: in
         return {anchor}
     low = max(0, min(anchor - shift, size - null - width))
     return set(range(low, low + width))
+
+
+# -- kept columns ------------------------------------------------------------------------------------
+
+
+def held_by_at_most(rows: Sequence[tuple[Any, Any, Any, int]], people: Sequence[Any] | None, most: int) -> int:
+    """The rows (value, _, _, how many) whose value so many rows have at most, or so many people; None is somebody."""
+    held: dict[Any, list[Any]] = defaultdict(list)
+    for place, (value, _, _, count) in enumerate(rows):
+        who = [place] * count if people is None else [people[place] if people[place] is not None else f"nobody {place}"]
+        held[value].append((who, count))
+    found = 0
+    for entries in held.values():
+        everybody = [one for who, _ in entries for one in who]
+        if (len(everybody) if people is None else len(set(everybody))) <= most:
+            found += sum(count for _, count in entries)
+    return found
+
+
+def follows(rows: Sequence[tuple[Any, Any, int]]) -> Fraction | None:
+    """The share of rows (given, guessed, how many) guessed right by the most frequent value beside what is given.
+
+    One row of each given value counts for nothing, and neither do all but one of the most frequent value of all. None
+    where fewer than ten rows, or one in a hundred, are left.
+    """
+    total = sum(count for *_, count in rows)
+    beside: dict[Any, Counter[Any]] = defaultdict(Counter)
+    alone: Counter[Any] = Counter()
+    for given, value, count in rows:
+        beside[given][value] += count
+        alone[value] += count
+    spared = len(beside) + max(alone.values()) - 1
+    if total - spared < max(10, Fraction(total, 100)):
+        return None
+    right = sum(max(values.values()) for values in beside.values())
+    return max(Fraction(0), Fraction(right - spared, total - spared))

@@ -104,6 +104,10 @@ class Server:
         """Another connection to the database, which carries Arrow; None if there is no driver for that."""
         return None
 
+    def another(self) -> Any:
+        """Another connection to the database, by whatever driver; the same where there is but one."""
+        return self.arrow() or self.connection
+
 
 def comparable(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     """Rows with their counts, to compare among servers: times as their text, which some servers hold them as."""
@@ -210,6 +214,7 @@ class Postgres(Server):
         import psycopg  # noqa: PLC0415
 
         folder = _cluster()
+        self._driver = psycopg
         self.connection = psycopg.connect(host=str(folder), user="postgres", dbname="postgres", autocommit=True)
         self.connection.prepare_threshold = None  # a table of one name comes in many shapes
         atexit.register(_stop_cluster, folder)
@@ -226,6 +231,9 @@ class Postgres(Server):
     def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
         with self.connection.cursor() as cursor:
             cursor.executemany(f"INSERT INTO {self.quoted(table)} VALUES ({self.marks(columns)})", list(rows))
+
+    def another(self) -> Any:
+        return self._driver.connect(host=self.connection.info.host, user="postgres", dbname="postgres")
 
     def arrow(self) -> Any:
         return _arrow("postgresql", f"postgresql:///postgres?host={self.connection.info.host}&user=postgres")

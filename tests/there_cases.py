@@ -156,9 +156,10 @@ def _pairs(release: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 
 def checks(connection: Any, table: str, policy: dict[str, Any], folder: Path) -> Any:
-    """What `check` says of a release by its policy, or why it does not."""
+    """What `check` says of a release by its policy, or why it does not; of what it keeps a warehouse says nothing."""
     try:
-        return [audit.as_dict() for audit in ldiv_db.check(connection, table, policy=policy, folder=folder)]
+        audits = ldiv_db.check(connection, table, policy=policy | {"keep": []}, folder=folder)
+        return [audit.as_dict() for audit in audits]
     except ldiv_db.PolicyError as error:
         return str(error)
 

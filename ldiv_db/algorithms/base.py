@@ -31,6 +31,7 @@ from ldiv_db.database.errors import (
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
+from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.guarantees import most_classes
 
@@ -115,6 +116,8 @@ class Task:
     stage: Report = lambda text: None
     #: Told what an algorithm has before it after all.
     ahead: Callable[[Stages], None] = lambda stages: None
+    #: Whose the rows are that are published, where the table has their units.
+    units: Units | None = None
 
     @property
     def cell_count(self) -> int:
@@ -145,7 +148,8 @@ class Plan:
     under a global recoding, `classes` is (class_id, rows, smallest and largest code by quasi-identifier); otherwise
     they are bounded by their rows. `blanked` is (class_id, code): values of the first sensitive attribute that are
     published as NULL. With `stars` bounds that are the whole domain are published as a star.
-    `algorithm` is whose plan it is, if that was left open, `parts` how many parts it was made in.
+    `algorithm` is whose plan it is, if that was left open, `parts` how many parts it was made in, `told` what is said
+    of that choice, by the mean LM of the release.
     """
 
     assigned: Relation
@@ -158,6 +162,11 @@ class Plan:
     algorithm: str = ""
     parts: int = 1
     dealt: Identifier | None = None
+    told: Callable[[float], str] | None = None
+
+    def notes_by(self, lm_mean: float) -> tuple[str, ...]:
+        """The notes, once it is known what the release loses."""
+        return (*self.notes, *([self.told(lm_mean)] if self.told else []))
 
     def row_count(self, engine: Engine) -> int:
         """The rows that are in classes."""
@@ -201,6 +210,11 @@ class Traits:
     foresees_left_out: bool = True
     divides: bool = False
     bags: bool = False
+
+    @property
+    def meets_whole(self) -> bool:
+        """True if it meets what the whole table as one class meets, as classes may have equal values."""
+        return self.any_class or self.recodes_globally
 
 
 class Algorithm(ABC):

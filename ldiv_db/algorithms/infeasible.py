@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, rows_phrase
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
@@ -82,7 +82,7 @@ def _threshold_list(axis: SensitiveAxis, ceiling: Ceiling, frequent: Sequence[tu
 def no_class(what: str, l: int, name: str, distinct: int, rows: int) -> str:
     """The message that one class or group needs more different values than there are."""
     return (
-        f"{what} of {l} different values of {name} are impossible: it has {distinct} in {rows:,} rows."
+        f"{what} of {l} different values of {name} are impossible: it has {distinct} in {rows_phrase(rows)}."
         f" The largest feasible l is {distinct}"
     )
 
@@ -271,9 +271,13 @@ def _failure_of_table(
     verdict = judge(engine, requirement, classes)
     if verdict.holds:
         return None
-    given = (engine, classes, verdict.worst, axis.judged_distribution)
+    distribution, said = axis.judged_distribution, ""
+    if verdict.by_rows and classes.by_rows:  # people have several, and of one value more than others have
+        classes, said = classes.by_rows, ", by its rows"
+        distribution = classes.distribution(engine)
+    given = (engine, classes, verdict.worst, distribution)
     nearest = requirement.nearest_in(*given)
-    reason = _fails(requirement, axis) + (f"; the nearest it meets is {nearest}" if nearest else "")
+    reason = _fails(requirement, axis) + said + (f"; the nearest it meets is {nearest}" if nearest else "")
     return Failure(axis, requirement, reason, requirement.weaker_in(*given), is_of_table=True)
 
 

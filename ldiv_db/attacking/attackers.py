@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 from ldiv_db.attacking.columns import Columns, Table
-from ldiv_db.attacking.counting import require_networkx
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.several_rows import OwnedRows
 from ldiv_db.attacking.trials import PeopleTrial
@@ -118,7 +117,5 @@ def _others(engine: Engine, columns: Columns, attackers: Attackers) -> Iterator[
         yield Problem("also", "needs people who are in all releases", "give --known")
     for other in attackers.also:
         yield from missing_columns(engine, other.table, [("also", name) for name in columns.sensitive], "other release")
-    if attackers.counting:
-        if attackers.population is None:
-            yield Problem("counting", "needs everybody's quasi-identifiers", "give --population")
-        require_networkx()
+    if attackers.counting and attackers.population is None:
+        yield Problem("counting", "needs everybody's quasi-identifiers", "give --population")

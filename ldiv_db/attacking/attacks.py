@@ -21,7 +21,7 @@ from ldiv_db.attacking.attackers import Attackers, OtherRelease, refuse_question
 from ldiv_db.attacking.columns import Columns, Table
 from ldiv_db.attacking.composition import OverlappingPeople, composition, people_in_all
 from ldiv_db.attacking.counting import Counting, count_places, counting
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes, within
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, within
 from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import (
     OF_SETS,
@@ -37,13 +37,15 @@ from ldiv_db.attacking.disclosure import (
 )
 from ldiv_db.attacking.downcoding import CANDIDATE, downcoding
 from ldiv_db.attacking.gains import Attack, all_hold, gain_of
-from ldiv_db.attacking.matching import Matches, Prefixes, matched, prefixes_of, refuse_shared
+from ldiv_db.attacking.matching import Lost, Matches, Prefixes, matched, prefixes_of, refuse_shared
 from ldiv_db.attacking.several_rows import OwnedRows, PlacedPeople, placed_people, several_rows
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.individuals import people_warning
+from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import catalog_of, columns_of, full_name, relations_in
+from ldiv_db.database.csv_files import as_spelt
 from ldiv_db.database.databases import free_bytes, metadata_entries
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
@@ -117,6 +119,8 @@ class Attacks(Shown):
     attacks: tuple[Attack, ...] = field(default=())
     #: What is to be said of the table besides.
     warnings: tuple[str, ...] = ()
+    #: Warnings of people who stand in no class, by the tables that attackers know.
+    lost: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool | None:
@@ -137,7 +141,7 @@ class Attacks(Shown):
     def as_dict(self) -> dict[str, Any]:
         attacks = [attack.as_dict() for attack in self.attacks]
         counts = {"rows": self.rows, "classes": self.classes}
-        told = {"attacks": attacks, "warnings": list(self.warnings)}
+        told = {"attacks": attacks, "warnings": [*self.lost, *self.warnings]}
         return {**counts, "holds": self.holds, "finished": self.finished, **told}
 
 
@@ -159,12 +163,18 @@ def attack_table(
     attackers = _with_population(engine, columns, wanted, attackers)
     subject = Subject(table, columns.labels, columns.ids, pair=columns.pair, same=same)
     with ExitStack() as stack:
-        attackers = attackers.reading(lambda truths: stack.enter_context(read_as_one(engine, truths, same)))
+        secrets = {name.lower() for name in columns.sensitive}
+        shown = [column for column in columns_of(engine, home) if column.name.lower() in secrets]
+        texts = [column.name for column in shown if column.type == "VARCHAR"]
+        attackers = attackers.reading(
+            lambda truths: stack.enter_context(read_as_one(engine, as_spelt(engine, truths, texts), same))
+        )
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         found = _attack_counted(engine, columns, attributes, counts, wanted, attackers)
         sets = list(_of_sets(engine, attributes, counts))
     told = people_warning(engine, subject, list(columns.sensitive))
-    return replace(found, warnings=(*([told] if told else []), *sets))
+    kept = warn_of_release(engine, subject, list(columns.sensitive), columns.kept)
+    return replace(found, warnings=(*((told,) if told else ()), *sets, *kept))
 
 
 def _of_sets(engine: Engine, attributes: Mapping[str, Attribute], counts: Mapping[str, Counted]) -> Iterator[str]:
@@ -226,7 +236,49 @@ def _attack_counted(
     if attackers.trial:
         histograms = {name: counts[name].classes.histogram for name in attributes}
         attacks += try_attacks(_attacked(engine, first, columns, attackers), attackers.trial, histograms)
-    return Attacks(first.rows, engine.count(first.listed), tuple(attacks))
+    lost = {**known.lost, **_lost_of_trial(engine, first, columns, attackers, known.lost)}
+    found = tuple(_on_people(attack, lost) for attack in attacks)
+    return Attacks(first.rows, engine.count(first.listed), found, lost=tuple(_lines(found, lost)))
+
+
+def _lost_of_trial(
+    engine: Engine, first: Counted, columns: Columns, attackers: Attackers, lost: Mapping[str, Lost]
+) -> dict[str, Lost]:
+    """The people of a trial whom no label covers; those of the targets are the known people's if these are they."""
+    trial, found = attackers.trial, {}
+    for key, people in (("targets", trial.targets), ("control", trial.control)) if trial else ():
+        if people is not None and people == attackers.known:
+            found[key] = lost["known"]
+        elif people is not None:
+            axes = known_axes(within(first, columns.quasi_identifiers), columns_of(engine, people), key)
+            with prefixes_of(engine, first.listed, axes, people) as numbered:
+                found[key] = Lost.among(numbered)
+    return found
+
+
+#: The people by whom attacks are made, as options name them; all others need none.
+_PEOPLE = {
+    "known": ("linking", "composition"),
+    "population": ("journalist", "marketer", "presence", "counting", "downcoding"),
+    "definetti": ("definetti",),
+    "source": ("several rows",),
+    "targets": ("singling out by one column", "singling out by several columns", "linkability", "inference"),
+}
+
+
+def _on_people(attack: Attack, lost: Mapping[str, Lost]) -> Attack:
+    """The attack; without a verdict if none of the people that it needs stands in a class."""
+    nobody = [found for key, found in lost.items() if found.everybody and attack.name in _PEOPLE.get(key, ())]
+    return attack.without_people(nobody[0].people) if nobody else attack
+
+
+def _lines(attacks: Sequence[Attack], lost: Mapping[str, Lost]) -> Iterator[str]:
+    """Warnings of people who stand in no class; of those who need not, only where nobody does."""
+    for key, found in lost.items():
+        told = [attack.figures.get("no_class", 0) for attack in attacks if attack.name in _PEOPLE.get(key, ())[:1]]
+        no_class = max(told, default=0)
+        if found.everybody or (key not in ("population", "control") and (found.lost or no_class)):
+            yield found.line(key, no_class)
 
 
 @dataclass(frozen=True)
@@ -241,6 +293,7 @@ class _Knowledge:
     releases: OverlappingPeople | None
     placed: PlacedPeople | None
     others: Sequence[Mapping[str, Counted]]
+    lost: Mapping[str, Lost]
 
 
 @contextmanager
@@ -251,6 +304,8 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
         same = attackers.known == attackers.population
         known = people.prefixes(attackers.known, "known", again=same or len(columns.sensitive) > 1)
         population = known if same else people.prefixes(attackers.population, "population")
+        if same and known:
+            people.lost["population"] = people.lost["known"]
         everybody, places = None, None
         if attackers.counting or attackers.downcoding or attackers.promised_population:
             everybody = people.matches(attackers.population, "population", CANDIDATE, by_classes=True)
@@ -261,11 +316,9 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
         releases = None
         if attackers.known and others:
             seen = [(first.listed, people.axes), *map(_listed, attackers.also, others)]
-            releases = stack.enter_context(
-                people_in_all(engine, seen, as_text(engine, attackers.known), attackers.budget)
-            )
+            releases = stack.enter_context(people_in_all(engine, seen, attackers.known, attackers.budget))
         placed = people.placed(attackers.owned if columns.sensitive else None)
-        yield _Knowledge(known, population, everybody, places, guessed, releases, placed, others)
+        yield _Knowledge(known, population, everybody, places, guessed, releases, placed, others, people.lost)
         engine.drop(*({places.pairs} - {places.everybody.pairs} if places else ()))
 
 
@@ -278,6 +331,7 @@ class _KnownPeople:
     first: Counted
     axes: Sequence[LabelAxis]
     budget: int
+    lost: dict[str, Lost] = field(default_factory=dict)
 
     def _known(self, people: Table, key: str) -> list[KnownAxis]:
         return known_axes(self.axes, columns_of(self.engine, people), key)
@@ -286,36 +340,39 @@ class _KnownPeople:
         """The people and the labels of classes, to be matched, `again` by the budget more than once."""
         if people is None:
             return None
-        known, read = self._known(people, key), as_text(self.engine, people)
-        budget = self.budget if again else None
-        return self.stack.enter_context(prefixes_of(self.engine, self.first.listed, known, read, budget))
+        known, budget = self._known(people, key), self.budget if again else None
+        found = self.stack.enter_context(prefixes_of(self.engine, self.first.listed, known, people, budget))
+        self.lost[key] = Lost.among(found)
+        return found
 
     def matches(self, people: Table | None, key: str, cost: int, by_classes: bool = False) -> Matches | None:
         """The classes that cover the people; drawn ones beyond the budget, a pair being as many as its cost."""
         if people is None:
             return None
-        known, read = self._known(people, key), as_text(self.engine, people)
-        found = matched(self.engine, self.first.listed, known, read, self.budget // cost, by_classes)
-        return self.stack.enter_context(found)
+        known = self._known(people, key)
+        found = self.stack.enter_context(
+            matched(self.engine, self.first.listed, known, people, self.budget // cost, by_classes)
+        )
+        self.lost[key] = Lost.among(found.prefixes)
+        return found
 
     def guessed(self, people: Table | None, names: Sequence[str]) -> GuessedPeople | None:
         """The people to be guessed: by the labels that cover them, or in the groups of a pair."""
         if people is None:
             return None
-        read, first = as_text(self.engine, people), self.first
+        first = self.first
         if first.subject.pair is None:
             matches = self.matches(people, "definetti", SLOT)
-            return by_labels(read, matches, first.listed) if matches else None
+            return by_labels(people, matches, first.listed) if matches else None
         group = first.columns[0]
-        return self.stack.enter_context(by_groups(self.engine, first.subject.table, first.listed, group, names, read))
+        return self.stack.enter_context(by_groups(self.engine, first.subject.table, first.listed, group, names, people))
 
     def placed(self, owned: OwnedRows | None) -> PlacedPeople | None:
         """The people with several rows of a source."""
         matches = self.matches(owned.source, "source", 1) if owned else None
         if owned is None or matches is None:
             return None
-        read = as_text(self.engine, owned.source)
-        return self.stack.enter_context(placed_people(self.engine, owned, read, matches, self.first))
+        return self.stack.enter_context(placed_people(self.engine, owned, matches, self.first))
 
 
 def _count_other(engine: Engine, stack: ExitStack, other: OtherRelease, sensitive: Iterable[str]) -> dict[str, Counted]:

@@ -16,10 +16,9 @@ from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive
-from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer
+from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_columns
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.settings import AlgorithmSpec
-from ldiv_db.policy.sources import open_source
 
 Table = Relation | FileRelation
 
@@ -31,8 +30,9 @@ class Columns:
     `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
     each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
-    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's; where requirements are
-    `on_people` a class may have several rows of one.
+    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's; where they are
+    `on_people` requirements bound no share of rows, as a class may have several rows of one. `kept` are the columns
+    that the policy keeps, None without one.
     """
 
     labels: Sequence[str]
@@ -43,6 +43,7 @@ class Columns:
     pair: Pair | None = None
     algorithm: AlgorithmSpec = field(default_factory=AlgorithmSpec)
     on_people: bool = False
+    kept: Sequence[str] | None = None
 
 
 def columns_asked(
@@ -97,7 +98,7 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     labels = [column.name for axis in axes for column in axis.columns]
     ids = policy.released.class_ids_among(names)
     found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm)
-    return replace(found, on_people=policy.counts_people)
+    return replace(found, on_people=policy.counts_people and not policy.by_rows, kept=policy.keep)
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
@@ -106,7 +107,7 @@ def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:
     if policy.decomposes or not names:
         return policy
     try:
-        source = open_source(engine, policy.source, folder)
+        source = open_columns(engine, policy, folder)
     except PolicyError as error:
         what = f"how {', '.join(names)} generalise is inferred from the source"
         raise PolicyError(

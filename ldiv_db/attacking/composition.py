@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes, list_cells, within
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells, within
 from ldiv_db.attacking.disclosure import AttackedAttribute, make_target
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import match_cells
@@ -197,7 +197,7 @@ def compare_releases(
         counts = [{name: stack.enter_context(counted(engine, one, name)) for name in attributes} for one in releases]
         firsts = [next(iter(by_name.values())) for by_name in counts]
         listed = [(first.listed, within(first, axes)) for first in firsts]
-        seen = stack.enter_context(people_in_all(engine, listed, as_text(engine, people), budget))
+        seen = stack.enter_context(people_in_all(engine, listed, people, budget))
         found = []
         for name, attribute in attributes.items():
             target = make_target(engine, attribute, counts[0][name].classes, promises[name])

@@ -20,10 +20,18 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
-from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
+from ldiv_db.recoding.rules import (
+    RANGE_FORMS,
+    choose_reading,
+    count_unread,
+    read_parts,
+    read_ranges,
+    read_starred,
+    span_ranges,
+)
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -31,6 +39,8 @@ from ldiv_db.taxonomies.readers import Level
 TEXT = "text"
 #: The key of a policy that names a population.
 KEY = "require.population"
+#: Types whose values a label may write otherwise, beside numbers: `yes` is true, `1.50` is 1.5.
+_RESPELT = ("BOOLEAN", "DATE", "TIME", "TIMESTAMP")
 #: A relation that is not made yet.
 NONE = Relation(())
 
@@ -73,6 +83,8 @@ class KnownAxis(LabelAxis):
     size: tuple[int, int] = (0, 0)
     share: float = 0
     number: int = 1
+    #: The type of known values that are compared as text: labels that are such values may be written otherwise.
+    type: SqlType | None = None
 
     @property
     def by_range(self) -> bool:
@@ -119,7 +131,8 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
         names = Identifier(column.name), Identifier(f"v{number}")
         label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
-        known.append(KnownAxis(*label, kind=kind or TEXT, known=names[0], value=names[1]))
+        typed = SqlType(column.type) if kind == TEXT and (column.is_fractional or column.type in _RESPELT) else None
+        known.append(KnownAxis(*label, kind=kind or TEXT, known=names[0], value=names[1], type=typed))
     refuse(problems)
     return known
 
@@ -144,13 +157,6 @@ def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 
-def as_text(engine: Engine, people: Relation | FileRelation) -> Relation | FileRelation:
-    """People in a CSV file read as text, so that no zero in front of a code is lost; others as they are."""
-    if isinstance(people, FileRelation) and Path(people.path).suffix.lower() == ".csv":
-        return FileRelation(people.reader, people.path, tuple(column.name for column in columns_of(engine, people)))
-    return people
-
-
 def open_population(
     engine: Engine, name: str, folder: Path, axes: Sequence[LabelAxis]
 ) -> tuple[Relation | FileRelation, list[KnownAxis]]:
@@ -161,7 +167,7 @@ def open_population(
     lacking = [axis.name for axis in axes if axis.name.lower() not in names]
     if lacking:
         raise PolicyError([Problem(KEY, f"{name} has no column {', '.join(lacking)}", "make a view that has it")])
-    return as_text(engine, people), known_axes(axes, columns, KEY)
+    return people, known_axes(axes, columns, KEY)
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
@@ -238,9 +244,11 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
     """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
     taxonomy = axis.hierarchy.taxonomy
     nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
-    known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "null_code": Value(null_code)}
-    spans = engine.materialise("found", "attacking/covering/find_values", parts=parts, **known)
-    engine.drop(*([nodes] if nodes else []))
+    starred = read_starred(engine, parts, axis.dictionary)
+    known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "type": axis.type}
+    read = {"parts": parts, "starred": starred, "null_code": Value(null_code)}
+    spans = engine.materialise("found", "attacking/covering/find_values", **read, **known)
+    engine.drop(starred, *([nodes] if nodes else []))
     return spans
 
 

@@ -331,6 +331,8 @@ def linking(target: AttackedAttribute, known: Prefixes, budget: int, show_values
     counts = {name: summary[name] for name in ("people", "no_class", "one_class", "one_value")}
     figures = {**counts, "mean": mean_of(summary["mean_units"], matched)}
     found = Attack("linking", target.sensitive, _known_gains(target, summary), figures, shown)
+    if people and not matched:
+        return found.without_people(people)
     return found.with_untried("people", people, engine.total(known.cells, "people"))
 
 

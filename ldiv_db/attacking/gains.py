@@ -100,6 +100,10 @@ class Attack:
         untried = Untried(what, tried, whole)
         return replace(self, gains=gains, untried=untried, figures=self.figures | {"not_finished": str(untried)})
 
+    def without_people(self, people: int) -> Attack:
+        """The same where none of so many people stands in a class: then nothing was tried."""
+        return self.with_untried("people: no others stand in a class", 0, people)
+
     def as_dict(self) -> dict[str, Any]:
         attack = {
             "attack": self.name,

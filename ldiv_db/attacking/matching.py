@@ -38,6 +38,8 @@ _AT_ONCE = 4_000_000
 _FEW = 8
 #: So many pairs at most are kept for all who ask for them, if that takes a tenth of the budget.
 _SETTLED, _TENTH = 1_000_000, 10
+#: What is said of people whom no class covers.
+NO_CLASS = "stand in no class"
 #: At first so many are drawn, and then at most so many times as many as before.
 _FIRST, _GROWTH = 16, 8
 
@@ -122,6 +124,37 @@ class Prefixes:
             if engine.count(pairs) * total > _SETTLED * done or made * total > budget // _TENTH * done:
                 break
         return replace(self, pairs=pairs) if done == total else self
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The people of a table who stand in no class as no label covers a value of theirs: so many `lost` of the `people`.
+
+    `columns` are (quasi-identifier, how many people have such a value there).
+    """
+
+    people: int
+    lost: int
+    columns: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def among(cls, found: Prefixes) -> Lost:
+        """Those of the people who are to be matched."""
+        cells = {"cells": found.cells, "codes": found.codes}
+        counts = found.engine.record("attacking/covering/count_lost", axes=found.axes, **cells)
+        columns = [(axis.name, int(counts[axis.code.name])) for axis in found.axes if counts[axis.code.name]]
+        return cls(int(counts["people"]), int(counts["lost"]), tuple(sorted(columns)))
+
+    @property
+    def everybody(self) -> bool:
+        """True if nobody is matched, though there are people."""
+        return 0 < self.people == self.lost
+
+    def line(self, key: str, no_class: int = 0) -> str:
+        """A warning of them, and of others who stand in no class; `key` names their table."""
+        what = f"{key}: {max(self.lost, no_class):,} of {self.people:,} people {NO_CLASS}"
+        listed = ", ".join(f"{name} ({count:,})" for name, count in self.columns)
+        return f"{what}; no label covers their {listed}" if listed else what
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import is_frame
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import (
     GivenRequirement,
     names_of,
@@ -33,6 +34,12 @@ from ldiv_db.policy.reading import (
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.risk import HIGH, bounded_risk
+
+
+def _people(engine: Engine, given: Any, key: str, policy: Policy | None) -> Relation | FileRelation:
+    """A table of people, its columns read as those of the policy's source; raises PolicyError."""
+    table = open_given(engine, given, key)
+    return table if policy is None else read_columns(engine, policy, table)
 
 
 @dataclass(frozen=True)
@@ -92,10 +99,10 @@ class AttackRequest:
     def attackers(self, engine: Engine, policy: Policy | None) -> Attackers:
         """The attackers with their knowledge, the tables of people opened."""
         named = {key: getattr(self, key) for key in ("known", "population", "definetti")}
-        people: dict[str, Any] = {k: open_given(engine, given, k) for k, given in named.items() if given is not None}
+        people: dict[str, Any] = {k: _people(engine, g, k, policy) for k, g in named.items() if g is not None}
         if policy is not None and policy.individual is not None:
-            owners = (policy.individual, policy.output.person)
-            people["owned"] = owned_rows(engine, policy.source, Path(self.folder), *owners)
+            source = partial(open_columns, engine, policy, Path(self.folder))
+            people["owned"] = owned_rows(engine, source, policy.individual, policy.output.person)
         return Attackers(
             self.m,
             self._high(policy),
@@ -104,7 +111,7 @@ class AttackRequest:
             counting=self.counting,
             population_size=self.population_size,
             downcoding=self.downcoding,
-            trial=self._trial(engine),
+            trial=self._trial(engine, policy),
             show_values=self.show_values,
             budget=self.budget,
         )
@@ -132,7 +139,7 @@ class AttackRequest:
             found.append(OtherRelease(table, columns_by_policy(engine, table, read, folder)))
         return found
 
-    def _trial(self, engine: Engine) -> PeopleTrial | None:
+    def _trial(self, engine: Engine, policy: Policy | None) -> PeopleTrial | None:
         """The trial on people that are named; raises PolicyError for a control or parts without targets."""
         link = self.link_columns
         if self.targets is None:
@@ -141,8 +148,8 @@ class AttackRequest:
             refuse([Problem(key, what) for key, given in without.items() if given is not None])
             return None
         parts = None if link is None else (tuple(names_of(link[0])), tuple(names_of(link[1])))
-        targets = open_given(engine, self.targets, "targets")
-        control = None if self.control is None else open_given(engine, self.control, "control")
+        targets = _people(engine, self.targets, "targets", policy)
+        control = None if self.control is None else _people(engine, self.control, "control", policy)
         return PeopleTrial(targets, control, parts, self.tries, self.seed)
 
     def refuse_replay(self, policy: Policy | None) -> None:

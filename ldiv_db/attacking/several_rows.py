@@ -15,18 +15,19 @@ share of all ways, at most one over the size of the larger pool for each such pa
 there are ways to seat them in it. A pseudonym leaves the ways alone in which all seats are one person's; whoever knows
 all rows then looks for somebody with just as many.
 
-Nothing is promised. Where rows are apart a requirement is on one row of a person. Where they are together it bounds
-what all of them tell, for those who use what was required, or a pseudonym, and do not know how many rows the person
-has; these attackers know that, and without a pseudonym hold ways for possible that the requirement rules out.
+Where rows are apart, every class is good by its rows: none of m rows is surer to have v than the share that is
+promised, so that "in any of them" is at most m times as sure. Where they are together nothing is promised: what is
+required bounds what all rows tell, for those who use what was required, or a pseudonym, and do not know how many rows
+the person has; these attackers know that, and without a pseudonym hold ways for possible that the requirement rules
+out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from ldiv_db.attacking.disclosure import AttackedAttribute, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
@@ -38,7 +39,6 @@ from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.settings import Individual
-from ldiv_db.policy.sources import PolicySource, open_source
 from ldiv_db.requirements.guarantees import Guarantee
 
 Table = Relation | FileRelation
@@ -59,11 +59,11 @@ class OwnedRows:
 
 
 def owned_rows(
-    engine: Engine, source: PolicySource, folder: Path, whose: Individual, pseudonym: str | None
+    engine: Engine, open_table: Callable[[], Table], whose: Individual, pseudonym: str | None
 ) -> OwnedRows | None:
     """The rows of a policy's source; None if these, or whose they are, cannot be read."""
     try:
-        table = open_source(engine, source, folder)
+        table = open_table()
         columns = {column.name.lower(): column.name for column in columns_of(engine, table)}
     except PolicyError:
         return None
@@ -89,13 +89,11 @@ class PlacedPeople:
 
 
 @contextmanager
-def placed_people(
-    engine: Engine, owned: OwnedRows, read: Table, matches: Matches, counts: Counted
-) -> Iterator[PlacedPeople]:
-    """The people of a source, `read` as it was matched with the classes of a release."""
+def placed_people(engine: Engine, owned: OwnedRows, matches: Matches, counts: Counted) -> Iterator[PlacedPeople]:
+    """The people of a source, as they were matched with the classes of a release."""
     with engine.scope() as scope:
         every, matched = matches.prefixes.cells, matches.cells
-        with read_exactly(engine, read) as people:
+        with read_exactly(engine, owned.source) as people:
             params = {"people": people, "cells": every, "axes": matches.axes, "person": owned.person}
             placed = engine.materialise("placed", "attacking/several_rows/place_rows", **params)
         totals = engine.record("attacking/several_rows/count_people", placed=placed, cells=matched)
@@ -119,7 +117,7 @@ def _published(engine: Engine, owned: OwnedRows, table: Table) -> Identifier | N
 
 
 def several_rows(target: AttackedAttribute, found: PlacedPeople, promise: Guarantee) -> Attack:
-    """The attack on one sensitive attribute, beside what is promised of one row, of people where these are counted."""
+    """The attack on one sensitive attribute, beside what is promised of a row or, of people, of all theirs."""
     engine = target.engine
     with engine.scope():
         judged = _judged(target, found)
@@ -127,11 +125,16 @@ def several_rows(target: AttackedAttribute, found: PlacedPeople, promise: Guaran
         params = {"judged": judged, "priors": priors, "unit": Value(UNIT)}
         told = {row["known"]: row for row in engine.records("attacking/several_rows/summarise", **params)}
     promised = max([promise.share, *(s for v, s in promise.shares if v not in target.harmless)])
+    bounds_rows = found.pools is not None and promised < 1 and not target.harmless
     gains, figures = [], {}
     for known, words in _KNOWN.items():
         row = told.get(known)
         share = Fraction(int(row["largest"]), UNIT) if row else None
-        gains.append(gain_of(f"posterior, {words} rows of a person known", share, None))
+        bound = promised * (known or engine.most(found.kinds, "rows") or 1) if bounds_rows else Fraction(1)
+        if share is not None and bound < share < bound + Fraction(1, UNIT):  # it is rounded to units
+            share = bound
+        measure = f"posterior, {words} rows of a person known"
+        gains.append(gain_of(measure, share, bound if bound < 1 else None))
         if row:
             figures[f"{words}_rows_people"] = row["people"]
             figures[f"{words}_rows_one_class"] = row["one_class"]

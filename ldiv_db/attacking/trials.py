@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, as_text, known_axes
+from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes
 from ldiv_db.attacking.gains import Attack, Tried, tried_attack
 from ldiv_db.attacking.matching import matched
 from ldiv_db.database.catalog import columns_of
@@ -118,7 +118,7 @@ class TrialPeople:
         names = {column.name.lower(): column.name for column in columns_of(engine, table)}
         known = [replace(axis, known=Identifier(names[axis.name.lower()])) for axis in self.axes]
         secrets = [replace(secret, column=Identifier(names[secret.name.lower()])) for secret in self.secrets]
-        with read_exactly(engine, as_text(engine, table)) as read:
+        with read_exactly(engine, table) as read:
             return engine.materialise(
                 "drawn",
                 "attacking/trials/draw_people",

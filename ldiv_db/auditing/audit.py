@@ -10,11 +10,11 @@ from typing import Any
 from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.subject import CHEAP, Subject, Suppressed, read_again
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
 from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
 from ldiv_db.requirements.verdict import warn_of_classes
@@ -56,16 +56,18 @@ class Audit(Shown):
 
     @property
     def holds(self) -> bool | None:
-        """True if all requirements hold, by all readings; None if rows were counted where people are protected."""
-        if any(verdict.holds is None for verdict in self.verdicts):
-            return None
-        return all(verdict.holds and verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
+        """True if all requirements hold, by all readings; None if none is violated and one is left open."""
+        agree = all(verdict.agrees for verdict in self.verdicts) and not self.unmatched_groups
+        return _all_of([agree, *(verdict.holds for verdict in self.verdicts)])
 
     @property
     def readings(self) -> list[str]:
         """Lines on the second reading; none if it was not asked for."""
         same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
-        lines = [f"second reading, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
+        rows = " by rows" if self.of_people else ""
+        lines = (
+            [f"second reading{rows}, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
+        )
         lines += [
             f"{v.requirement.label}: {v.violating_classes:,} classes{v.otherwise}"
             for v in self.verdicts
@@ -90,9 +92,13 @@ class Audit(Shown):
 
 
 def hold_together(audits: Sequence[Audit]) -> bool | None:
-    """True if all audits hold; None if one of them is left open."""
-    found = [audit.holds for audit in audits]
-    return None if None in found else all(found)
+    """True if all audits hold; None if none fails and one of them is left open."""
+    return _all_of([audit.holds for audit in audits])
+
+
+def _all_of(found: Sequence[bool | None]) -> bool | None:
+    """True if all hold; None if none fails and one of them is left open."""
+    return None if None in found and False not in found else all(found)
 
 
 class Audits(Shown, list[Audit]):
@@ -100,7 +106,7 @@ class Audits(Shown, list[Audit]):
 
     @property
     def holds(self) -> bool | None:
-        """True if all of them hold; None if rows were counted where people are protected."""
+        """True if all of them hold; None if none fails and rows were counted where people are protected."""
         return hold_together(self)
 
 
@@ -155,12 +161,10 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
     """Warnings of values in the classes that a reader takes for one, whatever requirements make of them."""
     pair = counts.subject.pair
     table = pair.table if pair else counts.subject.table
-    is_text = isinstance(table, FileRelation) and table.columns
-    types = [Column(sensitive, "VARCHAR")] if is_text else columns_of(engine, table)
     of_sets = counts.subject.is_set(sensitive)
     attributes = [
         Attribute(sensitive, is_number=one.is_number, is_time=one.is_time, type=one.type, of_sets=of_sets)
-        for column in types
+        for column in columns_of(engine, table)
         if column.name.lower() == sensitive.lower()
         for one in [column.member if of_sets else column]
     ]

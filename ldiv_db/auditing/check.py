@@ -10,6 +10,7 @@ from typing import Any
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
 from ldiv_db.auditing.counts import Counted
 from ldiv_db.auditing.individuals import people_warning
+from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of, missing_columns
@@ -21,7 +22,7 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
+from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec, Verdict
 from ldiv_db.requirements.histogram import suppress_if_few
 
 _TEMPLATE = "auditing/list_violations"
@@ -33,6 +34,11 @@ NOT_JUDGED = (
     " COLUMN`), or publish a pseudonym (`output: {person: NAME}`, where `rows: together`); the run itself counted"
     " people, and the"
     " ledger has its audit"
+)
+#: The same where they are counted beside rows, of which a class must be good as well.
+NO_PEOPLE = (
+    "rows are judged alone, so that what they violate is violated: the policy counts people as well, and no column"
+    " identifies the person (`--individual COLUMN`); the run itself counted people, and the ledger has its audit"
 )
 #: The columns of a violation besides labels; a label of such a name gets an underscore.
 _COLUMNS = ("sensitive", "requirement", "class_no", "rows", "reached", "missing", "suppress", "values")
@@ -68,9 +74,10 @@ class Violations:
 
     def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
         """Take in the violating classes of one requirement."""
-        if found.subject.counts_once(sensitive) and not requirement.rows_only:
-            # Who has several values takes some of each along: no rule is known.
-            mended = suppress_if_few(self.engine, found.classes.read_by(requirement), measures, 0)
+        people = found.subject.person is not None
+        if people or (found.classes.of_people and not requirement.rows_only):
+            # Who has several values takes some of each along, and who has several rows all of these: no rule is known.
+            mended = suppress_if_few(self.engine, found.classes, measures, 0)
         else:
             mended = requirement.rows_to_suppress(self.engine, found.classes, measures)
         params = {
@@ -82,6 +89,7 @@ class Violations:
             "sensitive": Value(sensitive or None),
             "requirement": Value(str(requirement) if self.show_values else requirement.label),
             "show_values": self.show_values and bool(sensitive),
+            "most_is_worst": requirement.most_is_worst,
         }
         self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **params)
         if self.into is not None:
@@ -120,16 +128,25 @@ class CheckRequest:
     people: CountPeople | None = None
     #: The column of the table that says whose a row is: people are counted in place of rows.
     individual: str | None = None
+    #: The columns that the policy of the table keeps, None if there is none: then all that are not named are kept.
+    kept: Sequence[str] | None = None
     #: Whether the policy of the table names people, and whether its requirements are on them.
     protects_people: bool = False
     counts_people: bool = False
+    #: Whether its classes must be good by their rows as well as by their people.
+    by_rows: bool = False
     #: Whether the verdicts are held against a second reading.
     twice: bool = False
 
     @property
     def is_open(self) -> bool:
-        """True if requirements are on people, and no column identifies the person: rows then decide nothing."""
+        """True if requirements are on people, and no column identifies the person: rows then prove no class good."""
         return self.counts_people and self.individual is None
+
+    @property
+    def bounds_rows(self) -> bool:
+        """True if requirements bound what rows tell: those on people alone do not."""
+        return self.by_rows or not self.counts_people
 
 
 def request_by_policy(policy: Policy) -> CheckRequest:
@@ -148,6 +165,7 @@ def request_by_policy(policy: Policy) -> CheckRequest:
     keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
     request = CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
     named, counts, person = policy.individual is not None, policy.counts_people, policy.released.person
+    request = replace(request, kept=policy.keep, by_rows=policy.by_rows)
     return replace(request, protects_people=named, counts_people=counts, individual=person)
 
 
@@ -165,7 +183,8 @@ def check(
 ) -> list[Audit]:
     """The audits of any published table, one a sensitive attribute, or one of its rows alone if there is none.
 
-    Where people are asked about and no column identifies the person, they have the figures of rows and no verdict.
+    Where people are asked about and no column identifies the person, they have the figures of rows and no verdict,
+    unless rows are asked about as well and violate a requirement.
 
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
     they need.
@@ -190,6 +209,7 @@ def check(
         pair=request.pair,
         same=same,
         person=request.individual,
+        by_rows=request.by_rows,
     )
     audits = [
         audit_table(
@@ -204,17 +224,25 @@ def check(
         )
         for name, wanted in requirements.items()
     ]
-    return audits if request.individual is not None else _of_rows(engine, subject, request, audits)
+    if request.individual is None:
+        audits = _of_rows(engine, subject, request, audits)
+    told = warn_of_release(engine, subject, list(request.sensitive), request.kept)
+    return [replace(audits[0], warnings=(*audits[0].warnings, *told)), *audits[1:]]
 
 
 def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: list[Audit]) -> list[Audit]:
-    """The audits of rows that no column says the owners of: warned of that, and without verdicts on people."""
+    """The audits of rows that no column says the owners of: warned of that, and without verdicts that people decide."""
     told = UNTOLD if request.protects_people else people_warning(engine, subject, list(request.sensitive))
-    told = NOT_JUDGED if request.is_open else told
+    told = (NO_PEOPLE if request.by_rows else NOT_JUDGED) if request.is_open else told
     audits[0] = replace(audits[0], warnings=(*audits[0].warnings, *([told] if told else [])))
     if not request.is_open:
         return audits
-    return [replace(one, verdicts=tuple(replace(verdict, holds=None) for verdict in one.verdicts)) for one in audits]
+    return [replace(one, verdicts=tuple(_left_open(verdict, request) for verdict in one.verdicts)) for one in audits]
+
+
+def _left_open(verdict: Verdict, request: CheckRequest) -> Verdict:
+    """The verdict by rows as one on people: open, unless rows must be good as well and are not."""
+    return replace(verdict, holds=False if request.by_rows and verdict.holds is False else None)
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:

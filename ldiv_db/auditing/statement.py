@@ -24,6 +24,7 @@ from ldiv_db.database.steps import WIDTH, Composer
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.sensitive import read_attributes, resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
+from ldiv_db.requirements.verdict import measure_table
 
 #: Types whose values every database writes alike.
 _WRITTEN_ALIKE = ("VARCHAR", "DATE", "TINYINT", "SMALLINT", "INTEGER", "BIGINT")
@@ -151,6 +152,7 @@ class _Writer:
             suppressed=request.suppressed,
             pair=request.pair,
             person=request.individual,
+            by_rows=request.by_rows,
         )
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
@@ -192,7 +194,7 @@ class _Writer:
         refuse_unlisted(self._steps, attribute.name, requirements, numbered.classes.totals)
         sensitive = Value(attribute.name or None)
         for requirement in requirements:
-            measures = requirement.measure_table(self._steps, numbered.classes.read_by(requirement))
+            measures = measure_table(self._steps, requirement, numbered.classes)
             judged = {"requirement": Value(requirement.label), "sensitive": sensitive}
             self._judged.append({**judged, "measures": measures, "classes": numbered.listed})
             if requirement.named and not requirement.absent:

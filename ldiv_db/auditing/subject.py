@@ -69,6 +69,13 @@ class Subject:
     same: Mapping[str, Reading] = field(default_factory=dict)
     #: The column that says whose a row is, where people are counted in place of rows; NULL is somebody of its own.
     person: str | None = None
+    #: Whether classes must be good by their rows as well, where people are counted.
+    by_rows: bool = False
+
+    @property
+    def of_rows(self) -> Subject:
+        """The same where rows are counted."""
+        return replace(self, person=None, by_rows=False)
 
     def is_set(self, sensitive: str) -> bool:
         """True if a row has a set of values of that column, so that its members are counted."""
@@ -168,8 +175,19 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     if people and isinstance(steps, Engine):
         shares = _share_classes(steps, subject, sensitive, params)
     made = [whole, *([shares.histogram, shares.totals] if shares else [])]
-    classes = Classes(steps, histogram, whole, None if unknown else listed, shares, of_people=people)
+    by_rows = _count_rows(steps, subject, sensitive) if subject.person is not None and subject.by_rows else None
+    made += [by_rows.classes.histogram, by_rows.listed] if by_rows else []
+    tallies, rows = None if unknown else listed, by_rows.classes if by_rows else None
+    classes = Classes(steps, histogram, whole, tallies, shares, of_people=people, by_rows=rows)
     return Numbered(classes, listed, [relation for relation in made if relation])
+
+
+def _count_rows(steps: Steps, subject: Subject, sensitive: str) -> Numbered:
+    """The classes of a subject by their rows, under the same numbers."""
+    counts = count_values(steps, subject.of_rows, sensitive)
+    numbered = number_classes(steps, subject.of_rows, counts, sensitive)
+    steps.drop(counts)
+    return numbered
 
 
 def _share_classes(engine: Engine, subject: Subject, sensitive: str, params: dict[str, Any]) -> Classes | None:
@@ -207,12 +225,14 @@ def read_again(
 ) -> Verdict:
     """The verdict with the classes that violate by the second reading, or with why there is none.
 
-    `most` bounds the rows that it may take, of which there are `rows`.
+    `most` bounds the rows that it may take, of which there are `rows`. Where people are counted it reads their rows, if
+    classes must be good by these.
     """
     if most is not None and rows > most:
         return replace(verdict, once=f"reading it again would take {rows:,} rows, more than {most:,}")
-    if subject.pair is not None or subject.person is not None:
+    if subject.pair is not None or (subject.person is not None and not subject.by_rows):
         return replace(verdict, once=UNREAD)
+    subject = subject.of_rows
     try:
         arguments = _arguments(subject, sensitive, others, verdict.requirement)
         return replace(verdict, second=count_failures(engine, subject.table, "meets_policy", **arguments))

@@ -27,7 +27,6 @@ from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.ranges import from_ranges
-from ldiv_db.taxonomies.readers import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 taxonomy_app = group_of_commands("Import, build, draft, show and check taxonomies.")
@@ -173,18 +172,30 @@ def _read_shown(
     engine: Engine, name: str, source: Relation | FileRelation | None, column: str | None
 ) -> tuple[Taxonomy, dict[int | None, int]]:
     """The taxonomy in a file, the catalog or the program, and the rows of each leaf; of None those without one."""
-    levels = ready.LEVELS[name]() if name in ready.LEVELS and name not in taxonomies.stored(engine) else []
     if source is None or column is None:
         return _named(engine, name), {}
+    found, dictionary = _held(engine, name, source, column)
+    counted = engine.grouped(dictionary, "code", rows=("sum", "rows"))
+    return found, {code: int(rows) for code, rows in counted if code != NULL_CODE}
+
+
+def _held(engine: Engine, name: str, source: Relation | FileRelation, column: str) -> tuple[Taxonomy, Relation]:
+    """The taxonomy, and the column's values with their rows and the numbers of their leaves, NULL where they have none.
+
+    One of the program may be made of these values.
+    """
+    levels = ready.LEVELS[name]() if name in ready.LEVELS and name not in taxonomies.stored(engine) else []
     refuse(catalogs.missing_columns(engine, source, [("column", column)], "table"))
+    kinds = {found.name.lower(): found for found in catalogs.columns_of(engine, source)}
     with read_exactly(engine, source) as read:
         if levels:
             found = taxonomy_sources.from_values(engine, read, Identifier(column), levels, name)
         else:
             found = _named(engine, name)
-        dictionary = _dictionary(engine, found, read, column, levels)
-        counted = engine.grouped(dictionary, "code", rows=("sum", "rows"))
-    return found, {code: int(rows) for code, rows in counted if code != NULL_CODE}
+        if found.by_range and not kinds[column.lower()].is_number:
+            what = f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}"
+            raise PolicyError([Problem("column", what)])
+        return found, number_values(engine, found, read, Identifier(column), levels)
 
 
 def _named(engine: Engine, name: str) -> Taxonomy:
@@ -221,12 +232,11 @@ def check_command(
     \b
     Examples:
       ldiv taxonomy check warehouse.duckdb country --table patients --column country
-      ldiv taxonomy check warehouse.duckdb country --table patients --column country --show-values
+      ldiv taxonomy check warehouse.duckdb icd10cm --table patients --column diagnosis --show-values
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
-        taxonomy = ready.require(engine, name)
-        source = resolve_source(engine, table, Path(), "table")
-        missing, values = _missing(engine, taxonomy, source, column, show_values)
+        _, dictionary = _held(engine, name, resolve_source(engine, table, Path(), "table"), column)
+        missing, values = _missing(engine, dictionary, show_values)
     listed = {"missing": values} if show_values else {}
     document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing, **listed}
     if json or not missing:
@@ -259,26 +269,11 @@ def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy
     return taxonomy_sources.read_edges(engine, relation, child, parent)
 
 
-def _missing(
-    engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str, show_values: bool
-) -> tuple[int, list[str]]:
-    """Count the values of the column that have no leaf; return them as text too if they are to be shown."""
-    refuse(catalogs.missing_columns(engine, relation, [("column", column)], "table"))
-    with read_exactly(engine, relation) as read:
-        dictionary = _dictionary(engine, taxonomy, read, column)
+def _missing(engine: Engine, dictionary: Relation, show_values: bool) -> tuple[int, list[str]]:
+    """Count the values that have no leaf; return them as text too if they are to be shown."""
     missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
     values = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
     return missing[0][1] if missing else 0, [value for (value,) in values]
-
-
-def _dictionary(
-    engine: Engine, taxonomy: Taxonomy, relation: Relation | FileRelation, column: str, levels: Sequence[Level] = ()
-) -> Relation:
-    """The column's values with their rows and the numbers of their leaves, NULL where they have none."""
-    kinds = {found.name.lower(): found for found in catalogs.columns_of(engine, relation)}
-    if taxonomy.by_range and not kinds[column.lower()].is_number:
-        raise PolicyError([Problem("column", f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}")])
-    return number_values(engine, taxonomy, relation, Identifier(column), levels)
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:

@@ -51,11 +51,11 @@ KINDS = {
 _WORD = re.compile(rf"({'|'.join(KINDS)}):(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w*)\}")
 #: Options of a connection to PostgreSQL, unless it gives others: a server that is silent or a table that
-#: somebody holds is waited for so long.
+#: somebody holds is waited for so long, and a table of which row level security hides rows is refused.
 #: To its administrator it is known by our name, unless the address, its service or PGAPPNAME give another.
 _WAITS = {
     "connect_timeout": "15",
-    "options": "-c lock_timeout=60s",
+    "options": "-c lock_timeout=60s -c row_security=off",
     "fallback_application_name": "ldiv_db",
 }
 

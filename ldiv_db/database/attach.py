@@ -26,6 +26,8 @@ from ldiv_db.database.templates import Identifier, Relation, literal
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
+#: How the name of a database file ends.
+DATABASE_FILES = (".duckdb", ".db", ".ddb")
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -42,7 +44,8 @@ def takes_database(
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
-    database in memory is then its connection, which is kept open unless it is `read_only`. With `of_warehouse` it also
+    database in memory is then its connection, which is kept open unless it is `read_only`, and its `catalog` may be a
+    file. With `of_warehouse` it also
     takes a warehouse, and sees what that opens: its rows as far as they are counted, or the means to plan a run there.
     """
 
@@ -74,7 +77,8 @@ def takes_database(
                 return function(*args, **kwargs)
             with opening as opened:
                 bound.arguments[first] = opened
-                found = function(*bound.args, **bound.kwargs)
+                with _catalog_file(opened, bound.arguments if are_frames else {}, read_only):
+                    found = function(*bound.args, **bound.kwargs)
                 if are_frames and isinstance(place := getattr(found, "place", None), TablePlace):
                     place.keep_open()
                 return found
@@ -82,6 +86,22 @@ def takes_database(
         return cast(Function, call)
 
     return decorate
+
+
+@contextmanager
+def _catalog_file(connection: Any, arguments: dict[str, Any], read_only: bool) -> Iterator[None]:
+    """Within, the catalog that the arguments name is attached, if it is a file, which is made unless `read_only`."""
+    path = Path(arguments.get("catalog") or "")
+    if path.suffix.lower() not in DATABASE_FILES:
+        yield
+        return
+    _refuse_missing(path, read_only)
+    _attach_file(Engine(connection), path, CATALOG, read_only)
+    arguments["catalog"] = CATALOG
+    try:
+        yield
+    finally:
+        attempt(connection, f"DETACH DATABASE IF EXISTS {CATALOG}")
 
 
 def asks(
@@ -147,8 +167,7 @@ def open_with_catalog(
     path = source.path
     if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
-    if read_only and not catalog.is_file():
-        raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
+    _refuse_missing(catalog, read_only)
     if path is not None and catalog.exists() and catalog.samefile(path):
         raise PolicyError([Problem("--catalog", f"{catalog} is the database itself", "leave it out")])
     with open_database(MEMORY, settings=settings) as connection:
@@ -165,6 +184,11 @@ def open_with_catalog(
             if is_new and _is_empty(engine):
                 connection.close()
                 catalog.unlink(missing_ok=True)
+
+
+def _refuse_missing(catalog: Path, read_only: bool) -> None:
+    if read_only and not catalog.is_file():
+        raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
 
 
 def attach_address(connection: Any, address: Address, name: str, read_only: bool = False) -> None:

@@ -99,10 +99,10 @@ def without_members(kind: str, enum: str = "ENUM") -> str:
 
 def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
+    if isinstance(source, FileRelation) and source.form and not source.hive:
+        return [Column(*column) for column in source.form.columns]
     if isinstance(source, FileRelation):
-        rows = engine.execute(
-            f"DESCRIBE SELECT * FROM {source.reader}($p{source.options})", {"p": source.path}, [source]
-        )
+        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql('$p')}", {"p": source.path}, [source])
     else:
         rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}", None, [source])
     return [Column(row[0], row[1]) for row in rows]
@@ -300,3 +300,28 @@ def missing_columns(
         for key, name in asked
         if name.lower() not in known
     ]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """A constraint of a table of DuckDB's: its kind, as UNIQUE, its text, and the columns that it is on."""
+
+    kind: str
+    text: str
+    columns: tuple[str, ...]
+
+    @property
+    def is_key(self) -> bool:
+        """True if no two rows may have the same values."""
+        return self.kind in ("UNIQUE", "PRIMARY KEY")
+
+
+def constraints_of(engine: Engine, table: Relation) -> list[Constraint]:
+    """The constraints of a table; none of a table of another database, whose server names what is broken."""
+    rows = engine.execute(
+        "SELECT constraint_type, CASE constraint_type WHEN 'NOT NULL' THEN 'NOT NULL of ' || constraint_column_names[1]"
+        " ELSE constraint_text END, constraint_column_names FROM duckdb_constraints() WHERE lower(database_name) ="
+        " lower($database) AND lower(schema_name) = lower($schema) AND lower(table_name) = lower($name) ORDER BY ALL",
+        dict(zip(("database", "schema", "name"), located(engine, table), strict=True)),
+    )
+    return [Constraint(kind, text, tuple(name.lower() for name in columns)) for kind, text, columns in rows]

@@ -37,6 +37,12 @@ def file_of(engine: Engine, database: str) -> str | None:
     return rows[0][0] if rows else None
 
 
+def is_in_memory(engine: Engine, database: str) -> bool:
+    """True if a database of DuckDB's is in no file, and ends with the connection."""
+    asked = "SELECT path IS NULL AND type = 'duckdb' FROM duckdb_databases() WHERE lower(database_name) = lower($d)"
+    return engine.execute(asked, {"d": database}) == [(True,)]
+
+
 def free_bytes(engine: Engine, database: str) -> int:
     """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
     rows = engine.execute(

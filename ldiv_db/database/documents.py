@@ -55,8 +55,8 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
     Blanks at the ends of a cell are not of it, unless they stand in quotes.
     """
     taken: list[str] = []
-    lines = csv.reader(_noted(io.StringIO(text, newline=""), taken), delimiter=delimiter)
-    quoted = re.compile(rf'(?:^|{delimiter})(?:"((?:[^"]|"")*)"\s*(?={delimiter}|$)|[^{delimiter}]*)')
+    lines = csv.reader(_noted(io.StringIO(text, newline=""), taken), delimiter=delimiter, skipinitialspace=True)
+    quoted = re.compile(rf'(?:^|{delimiter}) *(?:"((?:[^"]|"")*)"\s*(?={delimiter}|$)|[^{delimiter}]*)')
     for line in itertools.count(1):
         taken.clear()
         try:

@@ -7,6 +7,7 @@ what it makes for itself is TEMP and dropped at the end.
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 import uuid
@@ -127,15 +128,15 @@ class Engine(TableQueries):
         return target
 
     @contextmanager
-    def attached(self, path: Path, read_only: bool = False) -> Iterator[str]:
+    def attached(self, path: Path, read_only: bool = False, options: Sequence[str] = ()) -> Iterator[str]:
         """The name under which the database file at `path` is attached, made if it is not there.
 
         The file is checkpointed and let go at the end: then nothing of it is in a log beside it. The name is in it, and
         therefore does not count our steps: how many there are may depend on the data.
         """
         name = f"ldiv_{uuid.uuid4().hex[:8]}_0_file"
-        options = "TYPE duckdb, READ_ONLY" if read_only else "TYPE duckdb"
-        self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({options})")
+        said = ", ".join(["TYPE duckdb", *(["READ_ONLY"] if read_only else []), *options])
+        self.execute(f"ATTACH {literal(str(path))} AS {Identifier(name).sql()} ({said})")
         try:
             yield name
             if not read_only:
@@ -174,7 +175,11 @@ class Engine(TableQueries):
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
-        except (duckdb.Error, TypeError):
+        except (duckdb.Error, TypeError) as error:
+            unread = re.search(r"Data type '([^']+)' not recognized", str(error))
+            if unread:  # of pandas': its intervals (as of `cut`), periods and the like
+                what = f"{type(frame).__name__} has a column of type {unread[1]}, which the database does not read"
+                raise DatabaseError(f"{what}: give its text, as `.astype(str)` does") from None
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
         self._caller_views.append(view)
         self._registered.add(view)
@@ -284,6 +289,14 @@ class Engine(TableQueries):
             interrupts.work.statement = None
 
 
+def is_joined(connection: duckdb.DuckDBPyConnection) -> bool:
+    """True if the connection has a transaction open that a caller began, be it one that has failed."""
+    try:
+        return Engine(connection).in_transaction()
+    except DatabaseError:
+        return True
+
+
 @contextmanager
 def open_database(
     path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
@@ -316,12 +329,8 @@ def stoppable(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[N
 
 def relation_of(connection: duckdb.DuckDBPyConnection, table: Relation | FileRelation) -> ClientRelation:
     """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
-    if isinstance(table, Relation):
-        sql = f"FROM {table.sql()}"
-    else:
-        sql = f"FROM {table.reader}({literal(table.path)}{table.options})"
     try:
-        return connection.sql(sql)
+        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
     except duckdb.Error as error:
         raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
 

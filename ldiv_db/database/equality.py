@@ -27,7 +27,7 @@ from typing import Literal
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.templates import AS_WRITTEN, FileRelation, Identifier, Relation, Value, literal
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, literal
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
@@ -36,15 +36,23 @@ _REFUSED = {
 _NESTED = ("STRUCT", "MAP", "UNION", "TUPLE")
 #: The ways in which equal values may differ as written: by the sign of a zero or NaN, or as their members or parts are.
 Looseness = Literal["signs", "members"]
-#: Steps after which texts are one: without blanks at their ends; in small letters, composed.
+#: Steps after which texts are one: with blanks and dashes of one kind, and none that is not seen; in small letters,
+#: composed. `macros/same.j2` has them too, and the dbt package.
 Step = Literal["trim", "casefold"]
+_TRIMMED = (
+    "trim(regexp_replace(regexp_replace(regexp_replace({0}, '\\p{{Cf}}+', '', 'g'),"
+    " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
+)
+#: A text without blanks of any kind at its ends.
+_STRIPPED = "regexp_replace({0}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
 
 
 @dataclass(frozen=True)
 class Members:
     """The last step of a column of sets: each becomes the list of its different members in order, NULL if it has none.
 
-    A text has a `separator` between its members, and blanks at their ends are left out; without one it is a list.
+    A text has a `separator` between its members, and blanks at their ends are left out; without one it is a list. The
+    steps before are taken of each member: what they fold may be the separator.
     """
 
     separator: str | None = None
@@ -65,8 +73,6 @@ def members_of(reading: Reading) -> Members | None:
     return next((step for step in reading if isinstance(step, Members)), None)
 
 
-#: A text without blanks of any kind at its ends.
-_TRIMMED = "regexp_replace({}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
 #: Collations that compare by bytes, as the setting `default_collation` writes them.
 _BY_BYTES = ("", "binary", "c", "posix")
 
@@ -126,9 +132,6 @@ def read_exactly(
     The table itself if it needs none. Raises PolicyError if a column of `apart`, by which classes are told apart, has
     equal values that are written differently.
     """
-    if isinstance(source, FileRelation) and source.columns:
-        yield source
-        return
     columns, wanted = columns_of(engine, source), {name.lower() for name in apart}
     loose = [column.name for column in columns if column.name.lower() in wanted and looseness(column)]
     refuse_respelt(engine, source, [(name, Identifier(name)) for name in loose])
@@ -149,8 +152,7 @@ def read_as_one(
     `same` has the steps by column; the table itself if it has none of these.
     """
     steps = {name.lower(): taken for name, taken in same.items() if taken}
-    names = source.columns if isinstance(source, FileRelation) else ()
-    names = names or tuple(column.name for column in columns_of(engine, source))
+    names = [column.name for column in columns_of(engine, source)]
     if not any(name.lower() in steps for name in names):
         yield source
         return
@@ -173,22 +175,21 @@ def _view(engine: Engine, name: str, columns: str, source: Relation | FileRelati
 
 def _as_one(name: str, steps: Reading) -> str:
     """The column of a view as SQL: its bytes, without what the steps take away."""
-    value = f"decode(encode({name}))" if steps else name
-    if "trim" in steps:
-        value = _TRIMMED.format(value)
-    if "casefold" in steps:
-        value = f"nfc_normalize(lower({value}))"
-    if (members := members_of(steps)) is not None:
-        value = _members(name if members.separator is None else value, members)
-    return f"{value} AS {name}"
-
-
-def _members(value: str, members: Members) -> str:
-    """The list of a set's members as SQL."""
+    members = members_of(steps)
+    if members is None:
+        return f"{_folded(f'decode(encode({name}))' if steps else name, steps)} AS {name}"
+    value = name
     if members.separator is not None:
-        split = f"string_split({value}, {literal(members.separator)})"
-        value = f"[m FOR m IN [{_TRIMMED.format('x')} FOR x IN {split}] IF m <> '']"
-    return f"nullif(list_sort(list_distinct({value}), 'ASC', 'NULLS LAST'), [])"
+        split = f"string_split(decode(encode({name})), {literal(members.separator)})"
+        value = f"[m FOR m IN [{_folded(_STRIPPED.format('x'), steps)} FOR x IN {split}] IF m <> '']"
+    return f"nullif(list_sort(list_distinct({value}), 'ASC', 'NULLS LAST'), []) AS {name}"
+
+
+def _folded(text: str, steps: Reading) -> str:
+    """The text after the steps as SQL."""
+    if "trim" in steps:
+        text = _TRIMMED.format(text)
+    return f"nfc_normalize(lower({text}))" if "casefold" in steps else text
 
 
 def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
@@ -209,10 +210,7 @@ def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
 
 def in_from(source: Relation | FileRelation) -> str:
     """The table or file as FROM takes it, without bound values."""
-    if isinstance(source, Relation):
-        return source.sql()
-    types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in source.columns)
-    return f"{source.reader}({literal(source.path)}{f'{AS_WRITTEN}{{{types}}}' if types else source.options})"
+    return source.sql() if isinstance(source, Relation) else source.sql(literal(source.path))
 
 
 @contextmanager

@@ -124,6 +124,14 @@ class DatabaseError(LdivError):
     exit_code = 3
 
 
+class ConstraintError(DatabaseError):
+    """A table of the user's does not take the rows, by a constraint of one of these `kinds`."""
+
+    def __init__(self, message: str, kinds: Sequence[str] = ()):
+        super().__init__(message)
+        self.kinds = kinds
+
+
 class ConflictError(DatabaseError):
     """Another transaction, which is open or was committed meanwhile, writes the same schema or table."""
 
@@ -164,6 +172,13 @@ def refuse(problems: Iterable[Problem]) -> None:
     """Raise PolicyError with all problems, if there are any."""
     if found := list(problems):
         raise PolicyError(found)
+
+
+def first_of(problems: Sequence[Problem], most: int = 10) -> list[Problem]:
+    """The first problems of a file, and how many more there are."""
+    left = len(problems) - most
+    more = [Problem(problems[0].key, f"and {left:,} more problems like these")] if left > 0 else []
+    return [*problems[:most], *more]
 
 
 #: The kind that a value should be of, by the beginning of pydantic's name for the error.
@@ -210,6 +225,16 @@ def place_in_file(text: str) -> str:
 def count_phrase(number: int, one: str, many: str) -> str:
     """The number with the words that go with it: `1 key is`, `2 keys are`."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+def rows_phrase(number: int) -> str:
+    """`1 row`, `2 rows`."""
+    return count_phrase(number, "row", "rows")
+
+
+def classes_phrase(number: int, kind: str = "") -> str:
+    """`1 class`, `2 distinct classes` of the `kind` distinct."""
+    return count_phrase(number, f"{kind}class", f"{kind}classes")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

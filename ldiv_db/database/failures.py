@@ -11,12 +11,25 @@ from __future__ import annotations
 
 import re
 
-from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem, place_in_file
+from ldiv_db.database.errors import (
+    ConflictError,
+    ConstraintError,
+    DatabaseError,
+    PolicyError,
+    Problem,
+    place_in_file,
+)
 from ldiv_db.database.templates import BUILT_IN, Statement
 
+#: The sentences of conflicts: to try again may help.
+CONFLICT = "another session writes the same at the same time"
+MADE = "another session made a table or schema of that name at the same time"
 #: The server's sentences, and ours. A group stands for a name of a table or schema, which is no secret.
 _FORMS = (
     (r"permission denied for (schema|table|database|view|sequence|function) (\S+)", "permission denied for {} {}"),
+    (r"affected by row-level security policy for table (\S+)",
+     "row level security of table {} hides rows from this user, which a release would lack, or leave where it replaces:"
+     " have its owner run this (without FORCE), or a role that may see all rows (ALTER ROLE … BYPASSRLS)"),
     (r"must be owner of (\w+) (\S+)", "the user is not the owner of {} {}"),
     (r"password authentication failed|no password supplied|role \".*\" does not exist|no pg_hba.conf entry"
      r"|Access denied for user|Peer authentication failed", "the server refuses the user or the password"),
@@ -33,7 +46,11 @@ _FORMS = (
     (r"no database was provided", "its address names no database, as in mysql:host=db database=clinic"),
     (r"statement timeout|query execution was interrupted", "the server ended the statement: it took too long"),
     (r"could not serialize access|deadlock detected|could not obtain lock|tuple concurrently updated"
-     r"|duplicate key value violates unique constraint \"pg_", "another session writes the same at the same time"),
+     r"|TransactionContext Error: .*[Cc]onflict"
+     r"|duplicate key value violates unique constraint \"pg_", CONFLICT),
+    (r"violates (unique|check|foreign key|exclusion) constraint (\"[^\"]+\")", "a {} constraint forbids it, {}"),
+    (r"null value in column (\"[^\"]+\")", "column {} takes no NULL"),
+    (r"(UNIQUE|CHECK|NOT NULL|FOREIGN KEY) constraint failed", "a {} constraint of the table forbids it"),
     (r"No space left on device|[Dd]isk (?:quota|full)|could not extend file|database or disk is full",
      "there is no room on the disk of the server"),
     (r"terminating connection|server closed the connection|connection to server was lost|SSL connection has been"
@@ -46,15 +63,13 @@ _FORMS = (
      "the database is open read-only, and this step writes"),
     (r"other objects depend on it", "other objects of the database depend on the table: drop these first"),
     (r"(?:relation|table|schema) \"[^\"]*\" already exists",
-     "another session made a table or schema of that name at the same time"),
+     MADE),
     (r"(?:relation|schema) \"[^\"]*\" does not exist", "a table or schema that was there is gone"),
     (r"file is not a database|file is encrypted|database disk image is malformed",
      "the file is not a database of that kind"),
     (r"unable to open database", "the file cannot be opened"),
     (r"Mismatch Type Error", "a column holds a value of another type than it declares, give its type in a view"),
 )  # fmt: skip
-#: The sentence of these is that of a conflict: to try again may help.
-CONFLICT = "another session writes the same at the same time"
 #: An option that a pool of connections in front of a server does not know.
 _NO_OPTIONS = re.compile(r"unsupported startup parameter")
 
@@ -111,6 +126,15 @@ _OF_SERVERS = re.compile(
 )
 
 
+#: Kinds of constraints, by the beginning of DuckDB's words where one is violated; the rest quotes a row.
+_CONSTRAINTS = (
+    (r"NOT NULL", ("NOT NULL",)),
+    (r"CHECK", ("CHECK",)),
+    (r"Violates foreign key", ("FOREIGN KEY",)),
+    (r"PRIMARY KEY or UNIQUE|Duplicate key|duplicate key", ("PRIMARY KEY", "UNIQUE")),
+)
+
+
 def failure_of(error: Exception, statement: Statement) -> DatabaseError:
     """The report of a failed statement, in one sentence, or with its template, its numbered SQL and the hint.
 
@@ -131,6 +155,11 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
 
 
 def _of_duckdb(text: str, kind: str, statement: Statement) -> DatabaseError:
+    if kind == "ConstraintException" and statement.writes is not None:
+        words = text.removeprefix("Constraint Error: ")
+        kinds = next((kinds for form, kinds in _CONSTRAINTS if re.match(form, words)), ())
+        what = f"a {' or '.join(kinds)} constraint" if kinds else "a constraint"
+        return ConstraintError(f"cannot write {statement.writes}: {what} of the table forbids it", kinds)
     hint = first_sentence(text) if kind in _PLAIN else f"{kind} (its text may quote data and is withheld)"
     if kind in _RESOURCES:
         return DatabaseError(f"{hint}, while running {statement.template}")

@@ -194,6 +194,13 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     return todo
 
 
+def remake(engine: Engine) -> None:
+    """Make the catalog anew, with nothing in it, in a database of our own."""
+    schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
+    engine.execute(f"DROP SCHEMA IF EXISTS {Relation(schema).sql()} CASCADE")
+    migrate(engine)
+
+
 @contextmanager
 def unmade_on_error(engine: Engine) -> Iterator[None]:
     """Within, an error removes the catalog again if it was made here and nothing is entered in it."""

@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import catalog, databases
+from ldiv_db.database import catalog, csv_files, databases
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.engine import Engine, attempt, database_version
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
@@ -196,6 +196,8 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
     file = files_of(engine, folder / source) if source.strip() else None
     if file is not None and not _is_table(engine, source):
         _refuse_missing(engine, file, source, key)
+        if file.reader == "read_csv":
+            return csv_files.with_form(engine, file, source, key)
         _refuse_unreadable(engine, file, source, key)
         return file
     relation = named_table(source, key)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -133,18 +133,79 @@ class SqlType:
 ICEBERG_STATE = ".metadata.json"
 
 
+#: Options for a CSV file that `Engine.export` wrote: nothing between two commas is NULL, two quotes are the empty text.
+_AS_EXPORTED = ", nullstr = '', allow_quoted_nulls = false"
+
+
+def _as_text(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, "VARCHAR") for name in names)
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV file is read: nothing is guessed, so that each of its lines is part of a row, or an error.
+
+    All of it is read as text, and cast here: the database's own reader skips a type where a statement asks for the text
+    of its values alone, and would show them as the file writes them, but not everywhere. `columns` are (name, type);
+    `spelt` are those whose type writes some values otherwise than the file, each with the type that writes them as the
+    file does. `patterns` are (type, pattern) of times that are not written as in ISO 8601.
+    """
+
+    options: str
+    columns: tuple[tuple[str, str], ...]
+    spelt: tuple[tuple[str, str], ...] = ()
+    patterns: tuple[tuple[str, str], ...] = ()
+
+    def sql(self) -> str:
+        """The reader's arguments."""
+        types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name, _ in self.columns)
+        return f", auto_detect = false, {self.options}, columns = {{{types}}}"
+
+    @property
+    def casts(self) -> str:
+        """The columns that are no text, as SQL."""
+        patterns = dict(self.patterns)
+        found = []
+        for name, kind in self.columns:
+            column = _quote(name)
+            value = f"strptime({column}, {literal(patterns[kind])})" if kind in patterns else column
+            found += [] if kind == "VARCHAR" else [f"CAST({value} AS {SqlType(kind).sql()}) AS {column}"]
+        return ", ".join(found)
+
+    @classmethod
+    def exported(cls, names: Sequence[str]) -> CsvForm:
+        """That of a file that `Engine.export` wrote with these columns: all of it is text."""
+        return cls(f"header = true, delim = ',', quote = '\"', escape = '\"'{_AS_EXPORTED}", _as_text(names))
+
+    @property
+    def is_exported(self) -> bool:
+        """True if NULL and the empty text are told apart as `Engine.export` does."""
+        return self.options.endswith(_AS_EXPORTED)
+
+    def as_text(self, as_exported: bool = False) -> CsvForm:
+        """The same with all columns as text; `as_exported` tells NULL and the empty text apart."""
+        more = _AS_EXPORTED if as_exported and not self.is_exported else ""
+        return replace(self, options=f"{self.options}{more}", columns=_as_text(name for name, _ in self.columns))
+
+    def as_spelt(self, names: Collection[str]) -> CsvForm:
+        """The same with the columns of these names in types that write their values as the file does."""
+        lowered, spelt = {name.lower() for name in names}, dict(self.spelt)
+        columns = [(name, spelt.get(name, kind) if name.lower() in lowered else kind) for name, kind in self.columns]
+        return replace(self, columns=tuple(columns))
+
+
 @dataclass(frozen=True)
 class FileRelation:
     """A data file that the database reads with one of its table functions."""
 
     reader: str
     path: str
-    #: The columns of a CSV file that we wrote: then nothing about it is guessed, and all of it is text.
-    columns: tuple[str, ...] = ()
     #: True if the names of folders, as `year=2020`, are columns.
     hive: bool = False
     #: The version of a table of Delta Lake that is read, also where others write meanwhile.
     version: int | None = None
+    #: How a CSV file is read.
+    form: CsvForm | None = None
 
     READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json",
                          ".jsonl": "read_json", ".ndjson": "read_json"}  # fmt: skip
@@ -163,7 +224,13 @@ class FileRelation:
     def options(self) -> str:
         """The reader's arguments besides the path, as SQL."""
         version = "" if self.version is None else f", version = {self.version}"
-        return f"{', hive_partitioning = true' if self.hive else ''}{version}"
+        form = "" if self.form is None else self.form.sql()
+        return f"{', hive_partitioning = true' if self.hive else ''}{version}{form}"
+
+    def sql(self, path: str) -> str:
+        """What FROM takes: the call of the table function on a path, which is SQL, and the types of its columns."""
+        call, casts = f"{self.reader}({path}{self.options})", self.form.casts if self.form else ""
+        return f"(SELECT * REPLACE ({casts}) FROM {call})" if casts else call
 
     @property
     def among(self) -> str:
@@ -227,27 +294,12 @@ def _bind(value: Any) -> Markup:
     return Markup(f"${name}")
 
 
-#: Options for a CSV file that `Engine.export` wrote: nothing between two commas is NULL, two quotes are the empty text.
-AS_WRITTEN = (
-    ", auto_detect = false, header = true, delim = ',', quote = '\"', escape = '\"', nullstr = '',"
-    " allow_quoted_nulls = false, columns = "
-)
-
-
-def _call(file: FileRelation) -> Markup:
-    """The call of the table function that reads the file."""
-    if not file.columns:
-        return Markup(f"{file.reader}(") + _bind(file.path) + Markup(f"{file.options})")
-    types = _bind(dict.fromkeys(file.columns, "VARCHAR"))
-    return Markup(f"{file.reader}(") + _bind(file.path) + Markup(AS_WRITTEN) + types + Markup(")")
-
-
 def _fill(param: Any) -> Markup:
     """The text that Jinja puts out for one parameter; raises TemplateError for anything but a name or a value."""
     if isinstance(param, Identifier | Relation | SqlType | Figure):
         return Markup(param.sql())
     if isinstance(param, FileRelation | Value):
-        return _call(param) if isinstance(param, FileRelation) else _bind(param.value)
+        return Markup(param.sql(_bind(param.path))) if isinstance(param, FileRelation) else _bind(param.value)
     if isinstance(param, Markup) or (isinstance(param, str) and param in CONNECTIVES):
         return Markup(param)
     if isinstance(param, StrictUndefined):

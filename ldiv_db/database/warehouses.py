@@ -18,8 +18,8 @@ from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
 from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.failures import sentence_of
+from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
+from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal, render
 from ldiv_db.database.traits_there import TRAITS, TraitsThere
 
@@ -329,4 +329,5 @@ class Warehouse:
             raise
         except Exception as error:
             what = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
-            raise DatabaseError(f"{self.dialect} cannot {doing}: {what}") from None
+            kind = ConflictError if what in (CONFLICT, MADE) else DatabaseError
+            raise kind(f"{self.dialect} cannot {doing}: {what}") from None

@@ -5,14 +5,16 @@ Everything is counts: no value of the table is read, NULL being a value like any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ldiv_db.auditing.individuals import tells_thing
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
+from ldiv_db.database.readings import read_by
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.population_uniqueness import refuse_population
@@ -27,12 +29,15 @@ from ldiv_db.measuring.roles import (
     held_by,
     is_postal,
     is_repeated,
+    may_be_people,
     names_people,
+    numbers_people,
     why_by_name,
     why_by_values,
 )
 from ldiv_db.measuring.safe_harbor import refuse_sensitive
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
+from ldiv_db.measuring.written_numbers import WrittenNumbers, find_numbers
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.sets import LikelySets, find_sets
 
@@ -178,8 +183,11 @@ def profile_table(
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     refuse_population(population, rows)
-    with read_exactly(engine, table) as read:
-        taken_for = _Roles(engine, table, read, asked, guess=quasi_identifiers is None, hipaa=hipaa)
+    written = find_numbers(engine, table, [c for c in columns if asked.get(c.name.lower()) != SENSITIVE])
+    told = read_by(engine, table, [one.reading for one in written.values()])
+    columns = columns_of(engine, told)
+    with read_exactly(engine, told) as read:
+        taken_for = _Roles(engine, table, read, asked, written, guess=quasi_identifiers is None, hipaa=hipaa)
         summaries: list[Summary] = []
         for column in columns:
             summaries.append(summarise(engine, read, column, rows))
@@ -219,11 +227,12 @@ class _Roles:
 
     def __init__(
         self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
-        guess: bool, hipaa: bool,
+        written: Mapping[str, WrittenNumbers], guess: bool, hipaa: bool,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._read = read
         self._asked = asked
+        self._written = written
         self._belonging: set[str] = set()
         self._guess = guess
         self._keys = Keys(engine, table) if guess else None
@@ -245,24 +254,38 @@ class _Roles:
         way, why = self._ways.find(summary)
         if way is None:
             return IDENTIFIER, f"named, but {why}" if asked else why, None
+        if told := self._written.get(summary.column.name):
+            way = replace(way, settings={**way.settings, **told.settings}, said=f"{way.said}{told.said}")
         return QUASI_IDENTIFIER, way.said, way
 
     def individual(self, profiles: Sequence[ColumnProfile]) -> ColumnProfile | None:
-        """Of the columns that may say whose a row is the one to go by: by its name, and then of the fewest values."""
+        """Of the columns that may say whose a row is the one to go by: by its name, and then of the fewest values.
+
+        Other identifiers of few rows each come last, by which a plan says the same.
+        """
         found = [p for p in profiles if p.role == IDENTIFIER and is_repeated(p)]
         named = [p for p in found if names_people(p)]
         held = [p for p in found if p.column.name in self._belonging]
-        return min(named or held, key=lambda p: p.distinct, default=None)
+        others = [p for p in found if may_be_people(p)]
+        return min(named or held or others, key=lambda p: p.distinct, default=None)
 
     def _why_belonging(self, summary: Summary, all_columns: Sequence[Summary]) -> str:
-        """Why a column may say whose a row is by what hardly varies within its values; empty if it may not."""
-        if is_postal(summary):
+        """Why a column may say whose a row is by what hardly varies within its values; empty if it may not.
+
+        Of values with evenly few rows each, as those are by which people are numbered, one such column is enough, and
+        of long numbers and codes none is needed.
+        """
+        if is_postal(summary) or tells_thing(summary.column.name):
             return ""
         held, of = held_by(self._engine, self._read, summary, all_columns)
-        if not held or held * 2 < of:
+        even = numbers_people(summary)
+        if not even and any(numbers_people(one) and one.distinct > summary.distinct for one in all_columns):
+            return ""  # what is known of the people whom the other numbers
+        if not (held and held * 2 >= of) and not (even and (held or summary.is_coded)):
             return ""
         self._belonging.add(summary.column.name)
-        return f"may identify people: {held} of {of} other columns hardly vary within a value"
+        evenly = ", evenly few rows have each value" if even else ""
+        return f"may identify people: {held} of {of} other columns hardly vary within a value{evenly}"
 
     def _why_identifier(self, summary: Summary) -> str:
         """Why a column that nobody named is taken for an identifier; empty if it is not."""

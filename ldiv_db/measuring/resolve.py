@@ -18,7 +18,15 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
-from ldiv_db.recoding.rules import RANGE_FORMS, choose_reading, count_unread, read_parts, read_ranges, span_ranges
+from ldiv_db.recoding.rules import (
+    RANGE_FORMS,
+    choose_reading,
+    count_unread,
+    read_parts,
+    read_ranges,
+    read_starred,
+    span_ranges,
+)
 
 #: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
 _WIDE, _SHRINK = 1e290, 2.0**-64
@@ -97,11 +105,13 @@ class Resolver:
         nodes = axis.nodes or Relation(())
         values = self._values(code)
         parts = read_parts(engine, values)
+        starred = read_starred(engine, parts, axis.dictionary, nodes, axis.null_code)
         found = engine.materialise(
             f"found_{code.name}",
             "measuring/find_nodes",
             parts=parts,
             nodes=nodes,
+            starred=starred,
             dictionary=axis.dictionary,
             null_code=null_code,
             last=Value(axis.scale),
@@ -121,7 +131,7 @@ class Resolver:
         chosen, spans = choose_reading(engine, found, sets_first)
         params = {"spans": spans, "leaves": Value(axis.leaves), "unit": Value(LOSS_UNIT)}
         weights = engine.materialise(f"weights_{code.name}", "measuring/weigh_nodes", **params)
-        engine.drop(parts, chosen)
+        engine.drop(parts, starred, chosen)
         made = (axis.dictionary, values, spans, weights, axis.leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=axis.null_code)
 

@@ -21,11 +21,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, tells_one, tells_somebody
+from ldiv_db.auditing.individuals import (
+    CATEGORY_ROWS,
+    FEW_VALUES,
+    NEARLY_UNIQUE,
+    are_few_kinds,
+    is_dialled,
+    may_say_whose,
+    tells_one,
+    tells_somebody,
+)
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
-from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.errors import PolicyError, count_phrase
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.measuring import safe_harbor
@@ -34,6 +43,7 @@ from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
 from ldiv_db.taxonomies import ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import warn_of_lengths
 
 #: A column of more different values than this share of the rows varies in nearly any rows.
 OFTEN_UNIQUE = 0.5
@@ -42,6 +52,10 @@ _MOST = 1_000
 #: A column belongs to somebody if it varies in their rows this part at most of what it does in any rows, and has two
 #: values there on average at most.
 _LITTLE, _FEW = 3, 2
+#: So few texts of so many rows each are kinds of something, as `yes` and `no` are.
+_KINDS, _KIND_ROWS = 4, 10
+#: The smallest number of as many digits as one to be dialled has.
+_DIALLED = 10_000
 
 
 def names_people(summary: Summary) -> bool:
@@ -49,9 +63,20 @@ def names_people(summary: Summary) -> bool:
     return may_name(summary) and tells_one(summary.column.name)
 
 
+def may_be_people(summary: Summary) -> bool:
+    """True if an identifier that nothing else tells of may say whose a row is: its values have few rows each."""
+    return may_name(summary) and summary.has_few_rows and may_say_whose(summary.column.name)
+
+
+def numbers_people(summary: Summary) -> bool:
+    """True if its values have evenly few rows each, as those have by which people are numbered, whatever its name."""
+    return summary.is_even and is_repeated(summary) and may_be_people(summary)
+
+
 def is_repeated(summary: Summary) -> bool:
-    """True if values of a column that identifies people have several rows."""
-    return 1 < summary.distinct <= NEARLY_UNIQUE * (summary.rows - summary.nulls)
+    """True if values of a column that identifies people have several rows, and are more than a few kinds."""
+    rows = summary.rows - summary.nulls
+    return 1 < summary.distinct <= NEARLY_UNIQUE * rows and not are_few_kinds(summary.distinct, rows)
 
 
 def held_by(
@@ -88,8 +113,20 @@ def may_name(summary: Summary) -> bool:
     """True if a column is of a type that names people, and not of a few values with many rows each."""
     if summary.is_measure or summary.column.type == "BOOLEAN" or summary.distinct < 2:
         return False
+    if summary.texts is not None and (summary.texts.labels or summary.texts.starred):
+        return False  # as a release has them
+    if is_dialled(summary.column.name) and not _has_digits(summary):
+        return False
     few_rows = summary.rows < CATEGORY_ROWS * summary.distinct
-    return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows)
+    kinds = summary.distinct <= _KINDS and summary.rows >= _KIND_ROWS * summary.distinct
+    return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows and not kinds)
+
+
+def _has_digits(summary: Summary) -> bool:
+    """True if most values have as many digits as a number to be dialled."""
+    if summary.texts is None:
+        return summary.largest >= _DIALLED
+    return summary.texts.numbered * 2 > summary.distinct
 
 
 #: Tables of more rows are not looked at, and of those that a column may belong to no more than so many.
@@ -156,7 +193,7 @@ _NUMBERING = re.compile(r"(?i:(^|_)(id|uuid|guid)$|[a-z]_?key$)|[a-z]I[dD]$")
 
 def why_by_values(summary: Summary) -> str:
     """Why a column is taken for an identifier by its values and how they are spread; empty if it is not."""
-    if summary.is_measure:
+    if summary.is_measure or is_postal(summary):
         return ""  # a birthday or a cost is one of many things that are known of somebody
     if summary.distinct > NEARLY_UNIQUE * summary.rows:
         return "nearly every row has its own value"
@@ -188,7 +225,11 @@ FOLDED: tuple[Step, ...] = ("trim", "casefold")
 DATES = ("day", "month", "quarter", "year")
 #: What columns of codes of diagnoses, of countries and of postal codes are called.
 _DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
-_POSTAL = re.compile(r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?|plz)($|[^a-z])", re.IGNORECASE)
+_POSTAL = re.compile(
+    r"(^|[^a-z])(zip|zip_?codes?|postal(_?codes?)?|post_?codes?|plz|postleitzahl|code_?postal|c[oó]digo_?postal|cod_?postal"
+    r"|kod_?pocztowy|postnummer|postnr|postinumero|ir[aá]ny[ií]t[oó]sz[aá]m|psc|cep)($|[^a-z])|^(cap|cp)$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -223,13 +264,30 @@ class GeneralisationFinder:
 
     def _why_none(self, summary: Summary) -> str:
         """Why a column can be generalised in no way; empty if it may be in one."""
-        if problems := equal_problems("", summary.column):
+        column = summary.column
+        if problems := equal_problems("", column):
             return problems[0].what
         if not summary.distinct:
             return "holds nothing but NULL"
-        if is_nested(summary.column):
+        if is_nested(column):
             return "holds several values a row: give one of them in a view"
-        return safe_harbor.why_unfit(summary, is_postal(summary)) if self._hipaa else ""
+        if self._hipaa and is_postal(summary):
+            unfit = self._without_leaf(column, "hipaa_zip")
+            have = count_phrase(unfit, "of its values is no ZIP code", "of its values are no ZIP codes")
+            return f"{have} of five digits: convert them in a view" if unfit else ""
+        return safe_harbor.why_unfit(summary) if self._hipaa else ""
+
+    def _without_leaf(self, column: Column, name: str) -> int:
+        """The values of a column that the levels of the program of that name have no leaf for."""
+        params = {"rows": self._table, "column": Identifier(column.name), "levels": ready.LEVELS[name]()}
+        return int(self._engine.scalar("taxonomies/count_without_leaf", **params))
+
+    def _lengths(self, column: Column) -> str:
+        """What is to be said of codes of several lengths."""
+        with self._engine.scope():
+            counted = self._engine.count_groups("counted", self._table, (column.name, "value"))
+            told = warn_of_lengths(self._engine, column.name, counted)
+        return f"; {told}" if told else ""
 
     def _covers(self, column: Column) -> bool:
         """True if the catalog's taxonomy of the column's name has a leaf for each of its values."""
@@ -244,11 +302,14 @@ class GeneralisationFinder:
             check(self._engine, self._table, Identifier(column.name), column)
         except PolicyError as error:
             return None, error.problems[0].what
-        if self._hipaa and (way := safe_harbor.way_of(summary, postal=False)):
+        if self._hipaa and (way := safe_harbor.way_of(summary, is_postal(summary))):
             return Generalisation(*way), ""
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
-        return Generalisation({"numeric": True}, "times: ranges" if column.is_time else "numbers: ranges"), ""
+        said = "times: ranges" if column.is_time else "numbers: ranges"
+        if is_postal(summary):
+            said += f"; as texts, postal codes have prefixes, which are areas{self._lengths(column)}"
+        return Generalisation({"numeric": True}, said), ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
         may_name = summary.has_few_rows and not is_postal(summary)
@@ -266,7 +327,8 @@ class GeneralisationFinder:
     def _ready(self, summary: Summary, texts: Texts) -> Generalisation | None:
         """The taxonomy of the program that a column's values show; None if it has none for them."""
         column, many = summary.column, summary.distinct > FEW_VALUES
-        if texts.diagnoses == summary.distinct and (_DIAGNOSES.search(column.name) or (many and texts.uncoded)):
+        coded = _DIAGNOSES.search(column.name) or (many and texts.uncoded)
+        if coded and texts.longest <= ready.LONGEST and not self._without_leaf(column, "icd10cm"):
             return Generalisation({"taxonomy": "icd10cm"}, "codes of diagnoses: blocks and chapters of ICD-10-CM")
         kind = {(2, 2): "alpha2", (3, 3): "alpha3"}.get((texts.shortest, texts.longest), "name")
         shown = kind == "name" or many or _COUNTRIES.search(column.name)
@@ -281,11 +343,15 @@ class GeneralisationFinder:
         if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
             said = f"texts: themselves or `*`; {texts.folded:,} if case and blanks are ignored{asked}"
             return Generalisation({"same": list(FOLDED)}, said), ""
+        if summary.column.type == "BOOLEAN":
+            return Generalisation({}, "values: themselves or `*`"), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
             way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
-            why = "postal codes: prefixes, which are areas" if is_postal(summary) else "codes of one length: prefixes"
-            why += "" if is_postal(summary) else ", if codes that begin alike are alike"
+            why = "codes of one length: prefixes, if codes that begin alike are alike"
+            if is_postal(summary):
+                why = "postal codes: prefixes, which are areas"
+                why += "" if way or texts.shortest == texts.longest else self._lengths(summary.column)
             return Generalisation(*(way or (settings, f"{why}{asked}"))), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)

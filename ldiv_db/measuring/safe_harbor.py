@@ -36,12 +36,10 @@ def _name(column: Column) -> str:
     return re.sub(r"[^a-z]+", "_", apart.lower())
 
 
-def why_unfit(summary: Summary, postal: bool) -> str:
-    """Why a column may not be published as it is, in no form that is known here; empty if it may."""
+def why_unfit(summary: Summary) -> str:
+    """Why a column, which is none of ZIP codes, may not be published in a form that is known here; empty if it may."""
     column = summary.column
-    if postal and (summary.texts is None or summary.texts.starred or summary.texts.longest < 3):
-        return "not ZIP codes as text of five digits with leading zeros: convert them in a view"
-    if not postal and _AREA.search(_name(column)):
+    if _AREA.search(_name(column)):
         return "by its name an area smaller than a state, which Safe Harbor removes"
     if _BIRTH.search(_name(column)) and not column.is_time:
         return "by its name a date of birth: convert it to a date in a view"

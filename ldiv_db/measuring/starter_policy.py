@@ -17,7 +17,7 @@ import yaml
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
@@ -121,7 +121,8 @@ def _sets(found: LikelySets) -> Iterator[str]:
 
 
 def _harmless(found: Harmless, rows: int) -> Iterator[str]:
-    yield f"{found.rows:,} rows ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be?"
+    count = count_phrase(found.rows, "row", "rows")
+    yield f"{count} ({found.rows / rows:.1%}). Is what they have harmless, as `none` or `healthy` may be?"
     yield "That is for you to say. If so, uncomment the line below: nothing is promised about it, and less"
     yield "is lost" + (
         f"; all rows allow the other values `frequency` up to {found.largest_l}." if found.largest_l else "."

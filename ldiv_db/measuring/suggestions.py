@@ -186,10 +186,13 @@ def _required(distribution: Distribution) -> list[dict[str, Any]]:
 
 
 def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harmless | None:
-    """Those of the values that read like nothing, or else one that stands out; None if no other value is left."""
+    """Those of the values that read like nothing, or one that stands out; None if no other value is left.
+
+    It is the one that stands out where the others allow no larger l.
+    """
     chosen = [value for value in frequent if value.is_word]
     first, second, *_ = [*distribution.counts, 0, 0]
-    if not chosen and first >= LARGE_SHARE * sum(distribution.counts) and first >= 2 * second:
+    if first >= LARGE_SHARE * sum(distribution.counts) and first >= 2 * second and frequent[0] not in chosen:
         chosen = list(frequent[:1])
     others = Counter(distribution.counts) - Counter(value.rows for value in chosen)
     if not chosen or not others:

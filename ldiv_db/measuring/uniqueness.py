@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES
@@ -28,13 +29,17 @@ _AMOUNTS = re.compile(
 )
 
 
+#: Values have about as many rows each where these differ by so much of what lots would give.
+EVEN = 0.6
+
+
 @dataclass(frozen=True)
 class Texts:
     """The different values of a column as text: characters of the shortest and the longest, and counts.
 
     `uncoded` are more than letters and digits or have no digit, a level file cannot hold the `unlisted` ones, `starred`
     ones have a star in them, `stars` are one, `addressed` are addresses of people or machines, or such numbers,
-    `diagnoses` are written as codes of ICD-10-CM;
+    `numbered` ones have five digits or more, `labels` are ranges or sets as a release has them;
     `folded` has those as one that differ by case and blanks at their ends alone, None where that was not counted.
     """
 
@@ -45,8 +50,9 @@ class Texts:
     starred: int
     stars: int
     addressed: int = 0
+    numbered: int = 0
+    labels: int = 0
     folded: int | None = None
-    diagnoses: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,8 @@ class Summary:
     """A column of a table of so many rows: different values that are not NULL, NULLs, rows of the most frequent value.
 
     `singles` counts the rows whose value, NULL being one, no other row has, `decimals` the numbers that are not whole;
-    numbers and times have no `texts`.
+    numbers and times have no `texts`. `squares` is the sum of the squares of how many rows each value has, `largest`
+    the largest of whole numbers.
     """
 
     column: Column
@@ -65,6 +72,24 @@ class Summary:
     singles: int
     texts: Texts | None = None
     decimals: int = 0
+    squares: int = 0
+    largest: int = 0
+
+    @property
+    def is_coded(self) -> bool:
+        """True if its values are long numbers, or codes of letters and digits, beyond any measure."""
+        if self.texts is None:
+            return self.column.is_integer and self.largest >= max(10**7, 1000 * self.distinct)
+        return not self.texts.uncoded and self.texts.shortest >= 4
+
+    @property
+    def is_even(self) -> bool:
+        """True if its values have about as many rows each, as drawing lots would not give them (of a Poisson law)."""
+        mean = Fraction(self.rows - self.nulls, max(self.distinct, 1))
+        if self.distinct <= FEW_VALUES or not self.squares or mean <= 1:
+            return False
+        spread = float(Fraction(self.squares, self.distinct) - mean**2)
+        return spread < EVEN * _drawn_spread(float(mean))
 
     @property
     def is_measure(self) -> bool:
@@ -82,14 +107,25 @@ def summarise(engine: Engine, table: Relation | FileRelation, column: Column, ro
     """The summary of a column, one statement."""
     as_text = not (column.is_number or column.is_time)
     name = Identifier(column.name)
-    forms = {"as_text": as_text, "as_real": column.is_fractional}
+    forms = {"as_text": as_text, "as_real": column.is_fractional, "as_integer": column.is_integer}
     counts = engine.record(
         "measuring/profile/summarise_column", source=table, column=name, name=Value(column.name), **forms
     )
     whole = {key: int(count) for key, count in counts.items()}
+    largest = whole.pop("largest", 0)
     distinct, nulls, most, singles = (whole.pop(key) for key in ("different", "nulls", "most", "singles"))
-    decimals = whole.pop("decimals", 0)
-    return Summary(column, rows, distinct, nulls, most, singles, Texts(**whole) if as_text else None, decimals)
+    decimals, squares = whole.pop("decimals", 0), whole.pop("squares")
+    texts = Texts(**whole) if as_text else None
+    return Summary(column, rows, distinct, nulls, most, singles, texts, decimals, squares, largest)
+
+
+def _drawn_spread(mean: float) -> float:
+    """The variance of how many rows a value has that is drawn at least once, where values have so many on average."""
+    low, high = 0.0, mean
+    for _ in range(60):  # the rate of the Poisson law, of which the values that are never drawn are not seen
+        rate = (low + high) / 2
+        low, high = (rate, high) if rate / -math.expm1(-rate) < mean else (low, rate)
+    return mean * (1 + low - mean)
 
 
 #: Forms of values that are shown, and the share of the rows, and the rows, that one has beside its most frequent value.

@@ -248,6 +248,11 @@ class Policy(Document):
         return not (on_rows or self.algorithm.name in KEEPS_APART)
 
     @property
+    def by_rows(self) -> bool:
+        """True if requirements are on people, and on rows as well: each that stands apart is protected by itself."""
+        return self.counts_people and self.individual is not None and self.individual.rows == "apart"
+
+    @property
     def names_algorithm(self) -> bool:
         """True if it says which algorithm is to run, be that one that chooses among others."""
         return "algorithm" in self.model_fields_set

@@ -8,7 +8,7 @@ values look like: that numbers are codes, or that the beginning of a text is a r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.readings import read_by
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
 from ldiv_db.policy.settings import QuasiIdentifier
+from ldiv_db.policy.sources import open_source
 from ldiv_db.taxonomies import readers, ready
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
@@ -32,6 +34,17 @@ from ldiv_db.taxonomies.taxonomy import Taxonomy
 NULL_CODE = -1
 #: Columns of these keys the counts of rows need not have.
 NOT_COUNTED = ("identifiers", "keep")
+
+
+def open_columns(engine: Engine, policy: Policy, folder: Path) -> Relation | FileRelation:
+    """The source of a policy, its quasi-identifiers read as the policy has it; raises PolicyError."""
+    return read_columns(engine, policy, open_source(engine, policy.source, folder))
+
+
+def read_columns(engine: Engine, policy: Policy, table: Relation | FileRelation) -> Relation | FileRelation:
+    """A table or file with columns of the source, those read so of which the policy says how; raises PolicyError."""
+    told = {name: qi for name, qi in policy.quasi_identifiers.items() if qi.is_read}
+    return read_by(engine, table, [qi.reading(name) for name, qi in told.items()])
 
 
 def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:
@@ -44,10 +57,13 @@ def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:
     )
 
 
-def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool = True) -> list[Problem]:
+def column_problems(
+    policy: Policy, columns: Sequence[Column], cast: Callable[[Column], str], lists_all: bool = True
+) -> list[Problem]:
     """Columns that the source lacks, those that the policy leaves unclassified, and types that do not fit.
 
-    Unless the policy `lists_all` of its columns, others may be classified in what could not be read.
+    `cast` says how to read a column of texts as what they stand for. Unless the policy `lists_all` of its columns,
+    others may be classified in what could not be read.
     """
     known = {column.name.lower(): column for column in columns}
     problems = list(_missing(policy, columns))
@@ -62,7 +78,7 @@ def column_problems(policy: Policy, columns: Sequence[Column], lists_all: bool =
         return problems
     for name, qi in policy.quasi_identifiers.items():
         if found := known.get(name.lower()):
-            problems += _type_problems(f"quasi_identifiers.{name}", qi, found)
+            problems += _type_problems(f"quasi_identifiers.{name}", qi, found, cast)
     return [*problems, *policy.released.clashes()]
 
 
@@ -82,18 +98,62 @@ def _unlisted(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
             yield Problem(column.name, "is a column of the source that the policy does not classify", way_out)
 
 
-def _type_problems(key: str, qi: QuasiIdentifier, column: Column) -> Iterator[Problem]:
+def _type_problems(key: str, qi: QuasiIdentifier, column: Column, cast: Callable[[Column], str]) -> Iterator[Problem]:
     """Settings that the column's type does not allow."""
     spec = qi.taxonomy
     if qi.numeric and not (column.is_number or column.is_time):
         what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"
-        yield Problem(key, what, "give it a taxonomy")
+        yield Problem(key, what, cast(column) or "give it a taxonomy")
     elif qi.same and column.type != "VARCHAR":
         yield Problem(f"{key}.same", f"is for texts, the column is {column.shown}", "leave it out")
     elif spec and spec.ranges and not column.is_number:
-        yield Problem(key, f"ranges need numbers, the column is {column.shown}")
+        yield Problem(key, f"ranges need numbers, the column is {column.shown}", cast(column))
     elif spec and spec.dates and not column.is_time:
-        yield Problem(key, f"stretches of time need dates or timestamps, the column is {column.shown}")
+        what = f"stretches of time need dates or timestamps, the column is {column.shown}"
+        yield Problem(key, what, cast(column))
+
+
+#: Forms in which dates and times are written as text; `%Y` reads two digits as well, as a year of the first century.
+_DATE_FORMS = (
+    "%Y-%m-%d", "%d.%m.%y", "%m/%d/%y", "%d/%m/%y", "%d-%b-%y", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%d-%b-%Y",
+    "%d %b %Y", "%b %d, %Y", "%Y/%m/%d", "%Y%m%d", "%d-%m-%Y", "%m-%d-%Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M:%S.%g",
+    "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S",
+)  # fmt: skip
+
+
+def cast_of_texts(engine: Engine, source: Relation | FileRelation, column: Column) -> str:
+    """How texts of a column that look like dates or numbers are read as these; empty if most of them do not."""
+    if column.type != "VARCHAR":
+        return ""
+    forms = [{"alias": Identifier(f"form_{i}"), "written": Value(form)} for i, form in enumerate(_DATE_FORMS)]
+    with read_exactly(engine, source) as read:
+        counts = engine.record("taxonomies/count_dates", source=read, column=Identifier(column.name), forms=forms)
+    found = {form: counts[f"form_{i}"] for i, form in enumerate(_DATE_FORMS)}
+    most, filled, name = max(found.values()), counts["filled"], Identifier(column.name).sql()
+    fit = [form for form, count in found.items() if count == most]
+    if most * 2 > filled:
+        likely = [form for form in fit if form.replace("%Y", "%y") == form or form.replace("%Y", "%y") not in fit]
+        kind = "TIMESTAMP" if "%H" in likely[0] else "DATE"
+        way = f"CAST({_tried('strptime', filled - most)}(nullif(trim({name}), ''), '{likely[0]}') AS {kind})"
+        notes = [f"or {form}, which fits as well" for form in likely[1:]]
+        notes += ["of years from 1969 to 2068"] if "%y" in likely[0] else []
+        return _cast("dates", way, notes, filled - most)
+    if counts["numbers"] * 2 > filled:
+        rest = filled - counts["numbers"]
+        return _cast("numbers", f"{_tried('cast', rest).upper()}(nullif(trim({name}), '') AS DOUBLE)", [], rest)
+    return ""
+
+
+def _tried(function: str, rest: int) -> str:
+    """The function, or the one that makes NULL of the rest."""
+    return f"try_{function}" if rest else function
+
+
+def _cast(kind: str, way: str, notes: Sequence[str], rest: int) -> str:
+    """The hint that texts look like a kind, which is read so."""
+    rests = [f"NULL for {count_phrase(rest, 'other text', 'other texts')}"] if rest else []
+    listed = "".join(f", {note}" for note in [*notes, *rests])
+    return f"its texts look like {kind}: {way} in a view or in `source: {{query: …}}` reads them{listed}"
 
 
 @dataclass(frozen=True)
@@ -201,6 +261,8 @@ class Hierarchy:
     origin: str = ""
     widths: tuple[float, ...] | None = None
     start: float = 0
+    #: What values are that have a leaf, in words, where levels do not take any.
+    form: str = ""
 
     @property
     def is_plain(self) -> bool:
@@ -244,7 +306,8 @@ def _of_levels(engine: Engine, spec: TaxonomySpec) -> Hierarchy | None:
     """The hierarchy of levels that are made of the values; None if the policy describes it otherwise."""
     if spec.name in ready.LEVELS and not spec.skip and spec.name not in taxonomies.stored(engine):
         levels = ready.LEVELS[spec.name]()
-        return Hierarchy(levels=tuple(levels), prefix=ready.LONGEST, origin=f"{spec.name}, of the program")
+        made, form = ready.LONGEST, ready.FORMS[spec.name]
+        return Hierarchy(levels=tuple(levels), prefix=made, origin=f"{spec.name}, of the program", form=form)
     if spec.prefix:
         levels = readers.prefix_levels(spec.prefix)
         return Hierarchy(levels=tuple(levels), prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,15 +24,17 @@ from ldiv_db.policy.parts import Problems, is_reported, unreported
 from ldiv_db.policy.quasi_identifiers import (
     Hierarchy,
     Inferred,
+    cast_of_texts,
     collect_hierarchies,
     column_problems,
     infer,
     inferred_problems,
+    read_columns,
     without_uncounted,
 )
 from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.sensitive import Required, collect_attributes, collect_required
+from ldiv_db.policy.sensitive import Required, as_published, collect_attributes, collect_required, respelt_lines
 from ldiv_db.policy.sources import open_source
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.values import Named
@@ -165,7 +168,7 @@ class Resolved(Described):
         if self.source.uncounted:
             names = ", ".join(self.source.uncounted)
             found.append(f"the release lacks {names}, kept beside rows that the source only counts")
-        return found
+        return [*found, *respelt_lines(self.source.name, self.source.relation, self.source.sensitive)]
 
     @property
     def types(self) -> dict[str, str]:
@@ -217,7 +220,8 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     inferred: Sequence[Inferred] = ()
     if source is not None:
         policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
-    misfits = [] if source is None else column_problems(policy, columns, policy.lists_all)
+    cast = partial(cast_of_texts, engine, source or Relation(()))
+    misfits = [] if source is None else column_problems(policy, columns, cast, policy.lists_all)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
     described = _describe(engine, policy, source or Relation(()), columns, folder, problems, known)
     uncounted = [name for name in written.keep if name not in policy.keep]
@@ -256,6 +260,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
     Nothing else of the policy need fit it.
     """
+    source = read_columns(engine, policy, as_published(engine, source, policy.model_copy(update={"keep": []})))
     columns = columns_of(engine, source)
     weight = [policy.weight] if policy.weight else []
     described = {name.lower() for name in [*policy.quasi_identifiers, *policy.sensitive, *weight]}
@@ -263,7 +268,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     counts_people = policy.counts_people
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
-    problems = Problems([*column_problems(policy, columns), *inferred_problems(policy, inferred)])
+    cast = partial(cast_of_texts, engine, source)
+    problems = Problems([*column_problems(policy, columns, cast), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems
@@ -272,7 +278,8 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
 
 def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
     with problems.collected():
-        return open_source(engine, policy.source, folder)
+        source = open_source(engine, policy.source, folder)
+        return read_columns(engine, policy, as_published(engine, source, policy))
     return None
 
 

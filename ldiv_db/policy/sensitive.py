@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from ldiv_db.database.catalog import Column, without_members
+from ldiv_db.database import csv_files
+from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, is_nested, looseness
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
 from ldiv_db.requirements import Attribute, Categories, Distribution, Requirement, RequirementSpec, make_categories
+from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.values import Named, folded, in_order, in_type, listing, named_value, twice
 
 
@@ -65,6 +69,51 @@ def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named
         raise PolicyError([Problem("harmless", f"names one value twice: {listing(pairs)}")])
     texts = texts_of(engine, "harmless", column.type, written, allow_others=False, same=setting.same)
     return tuple(sorted(texts.values(), key=in_order))
+
+
+def as_published(engine: Engine, source: Relation | FileRelation, policy: Policy) -> Relation | FileRelation:
+    """The source; of a CSV file the columns that are published as they are, as the file writes them.
+
+    A sensitive column that would be text keeps its type where requirements ask for its order or distances, where equal
+    values of it are written differently, and where the policy names values otherwise than the file: 2.5 for 2.50.
+    """
+    if not (isinstance(source, FileRelation) and source.form and source.form.spelt):
+        return source
+    placed = [spec for spec in policy.require if spec.kind.places_values]
+    counted = [name for name in policy.sensitive if not any(spec.concerns(name) for spec in placed)]
+    texts, types = csv_files.as_spelt(engine, source, counted, counted), dict(source.form.columns)
+    read_as_text = [column.name for column in columns_of(engine, texts) if column.type == "VARCHAR"]
+    respelt = {name.lower(): types[name] for name in read_as_text if types.get(name, "VARCHAR") != "VARCHAR"}
+    lowered = {name.lower() for name in policy.sensitive}
+    spelt = [name for name, written in source.form.spelt if written != "VARCHAR" and name.lower() in lowered]
+    for name in [name for name in counted if name.lower() in respelt]:
+        named = _named(policy, name)
+        missing = _absent(engine, texts, name, named)
+        read, _ = in_type(engine, respelt[name.lower()], named if missing else [])
+        if not missing or len(_absent(engine, source, name, list(read.values()))) == len(missing):
+            spelt.append(name)
+    as_they_are = policy.quasi_identifiers if policy.decomposes else ()
+    return csv_files.as_spelt(engine, source, [*policy.keep, *as_they_are, *spelt])
+
+
+def _named(policy: Policy, name: str) -> list[Named]:
+    """The values of a sensitive column that the policy names."""
+    setting, attribute = policy.sensitive[name], Attribute(name)
+    named = [*map(named_value, setting.harmless or []), *map(named_value, chain(*(setting.categories or [])))]
+    specs = [spec for spec in policy.require if spec.concerns(name) and not spec.problems("require", attribute)]
+    return [*named, *(value for spec in specs for value in spec.provisional(attribute).named)]
+
+
+def respelt_lines(name: str, source: Relation | FileRelation, sensitive: Iterable[Column]) -> list[str]:
+    """A line for each sensitive column of a CSV file, called `name`, that is not published as it is written there."""
+    form = source.form if isinstance(source, FileRelation) else None
+    written = {column.lower(): kind for column, kind in form.spelt} if form else {}
+    why = "the policy asks for its values, or the file writes equal ones differently"
+    return [
+        f"{column.name} is published as {column.shown} writes it, not as {name} does: {why}"
+        for column in sensitive
+        if written.get(column.name.lower(), column.type) != column.type
+    ]
 
 
 def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
@@ -190,15 +239,20 @@ def unknown_harmless(
     """A line for every attribute that has harmless values in no row; `columns` says where its values stand."""
     lines = []
     for name, attribute in attributes.items():
-        if attribute.harmless:
-            listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in attribute.harmless])
-            table, column = columns[name]
-            params = {"totals": table, "members": listed, "column": Identifier(column)}
-            missing = [value for (value,) in engine.rows("requirements/list_absent", **params)]
-            engine.drop(listed)
-            if missing:
-                lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")
+        if attribute.harmless and (missing := _absent(engine, *columns[name], attribute.harmless)):
+            lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")
     return lines
+
+
+def _absent(engine: Engine, table: Relation | FileRelation, column: str, values: Sequence[Named]) -> list[Named]:
+    """Those of the values that no row has in the column."""
+    if not values:
+        return []
+    listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in values])
+    params = {"totals": table, "members": listed, "column": Identifier(column)}
+    missing = [value for (value,) in engine.rows("requirements/list_absent", **params)]
+    engine.drop(listed)
+    return missing
 
 
 def absent_values(
@@ -229,6 +283,12 @@ def absent_values(
         if values and place not in allowed
     )
     return sorted({value for values in missing.values() for value in values}, key=in_order)
+
+
+def asked_l(requirements: Iterable[Requirement]) -> int | float | None:
+    """The largest l of the requirements that have one; None if none has."""
+    asked = [plain(found.parameters["l"]) for found in requirements if "l" in found.fields]
+    return max(asked, default=None)
 
 
 def smallest_class(requirements: Iterable[Requirement]) -> int | None:

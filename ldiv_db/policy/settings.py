@@ -8,14 +8,22 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ldiv_db.database.errors import Problem
+from ldiv_db.database.readings import NUMBERS, TIMES, Reading
 from ldiv_db.policy.parts import PolicyPart, Steps, TaxonomySpec, named_taxonomy
 from ldiv_db.policy.sources import DEFAULT_ALGORITHM
+
+
+def _written(values: Any) -> Any:
+    """Numbers as they are written, also one alone: `-9` is a text like any other that stands for no value."""
+    listed = values if isinstance(values, list) else [values]
+    return [str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in listed]
 
 
 class QuasiIdentifier(PolicyPart):
     """One quasi-identifier: its taxonomy, or `numeric: true` for plain ranges, and its weight in losses.
 
-    Texts that are the `same` after these steps are one value, and published as these steps make them.
+    Texts that are the `same` after these steps are one value, and published as these steps make them. Values that
+    stand for none are `null_values`; `decimal` is the sign of numbers that are written as text.
 
     Where it has neither, its column decides (`policy.quasi_identifiers.infer`).
     """
@@ -24,6 +32,8 @@ class QuasiIdentifier(PolicyPart):
     numeric: bool = False
     recode: Literal["tree", "set"] | None = None
     same: Steps = Field(default_factory=list)
+    null_values: Annotated[list[str], BeforeValidator(_written)] = Field(default_factory=list)
+    decimal: Literal[".", ","] | None = None
     weight: float = Field(default=1.0, ge=0, le=1_000_000)
 
     @property
@@ -36,6 +46,19 @@ class QuasiIdentifier(PolicyPart):
         """True if it says that its values are no numbers, whatever their type."""
         return "numeric" in self.model_fields_set and not self.numeric
 
+    @property
+    def is_read(self) -> bool:
+        """True if it says how its column is read."""
+        return bool(self.null_values) or self.decimal is not None
+
+    def reading(self, column: str) -> Reading:
+        """How its column is read."""
+        spec = self.taxonomy
+        named = bool(spec and spec.name)
+        kinds = NUMBERS if spec and (spec.ranges or named) else TIMES if spec and spec.dates else ()
+        types = (*NUMBERS, *TIMES) if self.is_open or self.numeric else kinds
+        return Reading(column, self.null_values, self.decimal, types, optional=self.is_open or named)
+
     def settled(self, **settings: Any) -> QuasiIdentifier:
         """The same with what it left open."""
         return QuasiIdentifier(**{**self.model_dump(include=self.model_fields_set), **settings})
@@ -45,6 +68,8 @@ class QuasiIdentifier(PolicyPart):
             return [Problem(key, "takes either `taxonomy:` or `numeric: true`")]
         if self.same and (self.numeric or (self.taxonomy and not (self.taxonomy.flat or self.taxonomy.prefix))):
             return [Problem(f"{key}.same", "goes with `prefix:`, `flat:`, or neither", "else fold the texts in a view")]
+        if self.decimal and not (self.is_open or self.numeric or (self.taxonomy and self.taxonomy.ranges)):
+            return [Problem(f"{key}.decimal", "is of numbers: it goes with `numeric: true` or `ranges:`")]
         if self.numeric and self.recode == "set":
             return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []

@@ -20,15 +20,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, migrate, postgres
+from ldiv_db.database import catalog, databases, migrate, postgres, renewal
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, work_folder
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
+from ldiv_db.publishing.fingerprints import ReadColumn
+from ldiv_db.publishing.history import OvertakenError
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
@@ -43,6 +45,10 @@ class Destination(ABC):
 
     #: Whether the rows of the source lie there, and only their counts here.
     has_rows: bool = False
+    #: Counts the source's rows where they lie by the columns of an earlier run.
+    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None
+    #: What is told of kept columns that are not here.
+    kept: Sequence[str] = ()
 
     def __init__(self, engine: Engine):
         self.engine = engine
@@ -78,6 +84,15 @@ class InTable(Destination):
     def place(self) -> Place:
         return TablePlace(self.engine.connection, self.table)
 
+    def _is_replaced(self, draft: Draft[Outcome]) -> bool:
+        """Whether a table is there that goes, whose rows a file keeps."""
+        return draft.replaces and not draft.extends and catalog.table_exists(self.engine, self.table)
+
+    def _remains(self, wayout: str) -> str:
+        """A note that what was replaced may still be read, as long as nothing takes its place; '' where no file is."""
+        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        return f"the bytes of {Path(file).name} may still hold the release that was replaced: {wayout}" if file else ""
+
 
 class InDatabase(InTable):
     """A table of the source's database, or the prefix of several."""
@@ -91,12 +106,14 @@ class InDatabase(InTable):
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         home = catalog.catalog_of(self.engine, self.table)
         is_numbered = not joins and databases.numbers_snapshots(self.engine, home)
+        if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
+            draft.note(note)
         while True:
             try:
                 outcome = self._publish(draft)
                 break
-            except ConflictError:
-                if joins or time.monotonic() > end:
+            except ConflictError as error:
+                if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
         return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
@@ -124,12 +141,22 @@ class InOtherDatabase(InTable):
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         staged = self._staged(draft.run_id)
         with migrate.unmade_on_error(self.engine):
+            is_replaced = self._is_replaced(draft)
             try:
-                return self._publish(draft, staged)
+                outcome = self._publish(draft, staged)
             except BaseException:
                 with suppress(DatabaseError):  # the first error is the one to report
                     self._drop([staged])
                 raise
+        return self._renewed(draft, outcome) if is_replaced else outcome
+
+    def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
+        """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
+        home = self.table.parts[0]
+        if databases.kind_of(self.engine, home) == "duckdb" and renewal.renew_file(self.engine, home):
+            return outcome
+        note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
+        return draft.noted(outcome, note) if note else outcome
 
     def _publish(self, draft: Draft[Outcome], staged: Relation) -> Outcome:
         engine = self.engine
@@ -316,7 +343,7 @@ class DataFile(InFile):
     def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
         if self.form == "parquet":
             return nullcontext(FileRelation("read_parquet", str(staging_path)))
-        return nullcontext(FileRelation("read_csv", str(staging_path), tuple(self.columns)))
+        return nullcontext(FileRelation("read_csv", str(staging_path), form=CsvForm.exported(self.columns)))
 
 
 def destination_of(engine: Engine, target: Target, folder: Path, columns: list[str]) -> Destination:
@@ -331,7 +358,9 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
             engine, Relation((target.database, *catalog.located_in(engine, target.database, table))), target
         )
     if target.file is None:
-        return InDatabase(engine, table)
+        home = catalog.located(engine, table)
+        is_beside = engine.catalog and target.if_exists != "append" and databases.is_in_memory(engine, home[0])
+        return InOtherDatabase(engine, Relation(home), target) if is_beside else InDatabase(engine, table)
     path = (folder / target.file).resolve()
     if target.format == "duckdb":
         return DatabaseFile(engine, path, target.file, table)

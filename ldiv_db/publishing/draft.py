@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -16,17 +18,19 @@ from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.counts import require_same_rows
 from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
-from ldiv_db.database import catalog, postgres
+from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError
+from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
-from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
+from ldiv_db.publishing.history import Watch
+from ldiv_db.publishing.ledger import RUN_TABLES, enter, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
-from ldiv_db.requirements import Requirement
+from ldiv_db.recoding.rules import record_recoding
+from ldiv_db.requirements import Requirement, plain
 
 #: What its audit makes of a draft: what its publication returns, and the ledger keeps.
 Outcome = TypeVar("Outcome")
@@ -51,7 +55,7 @@ class Draft(ABC, Generic[Outcome]):
 
     @property
     def extends(self) -> bool:
-        """True if a file keeps what it holds already, and the draft is added to it."""
+        """True if a file or table keeps what it holds already, and the draft is added to it."""
         return False
 
     def announce(self) -> None:
@@ -73,7 +77,14 @@ class Draft(ABC, Generic[Outcome]):
 
     @abstractmethod
     def enter(self, outcome: Outcome, status: str) -> None:
-        """Write it into the ledger; inside a transaction."""
+        """Write it into the ledger, brought up to date; inside a transaction, in which no other run of the source is.
+
+        Raises OvertakenError if one was faster.
+        """
+
+    @abstractmethod
+    def watching(self) -> Watch:
+        """The watch over its source, until it is entered."""
 
     @property
     @abstractmethod
@@ -88,6 +99,10 @@ class Draft(ABC, Generic[Outcome]):
 
     def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
         """The outcome once it is committed, as `snapshot` where the database numbers them."""
+        return outcome
+
+    def noted(self, outcome: Outcome, text: str) -> Outcome:
+        """The outcome with a note more, of what came after the audit."""
         return outcome
 
     @abstractmethod
@@ -124,9 +139,10 @@ def audit_classes(
     subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
     names, counting = list(requirements), people_counter(label_axes(resolved), resolved.folder)
     if people is not None:
-        judged = replace(subject, table=people.table, person=people.person)
+        apart = not resolved.source.together
+        judged = replace(subject, table=people.table, person=people.person, by_rows=apart)
         require_same_rows(engine, subject, judged, names)
-        if resolved.source.together:
+        if not apart:
             require_together(engine, judged)
         subject = judged
     audits = [
@@ -156,6 +172,7 @@ class RunDraft(Draft[Result]):
     encoded: Encoded
     recoding: Recoding
     requirements: Mapping[str, Sequence[Requirement]]
+    watch: Watch
     run_id: str = ""
     describe: Callable[[list[Audit]], Result] | None = None
     #: The rows of the table that the draft is appended to.
@@ -168,6 +185,10 @@ class RunDraft(Draft[Result]):
     @property
     def replaces(self) -> bool:
         return self.resolved.target.if_exists != "fail"
+
+    @property
+    def extends(self) -> bool:
+        return self.resolved.target.if_exists == "append"
 
     def published(
         self, last_class: int = 0, texts: bool = False, keyed: bool = False
@@ -209,8 +230,14 @@ class RunDraft(Draft[Result]):
         self.earlier_rows, last = self.engine.count(table), 0
         if self.resolved.released.has_class_ids:
             last = self.engine.most(table, "class_id") or 0
-        with self.published(last) as params:
-            self.engine.insert(table, ROWS, **params)
+        limits = catalog.constraints_of(self.engine, table)  # a transaction that failed answers nothing
+        try:
+            with self.published(last) as params:
+                self.engine.insert(table, ROWS, **params)
+        except ConstraintError as error:
+            broken = " or ".join(limit.text for limit in limits if limit.kind in error.kinds) or "a constraint"
+            what = f"cannot append to {table}: its rows and the release together break {broken}"
+            raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
     def audits(self, where: Relation | FileRelation) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
@@ -255,8 +282,51 @@ class RunDraft(Draft[Result]):
     def committed(self, outcome: Result, snapshot: int | None) -> Result:
         return replace(outcome, snapshot=snapshot)
 
+    def noted(self, outcome: Result, text: str) -> Result:
+        return replace(outcome, notes=(*outcome.notes, text))
+
     def enter(self, outcome: Result, status: str) -> None:
-        enter_run(self.engine, outcome, status)
+        migrate.migrate(self.engine)
+        self.watch.hold(self.run_id)
+        _enter_run(self.engine, outcome, status)
+
+    def watching(self) -> Watch:
+        return self.watch
 
     def settle(self, in_place: bool) -> None:
         settle_run(self.engine, self.run_id, in_place)
+
+
+def _enter_run(engine: Engine, result: Result, status: str) -> None:
+    """Write the run into the ledger."""
+    loss, earlier = result.loss, result.earlier.hashes
+    enter(
+        engine,
+        "run",
+        run_id=result.run_id,
+        finished_at=datetime.now(UTC),
+        algorithm=result.algorithm,
+        source=result.source,
+        target=result.target,
+        rows_in=loss.rows_published + loss.rows_suppressed,
+        rows_published=loss.rows_published,
+        rows_suppressed=loss.rows_suppressed,
+        classes=loss.classes,
+        lm_mean=loss.lm_mean,
+        versions=json.dumps(result.versions),
+        status=status,
+        inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
+    )
+    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
+    for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
+        enter(
+            engine,
+            "run_requirement",
+            run_id=result.run_id,
+            requirement=verdict.requirement.name,
+            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
+            holds=verdict.holds,
+            worst=verdict.worst,
+        )
+    if result.recoding is not None:
+        record_recoding(engine, result.run_id, result.recoding)

@@ -13,6 +13,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
@@ -21,11 +22,12 @@ from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.publishing.counted_source import SQL, CountedSource
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.publishing.plan_there import SQL, CountedSource, PlannedRows, PlanThere
+from ldiv_db.publishing.plan_there import PlannedRows, PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
@@ -42,6 +44,8 @@ class InWarehouse(Destination):
     def __init__(self, engine: Engine, source: CountedSource, target: Target, ledger: LedgerThere):
         super().__init__(engine)
         self.source = source
+        self.recount = partial(source.recounted, engine)
+        self.kept = source.kept
         self.target = target
         self.table = named_table(target.table or "", "target.table")
         self._ledger = ledger
@@ -136,7 +140,7 @@ class InWarehouse(Destination):
             outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
-            self._ledger.enter(self.engine, draft.entries)
+            self._ledger.enter(self.engine, draft.entries, draft.watching(), draft.run_id)
             there.put(staged, self.table, append)
         except BaseException:
             if not there.takes_back:

@@ -8,25 +8,17 @@ the ledger says that it is there, or nothing.
 from __future__ import annotations
 
 import json
-import os
-import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.resolve import Resolved
+from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.publishing.result import Earlier, Fingerprint, Result, hash_rows, take_fingerprint
-from ldiv_db.recoding.rules import forget_recoding, record_recoding
-from ldiv_db.requirements import plain
+from ldiv_db.recoding.rules import forget_recoding
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 #: What was published, and never handed out.
@@ -39,6 +31,10 @@ WITHDRAW = "withdraw what was published, and publish the table anew under anothe
 RUN_TABLES = ("run", "run_secret", "run_requirement", "run_recoding", "run_column", "run_rule")
 RELEASE_TABLES = ("release", "release_secret", "release_member", "release_group")
 SERIES_TABLES = ("series_secret", "series")
+#: How many rows there are of which those who publish one source hold the same, by a hash of what it is called.
+LOCKS = 64
+#: By what a run's rows and policy are known again.
+_HASHES = ("hash_key", "rows_hash", "policy_hash", "columns_read")
 #: The types of values that are entered; all others are text.
 _TYPES = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", datetime: "TIMESTAMPTZ"}
 
@@ -82,42 +78,6 @@ def enter(engine: Engine, name: str, **values: Any) -> None:
 # -- runs ----------------------------------------------------------------------------------------------
 
 
-def enter_run(engine: Engine, result: Result, status: str) -> None:
-    """Write the run into the ledger, the catalog brought up to date first; call inside a transaction."""
-    migrate.migrate(engine)
-    loss, earlier = result.loss, result.earlier.hashes
-    enter(
-        engine,
-        "run",
-        run_id=result.run_id,
-        finished_at=datetime.now(UTC),
-        algorithm=result.algorithm,
-        source=result.source,
-        target=result.target,
-        rows_in=loss.rows_published + loss.rows_suppressed,
-        rows_published=loss.rows_published,
-        rows_suppressed=loss.rows_suppressed,
-        classes=loss.classes,
-        lm_mean=loss.lm_mean,
-        versions=json.dumps(result.versions),
-        status=status,
-        inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
-    )
-    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
-    for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
-        enter(
-            engine,
-            "run_requirement",
-            run_id=result.run_id,
-            requirement=verdict.requirement.name,
-            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
-            holds=verdict.holds,
-            worst=verdict.worst,
-        )
-    if result.recoding is not None:
-        record_recoding(engine, result.run_id, result.recoding)
-
-
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
     """Settle in the ledger a run's file that was written beside: it is in place, or never was."""
     if in_place:
@@ -129,18 +89,25 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
             engine.delete(table(engine, name), {"run_id": run_id})
 
 
-def runs(engine: Engine, show_seeds: bool = False) -> list[dict[str, Any]]:
+def runs(engine: Engine, show_seeds: bool = False, hashes: bool = False) -> list[dict[str, Any]]:
     """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
 
-    None if there is no ledger. Raises DatabaseError for tables under its name that are not ours.
+    With `hashes` also by what each is known again, None where it is not noted. Raises DatabaseError for tables under
+    the ledger's name that are not ours.
     """
     migrate.refuse_foreign(engine)
     listed = table(engine, "run")
     if not catalog.table_exists(engine, listed):
         return []
-    seeds = _seeds(engine, "run") if show_seeds else None
+    seeds = _seeds(engine, "run") if show_seeds or hashes else None
     noted = "status" in _columns(engine, listed)
-    return engine.records("publishing/list_runs", runs=listed, noted=noted, seeds=seeds)
+    found = engine.records("publishing/list_runs", runs=listed, noted=noted, seeds=seeds)
+    if not hashes:
+        return found
+    known = [name for name in _HASHES if seeds and name in _columns(engine, seeds)]
+    noted_of = {run_id: rest for run_id, *rest in engine.find(seeds, "run_id", *known)} if seeds and known else {}
+    empty = dict.fromkeys(_HASHES)
+    return [{**run, **empty, **dict(zip(known, noted_of.get(run["run_id"], ()), strict=False))} for run in found]
 
 
 def seed_of(engine: Engine, target: str) -> int | None:
@@ -159,98 +126,6 @@ def _seeds(engine: Engine, name: str) -> Relation | None:
 
 def _columns(engine: Engine, listed: Relation) -> list[str]:
     return [column.name for column in catalog.columns_of(engine, listed)]
-
-
-# -- earlier releases of a source ------------------------------------------------------------------------
-
-
-def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
-    """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it.
-
-    Relative paths are in `folder`.
-    """
-
-    @cache
-    def whole(name: str) -> str:
-        if FileRelation.of(name) or "/" in name:
-            return os.path.realpath(folder / name)
-        try:
-            return repr([part.lower() for part in catalog.located(engine, Relation.parse(name))])
-        except Exception:  # what is no name, as that of a query
-            return name
-
-    return lambda name: name == source or whole(name) == whole(source)
-
-
-def earlier_runs(
-    engine: Engine, resolved: Resolved, folder: Path, rows: Relation, weight: Identifier | None = None
-) -> Earlier:
-    """The earlier release of a source, if it was published; `rows` is the source as it was read, `weight` its counts.
-
-    It is the latest of those with the same fingerprint, else the latest of the source, whose path is from `folder`.
-    """
-    fingerprint = take_fingerprint(engine, resolved, rows, weight, _hash_key(engine))
-    listed = {run["run_id"]: run for run in runs(engine) if run["status"] in (PUBLISHED, WRITTEN)}
-    hashes = _hashes(engine) if listed else {}
-    for run_id in reversed(listed):
-        seed, *same = hashes.get(run_id, (None,))
-        if fingerprint.policy and same[:3] == [fingerprint.key, fingerprint.rows, fingerprint.policy]:
-            return Earlier(run_id, int(seed), fingerprint, True)
-    independent = resolved.policy.over_time == "independent"
-    is_source = known_as(engine, resolved.source.name, folder)
-    before = latest_run(listed.values(), is_source)
-    if before is None:
-        return Earlier(None, None, fingerprint, None, independent, latest_release(engine, is_source))
-    known = hashes.get(before, (None,) * 5)[1:]
-    same_rows = _has_same_rows(engine, resolved, fingerprint, known)
-    target, count = _place_of(listed, before)
-    return Earlier(before, None, fingerprint, same_rows, independent, target=target, rows=count)
-
-
-def _place_of(listed: Mapping[str, Mapping[str, Any]], run_id: str) -> tuple[str, int]:
-    """Where the release of a run is, and how many rows it has; an empty name if a later run wrote there."""
-    target = listed[run_id]["target"]
-    last = [known for known, run in listed.items() if run["target"] == target][-1]
-    return target if last == run_id else "", listed[run_id]["rows_published"]
-
-
-def latest_release(engine: Engine, is_source: Callable[[str], bool]) -> str:
-    """The latest release of a series of a source, in words; empty if there is none."""
-    published = [entry for entry in releases(engine) if entry.status == PUBLISHED]
-    found = [entry for entry in published if is_source(entry.report.get("source", ""))]
-    return f"release {found[-1].release} of {found[-1].series}" if found else ""
-
-
-def latest_run(listed: Iterable[Mapping[str, Any]], is_source: Callable[[str], bool]) -> str | None:
-    """The latest published run of a source, None if there is none."""
-    published = [run["run_id"] for run in listed if run["status"] == PUBLISHED and is_source(run["source"])]
-    return published[-1] if published else None
-
-
-def _hashes(engine: Engine) -> dict[str, tuple[Any, ...]]:
-    """The seed, the key of hashes, those of rows and policy, and the columns read, of each run; None is not known."""
-    held = table(engine, "run_secret")
-    if not catalog.table_exists(engine, held):
-        return {}
-    names = ["run_id", "seed", "hash_key", "rows_hash", "policy_hash"]
-    found = engine.find(held, *names, *({"columns_read"} & set(_columns(engine, held))))
-    return {run_id: tuple(rest) for run_id, *rest in found}
-
-
-def _has_same_rows(engine: Engine, resolved: Resolved, fingerprint: Fingerprint, known: Sequence[Any]) -> bool | None:
-    """True if the source has the rows that an earlier run read, perhaps in other columns; None if nobody knows."""
-    key, rows, _, *columns = known
-    if key != fingerprint.key or not columns or columns[0] is None:
-        return None
-    read, source = tuple(map(tuple, json.loads(columns[0]))), resolved.source
-    if read == fingerprint.columns:
-        return bool(rows == fingerprint.rows)
-    there = {column.name.lower(): Identifier(column.name) for column in resolved.columns}
-    weight = Identifier(source.weight.name) if source.weight else None
-    if not {name for name, _ in read} <= set(there):
-        return False
-    required = [there[name] for name, is_required in read if is_required]
-    return bool(hash_rows(engine, source.relation, [there[name] for name, _ in read], weight, key, required) == rows)
 
 
 def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
@@ -272,15 +147,6 @@ def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
         migrate.migrate(engine)
         engine.update(table(engine, "run"), {"status": WITHDRAWN}, {"run_id": run["run_id"]})
     return {**run, "status": WITHDRAWN}
-
-
-def _hash_key(engine: Engine) -> str:
-    """The key of the fingerprints that the ledger has, so that a new one can be compared; drawn if it has none."""
-    secrets_of_runs = table(engine, "run_secret")
-    found = []
-    if catalog.table_exists(engine, secrets_of_runs):
-        found = engine.tally(secrets_of_runs, "hash_key", where=[Where("hash_key", None, "<>")])
-    return min(found, key=lambda row: (-row[1], row[0]))[0] if found else secrets.token_hex(32)
 
 
 # -- releases of a series ------------------------------------------------------------------------------

@@ -13,20 +13,22 @@ from typing import Any
 
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import MEMORY
+from ldiv_db.database.attach import DATABASE_FILES
 from ldiv_db.database.catalog import SCHEMA, columns_of, named_table, table_exists
 from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.errors import refused
+from ldiv_db.database.errors import ConflictError, refused
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.history import OvertakenError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SERIES_TABLES, WRITTEN
 
 #: The tables that later runs read, and what later releases of a series read besides.
 READ = ("run", "run_secret", "release")
 READ_OF_SERIES = (*READ, *SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
-_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LEDGER)
+_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, "source_lock", migrate.LEDGER)
 
 
 class LedgerThere:
@@ -37,13 +39,13 @@ class LedgerThere:
 
     def __init__(self, there: Warehouse, schema: str = SCHEMA):
         self._there = there
-        if Path(schema).suffix.lower() in (".duckdb", ".db"):
+        if Path(schema).suffix.lower() in DATABASE_FILES:
             raise refused("catalog", f"{schema} is a file", "name the schema of the ledger's tables there")
         self._schema = named_table(schema, "catalog")
 
     def bring(self, engine: Engine, names: Sequence[str] = READ) -> None:
-        """Have what is entered there in the ledger here."""
-        migrate.migrate(engine)
+        """Have what is entered there in the ledger here, and nothing else: a run that starts again has one already."""
+        migrate.remake(engine)
         for name in names:
             table = self.table(name)
             if self._there.exists(table):
@@ -58,9 +60,27 @@ class LedgerThere:
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, both), *both)
 
-    def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]]) -> None:
-        """Send what the ledger here has entered, as a draft says."""
-        self._make(engine)
+    def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]], watch: Watch, run_id: str) -> None:
+        """Send what the ledger here has entered, as a draft says.
+
+        Raises OvertakenError if another run of the source was faster. Where the database takes tables back nobody can
+        be once the watch's locks are held; elsewhere it is found by asking what is entered, of two at once perhaps by
+        both.
+        """
+        try:
+            self._make(engine)
+            for lock in watch.locks if self._there.takes_back else ():
+                self._there.change(self.table("source_lock"), {"run_id": run_id}, {"name": lock})
+            self._send(engine, entries)
+        except ConflictError:
+            raise OvertakenError(watch.source) from None
+        if not self._there.takes_back:
+            with open_database(MEMORY) as connection:
+                others = Engine(connection)
+                self.bring(others)
+                watch.require_first(others, but=run_id)
+
+    def _send(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]]) -> None:
         if "release" in entries and "series" not in entries:  # of two nights at once the second fails at this row
             series = {"series": entries["release"]["series"]}
             self._there.change(self.table("series"), series, series)
@@ -94,8 +114,8 @@ class LedgerThere:
                 there.make_table(
                     table, columns_of(engine, ledger.table(engine, name)), withheld=name.endswith(migrate.OWNERS_ALONE)
                 )
-                if name == migrate.LEDGER:
-                    there.send(engine, engine.copy("migrations", ledger.table(engine, name)), table)
+                if name in (migrate.LEDGER, "source_lock"):
+                    there.send(engine, engine.copy("made", ledger.table(engine, name)), table)
 
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""

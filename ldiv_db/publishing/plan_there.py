@@ -11,16 +11,15 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
-from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
+from ldiv_db.database.warehouses import COUNTED, PLACE
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing.counted_source import SQL, CountedSource
 from ldiv_db.recoding.encode import KEY
 from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import Recoding
 from ldiv_db.recoding.units import PERSON_NO
 
-#: Where the templates of releases in warehouses are.
-SQL = "publishing/warehouse"
 #: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
 _REPEATED = 1_000_000
 
@@ -33,21 +32,6 @@ class PublishedColumn(ColumnThere):
     planned: bool = False
     #: Whether some of its values are not shown.
     blank: bool = False
-
-
-@dataclass(frozen=True)
-class CountedSource:
-    """A source of a warehouse, and the counts of its equal rows here: (keys by their working names, `weight`).
-
-    `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
-    names in lower case.
-    """
-
-    there: Warehouse
-    table: Relation
-    columns: dict[str, ColumnThere]
-    keys: Sequence[ColumnThere]
-    counts: Relation
 
 
 @dataclass(frozen=True)

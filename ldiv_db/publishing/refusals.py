@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,9 +10,18 @@ from ldiv_db.database import catalog, databases, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
+from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
+from ldiv_db.publishing.destinations import (
+    DatabaseFile,
+    DataFile,
+    Destination,
+    InDatabase,
+    InFile,
+    InOtherDatabase,
+    InTable,
+)
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
@@ -31,8 +40,11 @@ def check_target(
     those of the release's columns, None if they are not known.
     """
     refuse_lost_digits(destination.engine, policy, source)
+    refuse_hidden_rows(destination.engine, [source, *([destination.table] if isinstance(destination, InTable) else [])])
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
+        if policy.target.if_exists == "append" and catalog.table_exists(destination.engine, destination.table):
+            _refuse_keys(destination.engine, policy, destination.table, source)
     if isinstance(destination, InOtherDatabase):
         _check_other(destination, policy, source, types)
     if isinstance(destination, InFile):
@@ -73,13 +85,32 @@ def _check_table(
         compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
 
 
+def _refuse_keys(engine: Engine, policy: Policy, table: Relation, source: Relation | FileRelation) -> None:
+    """Raise PolicyError for keys of a table that a release cannot be appended to, as it is known to repeat values."""
+    labels = {name.lower() for name in policy.quasi_identifiers}
+    as_they_are = {name.lower() for name in (*policy.sensitive, *policy.keep)}
+    hint = "drop the constraint, or append to a table without it"
+    for limit in () if policy.suppression else catalog.constraints_of(engine, table):
+        if limit.is_key and (set(limit.columns) <= labels or _repeats(engine, source, limit.columns, as_they_are)):
+            raise refused("target", f"{table} has {limit.text}, and the release has the same values twice", hint)
+
+
+def _repeats(engine: Engine, source: Relation | FileRelation, columns: Sequence[str], known: Collection[str]) -> bool:
+    """Whether two rows of the source have the same values in columns that are published as they are."""
+    if not set(columns) <= set(known):
+        return False
+    with engine.scope():
+        groups = engine.count_groups("keys", source, *columns, where=[Where(name, None, "<>") for name in columns])
+        return bool(engine.count(groups, Where("rows", 1, ">")))
+
+
 def _check_other(
     destination: InOtherDatabase, policy: Policy, source: Relation | FileRelation, types: Mapping[str, str] | None
 ) -> None:
-    engine, table, name = destination.engine, destination.table, policy.target.database or ""
-    if name not in policy.databases:
+    engine, table, name = destination.engine, destination.table, policy.target.database
+    if name is not None and name not in policy.databases:
         raise refused("target.database", f"no database {name!r}", nearest(name, policy.databases))
-    if len(catalog.named_table(policy.target.table or "", "target.table").parts) > 2:
+    if name is not None and len(catalog.named_table(policy.target.table or "", "target.table").parts) > 2:
         raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
     if engine.in_transaction():
         raise refused("target.database", "another database joins no open transaction", "commit first")
@@ -128,6 +159,19 @@ def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRe
         for name, count in postgres.values_beyond_floats(engine, source, shown).items()
         if count
     )
+
+
+def refuse_hidden_rows(engine: Engine, tables: Iterable[Relation | FileRelation]) -> None:
+    """Raise PolicyError for tables of PostgreSQL's of which row level security hides rows from the user."""
+    for table in tables:
+        if (
+            isinstance(table, Relation)
+            and postgres.is_in_postgres(engine, table)
+            and postgres.hides_rows(engine, table)
+        ):
+            what = f"row level security of {table} hides rows here, which a release would lack or leave behind"
+            hint = "have its owner run this (without FORCE), or a role that may see all rows (ALTER ROLE … BYPASSRLS)"
+            raise refused("database", what, hint)
 
 
 def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,10 +22,13 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft
+from ldiv_db.publishing.earlier import Forgotten
+from ldiv_db.publishing.fingerprints import versions
+from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
-from ldiv_db.publishing.result import Released, versions
+from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, SeriesTarget, releases_of, settle_entry
 from ldiv_db.recoding.encode import Coding
@@ -37,24 +40,29 @@ class ReleaseStart:
     """The start of a release: a policy held against its source, and the series so far.
 
     `begun` is when its work began. `beside` is the latest release of another series of the source, in words, if there
-    is one and this series is new.
+    is one and this series is new, `forgotten` that the ledger is not kept. `kept` is what kept columns of the source
+    tell beyond classes.
     """
 
     context: Context
     resolved: Resolved
     series: Series
     target: SeriesTarget
+    watch: Watch
     run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: float = field(default_factory=time.perf_counter)
     beside: str = ""
+    forgotten: Forgotten | None = None
+    kept: Sequence[str] = ()
 
     @property
     def notes(self) -> list[str]:
-        """A note on people who are in another series as well."""
+        """Notes on people who are in another series as well, a ledger that is not kept, and kept columns."""
+        told = [*([str(self.forgotten)] if self.forgotten else []), *self.kept]
         if not self.beside:
-            return []
+            return told
         what = f"{self.beside} published this source as well: this series is another draft of it"
-        return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells"]
+        return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells", *told]
 
     @property
     def engine(self) -> Engine:
@@ -209,8 +217,12 @@ class SeriesDraft(Draft[Released]):
         return Released(figures, notes=[*notes, *self.start.notes, *self.notes, *_notes(counts)])
 
     def enter(self, outcome: Released, status: str) -> None:
+        self.start.watch.hold(self.run_id)
         report = outcome.as_dict() | self.start.target.where
         ledger.advance_release(self.start.engine, self.start.series.name, self.start.series.next, report, status)
+
+    def watching(self) -> Watch:
+        return self.start.watch
 
     def settle(self, in_place: bool) -> None:
         ledger.settle_release(self.start.engine, self.start.series.name, self.start.series.next, in_place)

@@ -23,6 +23,8 @@ from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.ranges import from_ranges
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
+#: What becomes of values that stand for none, whatever the taxonomy.
+NULLED = "nullif(…) in a view or in `source: {query: …}` makes NULL of what is no value"
 #: The way to have values named that an error only counts.
 NAMED = "--show-values (in Python show_values=True) names up to ten"
 
@@ -90,11 +92,11 @@ class Encoder:
             null_code=Value(last if nullable else None),
             weight=self._weight,
         )
-        self._refuse_missing(qi.name, taxonomy, dictionary)
+        self._refuse_missing(qi, taxonomy, dictionary)
         null_code = last if nullable else None
         return Axis.numbered(number, qi.name, dictionary, last, null_code, qi.weight, nodes, taxonomy)
 
-    def _refuse_missing(self, name: str, taxonomy: Taxonomy, dictionary: Relation) -> None:
+    def _refuse_missing(self, qi: QuasiColumn, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
         missing = self._engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
         if not missing:
@@ -105,7 +107,8 @@ class Encoder:
             found = ", ".join(repr(value) for value, _ in missing)
             found += f" and {count - len(missing):,} more" if count > len(missing) else ""
         what = f"taxonomy {taxonomy.origin} has no leaf for {found}"
-        raise PolicyError([Problem(f"quasi_identifiers.{name}", what, "" if shown else NAMED)])
+        ways = [*([qi.hierarchy.form] if qi.hierarchy.form else []), NULLED, *([] if shown else [NAMED])]
+        raise PolicyError([Problem(f"quasi_identifiers.{qi.name}", what, "; ".join(ways))])
 
     def _made_taxonomy(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
         """The taxonomy that is described by ranges, prefixes or stretches of time."""

@@ -105,17 +105,25 @@ def person_units(sizes: Sequence[int]) -> int:
 
 @dataclass(frozen=True)
 class Bags:
-    """The bags of a sensitive attribute: the sets of different values that people have, by the code of each.
+    """The bags of a sensitive attribute: the values that people have, by the code of each.
 
     `listed` is (code, value, size): a person has `scale` units in all, which their values share, `size` of them; 0 if
     no number up to 10^9 can be shared evenly by all.
     `whole` and `shares` are (value, rows): how many people of the whole table have a value, and their units of it.
+    `rows` is (value, rows) of the whole table where classes must be good by their rows as well: `listed` says then in
+    `held` how many rows of a person have a value, and bags are told apart by these.
     """
 
     listed: Relation
     scale: int
     whole: Relation
     shares: Relation
+    rows: Relation | None = None
+
+    @property
+    def tables(self) -> list[Relation]:
+        """All that they refer to."""
+        return [table for table in (self.listed, self.whole, self.shares, self.rows) if table]
 
 
 @dataclass(frozen=True)
@@ -165,11 +173,15 @@ class SensitiveAxis:
         if self.bags is None:
             return Classes(steps, histogram, self.reference)
         bags, scale = self.bags, Value(self.bags.scale)
-        params = {"histogram": histogram, "bags": bags.listed, "scale": scale}
-        people = steps.materialise("people", "requirements/spread_bags", shares=False, **params)
-        units = steps.materialise("units", "requirements/spread_bags", shares=True, **params)
+
+        def spread(spread_as: str) -> Relation:
+            params = {"bags": bags.listed, "scale": scale, "spread_as": spread_as}
+            return steps.materialise(spread_as, "requirements/spread_bags", histogram=histogram, **params)
+
+        people, units = spread("people"), spread("units")
         shares = Classes(steps, units, bags.shares) if bags.scale else None
-        return Classes(steps, people, bags.whole, shares=shares, of_people=True)
+        by_rows = Classes(steps, spread("rows"), bags.rows) if bags.rows else None
+        return Classes(steps, people, bags.whole, shares=shares, of_people=True, by_rows=by_rows)
 
     def whole_table(self, engine: Engine) -> Classes:
         """The whole table as one class."""

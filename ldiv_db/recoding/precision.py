@@ -7,13 +7,13 @@ with an LM of x has 1 + x (n - 1). Rows that are left out tell nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Relation, Value
+from ldiv_db.display import per_cent
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 
 _HALF, _NINE_TENTHS = 0.5, 0.9
@@ -42,8 +42,8 @@ class Precision:
             return f"{self.column} is exact"
         quantiles = ((self.nine_tenths, _NINE_TENTHS, "nine rows of ten"), (self.half, _HALF, "half"))
         said = [f"{self._near(lm)} for {rows}" for lm, share, rows in quantiles if self.exact < share and lm < 1]
-        said += [f"exact for {_per_cent(self.exact)}"] if self.exact else []
-        said += [f"not told for {_per_cent(1 - self.told)}"] if self.nine_tenths == 1 else []
+        said += [f"exact for {per_cent(self.exact)}"] if self.exact else []
+        said += [f"not told for {per_cent(1 - self.told)}"] if self.nine_tenths == 1 else []
         return f"{self.column} is {', '.join(said)}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,8 +109,3 @@ def measure_precision(
         )
         for axis, (_, exact, narrow, half, most) in zip(axes, rows, strict=True)
     )
-
-
-def _per_cent(share: float) -> str:
-    """The share, rounded down."""
-    return f"{math.floor(100 * share)} %" if share >= 0.01 else "less than 1 %"

@@ -1,10 +1,11 @@
 """The grammar of published labels, and its one reader; `sql/macros/labels.j2` has what writes them.
 
-A label is the text of a value or of a taxonomy's node, a range (`[a .. b]`, `[a .. b)`, `a .. b`, also with `-` or
-`to` between the ends, two columns of bounds; of numbers also `a+`, `>a`, `>=a`, `<a`, `<=a`), `*` for everything, NULL,
-or a set `{a, "b, c", NULL}` of such labels. In a set a label that has one of `, " { }` in it stands in double quotes,
-doubled within: `{a"b, c}` cannot be read. What begins like a set may also be the label of a node: the whole is read
-first, or the set where it is known that sets were written.
+A label is the text of a value or of a taxonomy's node, a range (`[a .. b]`, `[a .. b)`, `a .. b`, also with `-`, `~`,
+`,` or `to` between the ends, two columns of bounds; with one end `a+`, `>a`, `>=a`, `<a`, `<=a`, `a and over`, `under
+a`), a code with some characters starred (`816**`), `*` for everything, NULL, or a set `{a, "b, c", NULL}` of such
+labels. In a set a label that has one of `, " { }` in it stands in double quotes, doubled within: `{a"b, c}` cannot be
+read. What begins like a set may also be the label of a node: the whole is read first, or the set where it is known that
+sets were written.
 
 Reading has three steps: labels become parts; the caller finds the codes that each part covers, as it knows them; and
 the reading that holds is chosen. Only distinct labels are looked at.
@@ -39,7 +40,10 @@ from ldiv_db.requirements import Requirement
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
 
 #: The remedy in an error about labels that cannot be read as ranges.
-RANGE_FORMS = "ranges are written [20 .. 30], [20 .. 30), 20-30, 20 to 30, 60+, >60, >=60, <20 or <=20"
+RANGE_FORMS = (
+    "ranges are written [20 .. 30], [20 .. 30), 20-30, 20~30, 20 to 30, 60+, >60, >=60, <20, <=20, 60 and over or under"
+    " 20"
+)
 
 
 def read_parts(engine: Engine, labels: Relation) -> Relation:
@@ -50,6 +54,14 @@ def read_parts(engine: Engine, labels: Relation) -> Relation:
 def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
     """The positions that parts name on a kind's line: (value_no, part, word, start, stop, start_side, stop_side)."""
     return engine.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=kind)
+
+
+def read_starred(
+    engine: Engine, parts: Relation, dictionary: Relation, nodes: Relation | None = None, null_code: int | None = None
+) -> Relation:
+    """The codes (text, code) of `dictionary` (value, code) and of leaves that parts with starred characters cover."""
+    params = {"dictionary": dictionary, "nodes": nodes, "null_code": Value(null_code)}
+    return engine.materialise("starred", "recoding/labels/list_starred", parts=parts, **params)
 
 
 def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:

@@ -5,7 +5,7 @@ The copy of the source that everything else reads: the columns with a role under
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase, rows_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
@@ -223,7 +223,7 @@ class Snapshot:
             return
         counts = self.engine.record("recoding/input/count_nulls", rows=snapshot, columns=rejected, weight=weight)
         found = [(column.column.name, counts[column.alias.name]) for column in rejected]
-        nulls = ", ".join(f"{name} in {count:,} rows" for name, count in found if count)
+        nulls = ", ".join(f"{name} in {rows_phrase(count)}" for name, count in found if count)
         if nulls:
             hint = "Set nulls (quasi-identifiers) or nulls_sensitive to suppress or value to go on"
             raise InfeasibleError(f"NULLs: {nulls}. {hint}")
@@ -247,14 +247,23 @@ def count_weights(engine: Engine, source: Source) -> int:
         "recoding/input/count_weights", source=source.relation, weight=weight, most=Value(MOST_COUNTED)
     )
     most = f"more than {MOST_COUNTED:,}"
-    wrong = {"missing": "NULL", "low": "zero or less", "fractions": "no whole number", "high": most}
+    wrong = {"missing": "NULL", "zero": "zero", "negative": "negative", "fractions": "no whole number", "high": most}
     listed = [f"{what} in {count_phrase(found[name], 'row', 'rows')}" for name, what in wrong.items() if found[name]]
     if found["rows"] > MOST_COUNTED:
         listed.append(f"{most} in total")
     if listed:
         what = f"{source.weight.name} is {', '.join(listed)}"
-        raise PolicyError([Problem("weight", what, "takes positive whole numbers: how many equal rows there are")])
+        raise PolicyError([Problem("weight", what, _way_out(source.weight.name, found))])
     return int(found["rows"])
+
+
+def _way_out(weight: str, found: Mapping[str, int]) -> str:
+    """What a count must be, and how a source is without the lines that count nobody."""
+    takes = "takes positive whole numbers: how many equal rows there are"
+    if not (found["zero"] or found["missing"]):
+        return takes
+    query = f'source: {{query: "… WHERE {Identifier(weight).sql()} > 0"}}'
+    return f"{takes}; a line of none stands for nobody: leave such lines out, by `{query}`"
 
 
 def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier) -> None:
@@ -264,5 +273,5 @@ def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier
         raise InfeasibleError(f"{source.name} has no rows to publish")
     if counts["missing"] or counts["doubled"]:
         missing = count_phrase(counts["missing"], "row has", "rows have")
-        shared = f"{counts['doubled']:,} rows share theirs"
+        shared = count_phrase(counts["doubled"], "row shares its", "rows share theirs")
         raise InfeasibleError(f"key {source.key_name}: {missing} none, and {shared}; a key must distinguish rows")

@@ -1,10 +1,10 @@
 """Units: whom requirements protect. People in place of rows, each with the values that they have as one bag.
 
 `together` a person is one unit, whose quasi-identifiers span the codes of all their rows; `apart` the rows of a person
-that agree on all codes are one. Algorithms see a unit as they see a row: a code of each quasi-identifier, and one of
-each sensitive attribute, which stands for a bag of values where somebody has several. A quasi-identifier that varies
-within a unit is two to them, its lowest and its highest code, each of half its weight: classes that keep both narrow
-keep narrow what covers all rows.
+that agree on all codes are one, and its bag has a value as often as rows have it. Algorithms see a unit as they see a
+row: a code of each quasi-identifier, and one of each sensitive attribute, which stands for a bag of values where
+somebody has several. A quasi-identifier that varies within a unit is two to them, its lowest and its highest code, each
+of half its weight: classes that keep both narrow keep narrow what covers all rows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ PERSON_NO = Identifier("person_no")
 
 @dataclass(frozen=True)
 class BagColumns:
-    """The columns of a unit for a sensitive attribute: its bag in place of the code, the first value's and how many."""
+    """The columns of a unit for a sensitive attribute: its bag in place of the code, and the first value's.
+
+    `size` is how many different values it has, `held` how many there are in all.
+    """
 
     code: Identifier
 
     first = NamedAfter("{0.code.name}_first")
     size = NamedAfter("{0.code.name}_size")
+    held = NamedAfter("{0.code.name}_held")
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
         columns = [BagColumns(axis.code) for axis in rows.sensitive]
         units = engine.materialise("units", "recoding/input/list_bags", rows=rows.rows, bags=columns, **params)
         wide = _wide_axes(engine, units, rows.axes) if together else []
-        numbered = [_bagged(engine, units, *pair) for pair in zip(rows.sensitive, columns, strict=True)]
+        numbered = [_bagged(engine, units, *pair, together) for pair in zip(rows.sensitive, columns, strict=True)]
         table = engine.materialise(
             "numbered", "recoding/input/number_units", units=units, axes=rows.axes, wide=wide, sensitive=numbered
         )
@@ -112,16 +116,16 @@ def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[di
 
 @dataclass(frozen=True)
 class _Bagged:
-    """A sensitive attribute as units have it: `numbered` has its bags, `sizes` are their numbers of values."""
+    """A sensitive attribute as units have it: `numbered` has its bags, `sizes` are their numbers of values.
+
+    `is_single`: every bag is one value, whose code it then has, and `together` or not that of one row.
+    """
 
     attribute: SensitiveAxis
     numbered: Relation
     sizes: Sequence[int]
-
-    @property
-    def is_single(self) -> bool:
-        """True if every bag is one value, whose code it then has."""
-        return max(self.sizes, default=1) == 1
+    is_single: bool
+    together: bool
 
     @property
     def code(self) -> Identifier:
@@ -150,13 +154,20 @@ class _Bagged:
             "counted", "recoding/input/count_people_values", person=person.code, scale=Value(scale), **params
         )
         dictionary = engine.select("dictionary", self.numbered, "value", "rows", "code")
-        return replace(_by_bags(engine, attribute, dictionary, listed, scale, whole), own=None)
+        found = _by_bags(engine, attribute, dictionary, listed, scale, whole)
+        bags = replace(found.bags, rows=None if self.together else self._rows(engine)) if found.bags else None
+        return replace(found, bags=bags, own=None)
+
+    def _rows(self, engine: Engine) -> Relation:
+        """(value, rows) of the whole table."""
+        return engine.select("rows", self.attribute.reference, "value", "rows")
 
 
-def _bagged(engine: Engine, units: Relation, attribute: SensitiveAxis, columns: BagColumns) -> _Bagged:
+def _bagged(engine: Engine, units: Relation, attribute: SensitiveAxis, columns: BagColumns, together: bool) -> _Bagged:
     """The bags of an attribute."""
     numbered = engine.materialise("bags", "recoding/input/number_bags", units=units, bag=columns)
-    return _Bagged(attribute, numbered, [size for size, _ in engine.tally(numbered, "size")])
+    sizes, is_single = [size for size, _ in engine.tally(numbered, "size")], (engine.most(numbered, "held") or 1) == 1
+    return _Bagged(attribute, numbered, sizes, is_single, together)
 
 
 def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxis:
@@ -184,5 +195,4 @@ def _by_bags(
 
 def _tables(axis: SensitiveAxis) -> list[Relation]:
     """The tables of an attribute that units have made."""
-    bags = [axis.bags.listed, axis.bags.whole, axis.bags.shares] if axis.bags else []
-    return [axis.dictionary, *([axis.judged[0]] if axis.judged else []), *bags]
+    return [axis.dictionary, *([axis.judged[0]] if axis.judged else []), *(axis.bags.tables if axis.bags else [])]

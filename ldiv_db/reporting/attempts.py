@@ -18,7 +18,6 @@ from typing import Any
 from ldiv_db.attacking.attackers import Attackers, OtherRelease
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
-from ldiv_db.attacking.counting import require_networkx
 from ldiv_db.attacking.downcoding import SINGLED_OUT
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.attacking.question import AttackRequest
@@ -73,10 +72,10 @@ def attempts_on(
 ) -> Attempts:
     """All attacks that can be tried; of a public report those alone that need nothing but the release.
 
-    They count rows: what is promised of people bounds none of them.
+    They count rows: what is promised of people alone bounds none of them.
     """
     engine = context.engine
-    require = [] if question.counts_people else list(question.require)
+    require = list(question.require) if question.bounds_rows else []
     threshold = asked.high
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
@@ -89,7 +88,7 @@ def attempts_on(
     attackers = Attackers(threshold=threshold, population=people["population"], downcoding=True, budget=asked.budget)
     if question.sensitive:
         trial = _trial(engine, asked, source)
-        counting = people["population"] is not None and "counting" not in why_not
+        counting = people["population"] is not None
         attackers = replace(attackers, known=people["known"], definetti=source, counting=counting, trial=trial)
     if any(setting.set for setting in columns.sensitive.values()):
         why_not |= dict.fromkeys((*BY_TRIAL, "definetti", "counting"), _OF_SETS)
@@ -109,7 +108,7 @@ def attempts_on(
             why_not[name] = attacks
         else:
             more += attacks
-    no_bound = _OF_PEOPLE if question.counts_people else _NOT_PROMISED
+    no_bound = _NOT_PROMISED if question.bounds_rows else _OF_PEOPLE
     return Attempts(replace(found, attacks=(*found.attacks, *more)), why_not, no_bound)
 
 
@@ -119,10 +118,6 @@ def _lacking(population: Table | None, source: Table | None) -> Iterator[tuple[s
         yield from dict.fromkeys(("definetti", *BY_TRIAL, "linking"), "needs people of the source").items()
     if population is None:
         yield "counting", "needs a population (--population), or the source"
-    try:
-        require_networkx()
-    except PolicyError as error:
-        yield "counting", _words(error)
 
 
 def _words(error: PolicyError | InfeasibleError) -> str:

@@ -21,8 +21,8 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.sources import open_source
-from ldiv_db.publishing.result import versions
+from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
+from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.reporting.attempts import attempts_on, verdicts
 from ldiv_db.reporting.guidelines import answers
 from ldiv_db.reporting.release_facts import (
@@ -114,9 +114,9 @@ def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | N
     if asked.policy is None:
         return None, "no policy was given, which says what the columns of the source are"
     if asked.source is not None:
-        return resolve_source(engine, asked.source, Path(), "source"), None
+        return read_columns(engine, asked.policy, resolve_source(engine, asked.source, Path(), "source")), None
     try:
-        return open_source(engine, asked.policy.source, asked.folder), None
+        return open_columns(engine, asked.policy, asked.folder), None
     except PolicyError as error:
         return None, "; ".join(problem.what for problem in error.problems)
 
@@ -146,7 +146,7 @@ def document_of(subject: ReportSubject) -> Document:
         "risks": (risks := three_risks(found, threshold)),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.policy),
-        "not_tried": not_tried(question, asked, subject.people is not None),
+        "not_tried": [*found.lost, *not_tried(question, asked, subject.people is not None)],
         "source": None,
         "earlier": None,
         "annex": _annex(subject),

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit, Audits, hold_together
+from ldiv_db.database.errors import classes_phrase, rows_phrase
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
@@ -22,7 +23,14 @@ from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
 from ldiv_db.reporting.report import Report, report_text, verification_text
 from ldiv_db.reporting.table_text import attacks_text, audits_text, measurement_text, profile_text
-from ldiv_db.reporting.text import exploration_text, inference_text, plan_text, released_text, result_text
+from ldiv_db.reporting.text import (
+    exploration_text,
+    inference_text,
+    l_in_words,
+    plan_text,
+    released_text,
+    result_text,
+)
 from ldiv_db.reporting.verification import Verification
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Preparation
@@ -30,7 +38,8 @@ from ldiv_db.running.preview import describe_plan
 
 
 def result_line(result: Result) -> str:
-    where = f"{result.source} → {result.target}, {result.algorithm}, l = {result.l}"
+    l = l_in_words(found.requirement for audit in result.audits for found in audit.verdicts)
+    where = f"{result.source} → {result.target}, {result.algorithm}{l}"
     return f"Release of {where}: {_loss_in_words(result.loss)}; {_verdict_in_words(result.audits)}"
 
 
@@ -43,7 +52,10 @@ def released_line(released: Released) -> str:
 
 
 def audits_line(audits: Sequence[Audit]) -> str:
-    parts = [f"{audit.sensitive or 'rows alone'}: {audit.classes:,} classes, {audit.rows:,} rows" for audit in audits]
+    parts = [
+        f"{audit.sensitive or 'rows alone'}: {classes_phrase(audit.classes)}, {rows_phrase(audit.rows)}"
+        for audit in audits
+    ]
     return f"Audit of {'; '.join(parts)}: {_verdict_in_words(audits)}"
 
 
@@ -59,18 +71,19 @@ def attacks_line(attacks: Attacks) -> str:
     if attacks.undecided and attacks.holds is None:
         said = "whether every promise is kept is not known"
     left = "" if attacks.finished else "; not all attacks were finished"
-    return f"Attacks on {attacks.classes:,} classes, {attacks.rows:,} rows: {said}{left}"
+    return f"Attacks on {classes_phrase(attacks.classes)}, {rows_phrase(attacks.rows)}: {said}{left}"
 
 
 def plan_line(ready: Preparation) -> str:
     feasible, resolved = ready.feasibility, ready.resolved
-    where = f"{resolved.source.name} → {resolved.target}, {ready.algorithm.name}, l = {feasible.l}"
+    l = l_in_words(ready.task.requirements)
+    where = f"{resolved.source.name} → {resolved.target}, {ready.algorithm.name}{l}"
     suppressed = f"{feasible.rows_suppressed:,} of {ready.encoded.rows_in:,} rows suppressed"
-    return f"Plan of {where}: up to {feasible.classes:,} classes, {suppressed}; nothing was written"
+    return f"Plan of {where}: up to {classes_phrase(feasible.classes)}, {suppressed}; nothing was written"
 
 
 def _loss_in_words(loss: Loss) -> str:
-    rows = f"{loss.rows_published:,} rows in {loss.classes:,} classes"
+    rows = f"{rows_phrase(loss.rows_published)} in {classes_phrase(loss.classes)}"
     left_out = f", {loss.rows_suppressed:,} suppressed" if loss.rows_suppressed else ""
     return f"{rows}{left_out}, {loss.lm_mean:.4f} of 1 lost per cell"
 

@@ -25,6 +25,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.history import known_as
 from ldiv_db.publishing.ledger_there import bring_ledger
 from ldiv_db.reporting.request import ReportRequest
 
@@ -76,7 +77,7 @@ def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | N
 
     Who has several releases can compare them, so that each of them is named.
     """
-    is_source = ledger.known_as(engine, run["source"] if run else source or "", folder)
+    is_source = known_as(engine, run["source"] if run else source or "", folder)
     series = [one for one in ledger.releases(engine) if is_source(one.report.get("source", ""))]
     return {"runs": [_shown(one) for one in _earlier_runs(engine, run, is_source)], "releases": _releases(series)}
 
@@ -92,7 +93,7 @@ def earlier_tables(engine: Engine, noted: ReportedTable, source: str, folder: Pa
     """The other tables that earlier runs of the source published and no later run has replaced."""
     published = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
     latest = {run["target"].lower(): run["run_id"] for run in published}
-    is_source = ledger.known_as(engine, noted.run["source"] if noted.run else source, folder)
+    is_source = known_as(engine, noted.run["source"] if noted.run else source, folder)
     before = _earlier_runs(engine, noted.run, is_source)
     kept = [run["target"] for run in before if latest[run["target"].lower()] == run["run_id"]]
     return [name for name in kept if name.lower() != noted.table.lower()]

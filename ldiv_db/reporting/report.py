@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.attacking.matching import NO_CLASS
 from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
@@ -17,6 +18,7 @@ from ldiv_db.display import Part, Printed, table_of
 from ldiv_db.reporting.evidence import Document, document_of, opened
 from ldiv_db.reporting.page import page_of, write_pdf
 from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.table_text import notes_text
 from ldiv_db.reporting.verification import Verification, verify
 
 #: The differences that are listed on a screen.
@@ -135,10 +137,11 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     said: dict[str, Any] = found.document["statement"]
     meets = {True: "meets its requirements", False: "does not meet its requirements", None: "is not judged"}
     yield f"{said['table']}: {meets[said['holds']]}"
-    if said["holds"] is None:
-        yield from found.document["audit"]["attributes"][0]["warnings"]
+    source = found.document["source"] or {}
+    yield from notes_text([*found.document["audit"]["attributes"][0]["warnings"], *source.get("kept", ())])
     if said["promises_hold"] is False:
         yield "attacks gain more than is promised: see section 9"
+    yield from (f"warning: {line}" for line in found.document["not_tried"] if NO_CLASS in line)
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
     if risk is not None:
         side = "within" if said["within_threshold"] else "above"

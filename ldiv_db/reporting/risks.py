@@ -17,11 +17,12 @@ from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import columns_by_policy
-from ldiv_db.attacking.covering import as_text, known_axes, list_cells
+from ldiv_db.attacking.covering import known_axes, list_cells
 from ldiv_db.attacking.disclosure import Exposure, prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.counts import counted
+from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
@@ -149,8 +150,9 @@ def people_counted(policy: Policy | None) -> dict[str, str]:
     """A sentence on whom requirements count, if these are people."""
     if policy is None or policy.individual is None or not policy.counts_people:
         return {}
-    rows = {"apart": "one row of a person reveals", "together": "all rows of a person reveal"}[policy.individual.rows]
-    return {"people": f"Requirements count people, not rows: they bound what {rows}."}
+    counted = {"apart": "and rows as well: they bound what one", "together": "not rows: they bound what all rows"}
+    told = {"apart": "row of a person reveals", "together": "of a person reveal"}[policy.individual.rows]
+    return {"people": f"Requirements count people, {counted[policy.individual.rows]} {told}."}
 
 
 def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:
@@ -192,7 +194,7 @@ def _by_policy(policy: Policy) -> Iterator[str]:
 def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
     """The attacks that were not tried, and what they need."""
     of_rows = "Attacks count rows. The requirements promise for people, so no gain here is compared with them."
-    return [*_not_tried(question, asked, has_source), *([of_rows] if question.counts_people else [])]
+    return [*_not_tried(question, asked, has_source), *([] if question.bounds_rows else [of_rows])]
 
 
 def _not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> Iterator[str]:
@@ -259,6 +261,7 @@ def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
 
 def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
     figures, controlled = attack.figures, len(attack.gains) > 1
+    nobody = attack.untried is not None and attack.untried.tried == 0
     gain = attack.gains[-1]
     interval = figures["risk_interval"] if controlled else figures["interval"]
     by_chance = figures["random_successes"] / figures["random_attempts"] if figures["random_attempts"] else None
@@ -271,7 +274,7 @@ def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
         "success_rate": attack.gains[0].gain,
         "by_chance": by_chance,
         "control": controlled,
-        "verdict": _decided(figures["attempts"], interval, threshold, controlled),
+        "verdict": UNDECIDED if nobody else _decided(figures["attempts"], interval, threshold, controlled),
     }
 
 
@@ -309,8 +312,7 @@ def risk_before_of_population(
     with engine.scope():
         known = [known_axes(axes, columns_of(engine, people), "population") for people in (source, population)]
         sample, everybody = (
-            list_cells(engine, names, as_text(engine, people))
-            for names, people in zip(known, (source, population), strict=True)
+            list_cells(engine, names, people) for names, people in zip(known, (source, population), strict=True)
         )
         params = {"sample": sample, "population": everybody, "axes": known[0], "unit": Value(UNIT)}
         found = engine.record("reporting/match_population", **params)
@@ -321,7 +323,7 @@ def risk_before_of_population(
 def source_document(
     engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest, tell: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Uniqueness and risk before, what was lost, and the hash of the source."""
+    """Uniqueness and risk before, what kept columns tell, what was lost, and the hash of the source."""
     names = list(policy.quasi_identifiers)
     counts = policy.weight is not None
     tell("counting and hashing the source")
@@ -330,6 +332,7 @@ def source_document(
         "risk_before": None if counts else risk_before(engine, source, names, asked.high),
         "risk_before_of_population": risk_before_of_population(engine, table, source, policy, asked),
         "content": content_of(engine, source),
+        "kept": warn_of_source(engine, source, policy.keep, names),
     }
     tell("measuring what was lost")
     return found | {"utility": _utility(engine, table, source, policy, asked)}

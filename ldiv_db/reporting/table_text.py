@@ -13,6 +13,7 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
+from ldiv_db.database.errors import classes_phrase, count_phrase, rows_phrase
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.measure import Measurement
@@ -21,6 +22,7 @@ from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.precision import Precision
+from ldiv_db.requirements import Verdict
 
 
 def notes_text(notes: Iterable[str]) -> Iterator[str]:
@@ -61,6 +63,14 @@ _TAKEN: dict[Suppressed, str] = {
 }
 
 
+def _worst_class(verdict: Verdict, unit: str) -> str:
+    """The class of the least margin, with its rows or people."""
+    if verdict.worst_class is None:
+        return "-"
+    one = "person" if unit == "people" else "row"
+    return f"no. {verdict.worst_class:,}, {count_phrase(verdict.worst_rows or 0, one, unit)}"
+
+
 def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
     """The verdicts of an audit, one table a sensitive attribute of which something is required."""
     for audit in (audit for audit in audits if audit.verdicts):
@@ -69,8 +79,8 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
             (
                 str(verdict.requirement),
                 yes_or_no(verdict.holds),
-                "-" if verdict.worst is None else f"{verdict.worst:g} ({in_unit(verdict.requirement.reaches, unit)})",
-                "-" if verdict.worst_class is None else f"no. {verdict.worst_class:,}, {verdict.worst_rows:,} {unit}",
+                _reached(verdict, unit),
+                _worst_class(verdict, unit),
                 "-" if verdict.margin is None else f"{verdict.margin:g}",
                 f"{verdict.violating_classes:,} of {verdict.classes:,}",
                 f"{verdict.violating_rows:,}",
@@ -79,11 +89,19 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
         ]
         about = audit.sensitive or "rows alone"
         people = "" if audit.least_people is None else f", each of at least {audit.least_people:,} people"
-        title = f"audit of {about}: {audit.classes:,} {DISTINCT_CLASSES}, {audit.rows:,} rows{people}"
+        title = f"audit of {about}: {classes_phrase(audit.classes, 'distinct ')}, {rows_phrase(audit.rows)}{people}"
         yield table_of(title, (*_VERDICTS, f"{unit} in them"), rows)
         yield from audit.readings
         if any(verdict.requirement.others_known for verdict in audit.verdicts):
             yield f"others_known: the {audit.classes:,} classes, split by the other sensitive attributes, are judged"
+
+
+def _reached(verdict: Verdict, unit: str) -> str:
+    """What the worst class reaches, and by what it does where people and rows are counted."""
+    if verdict.worst is None:
+        return "-"
+    figure = verdict.requirement.reaches
+    return f"{verdict.worst:g} ({f'{figure}, by rows' if verdict.by_rows else in_unit(figure, unit)})"
 
 
 def audits_text(audits: Sequence[Audit]) -> Iterator[Part]:
@@ -132,7 +150,7 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
     yield from answers_in_words(loss, found.answers)
     yield "LM, NCP", f"{loss.lm_mean:.4f}, {loss.ncp_mean:.4f} of 1 per cell"
     yield from ((f"  LM of {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
-    yield "fully generalised", f"{loss.stars:,} cells"
+    yield "fully generalised", count_phrase(loss.stars, "cell", "cells")
     yield "DM", f"{loss.dm:,}"
     if found.l:
         yield f"CAVG for l = {found.l}", f"{loss.cavg(found.l):.4f}"
@@ -169,7 +187,7 @@ def profile_text(found: Profile) -> Iterator[Part]:
     if found.individual is not None:
         who, counted = found.individual, found.rows - found.individual.nulls
         yield f"{counted:,} rows belong to {who.distinct:,} people if {who.column.name} identifies people"
-    yield table_of(f"{found.table}: {found.rows:,} rows", _COLUMNS, rows)
+    yield table_of(f"{found.table}: {rows_phrase(found.rows)}", _COLUMNS, rows)
     if document["uniqueness"]:
         yield from _uniqueness(document["uniqueness"])
     for column in document["sensitive"]:
@@ -238,10 +256,14 @@ def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
         for attack in found.attacks
         for gain in attack.gains
     ]
-    yield table_of(f"{table}: {found.rows:,} rows, {found.classes:,} {DISTINCT_CLASSES}", _GAINS, rows)
+    yield table_of(
+        f"{table}: {rows_phrase(found.rows)}, {classes_phrase(found.classes, 'distinct ')}",
+        _GAINS,
+        rows,
+    )
     for attack in found.attacks:
         yield from _attack_figures(attack)
-    yield from notes_text(found.warnings)
+    yield from notes_text((*found.lost, *found.warnings))
     for attack in found.attacks:
         if attack.untried:
             more = "--budget, or --replay-limit," if attack.name == "replay" else "--budget"

@@ -5,13 +5,14 @@ Each form yields its lines and tables in their order; `forms.py` enters them. Se
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Statement
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.policy.quasi_identifiers import written
+from ldiv_db.policy.sensitive import asked_l
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import CLASSES_MADE, DISTINCT_CLASSES, Released, Result
@@ -25,6 +26,7 @@ from ldiv_db.reporting.table_text import (
     verdicts_text,
     yes_or_no,
 )
+from ldiv_db.requirements import Requirement
 from ldiv_db.running.demo import Demo, next_steps
 from ldiv_db.running.estimate import about, size
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
@@ -42,7 +44,7 @@ def result_text(result: Result, show_seed: bool = False) -> Iterator[Part]:
 
 def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     loss = result.loss
-    yield "algorithm", f"{result.algorithm}, l = {result.l}"
+    yield "algorithm", result.algorithm + l_in_words(found.requirement for a in result.audits for found in a.verdicts)
     yield "rows published", f"{loss.rows_published:,}"
     yield "rows suppressed", f"{loss.rows_suppressed:,}"
     if loss.cells_suppressed:
@@ -56,7 +58,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     yield from answers_in_words(loss, result.answers)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
     yield from ((f"  {name}", f"{value:.4f}") for name, value in loss.lm_by_column.items())
-    yield "fully generalised", f"{loss.stars:,} cells"
+    yield "fully generalised", count_phrase(loss.stars, "cell", "cells")
     if loss.kl is not None:
         yield "KL divergence", f"{loss.kl:.4f} nats"
     for attack in result.similarity:
@@ -66,6 +68,12 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     yield "run", result.run_id
     if show_seed:
         yield "seed", str(result.seed)
+
+
+def l_in_words(requirements: Iterable[Requirement]) -> str:
+    """What is added to the name of an algorithm: the l that is asked for, if any is."""
+    l = asked_l(requirements)
+    return "" if l is None else f", l = {l}"
 
 
 def inferred_text(inferred: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
@@ -167,7 +175,8 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if document["tries"]:
         yield "tries", ", ".join(document["tries"])
     if document["largest_l"] is not None:
-        yield "l", f"{document['l']}; up to {document['largest_l']} is feasible without suppression"
+        asked = "" if document["l"] is None else f"{document['l']}; "
+        yield "l", f"{asked}up to {document['largest_l']} is feasible without suppression"
     people = f", of {document['people']:,} people; requirements count people" if "people" in document else ""
     different = f", {document['rows_different']:,} of them different" if "rows_different" in document else ""
     yield "rows of the source", f"{document['rows_in']:,}{different}{people}"

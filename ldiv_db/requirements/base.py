@@ -89,6 +89,8 @@ class Requirement(RequirementSyntax):
     counts_unjudged_rows: ClassVar[bool] = False
     #: True if it asks how far apart values are, so that near ones do not count as many.
     uses_distances: ClassVar[bool] = False
+    #: True if it asks where values stand: numbers and times have an order and distances, texts have none.
+    places_values: ClassVar[bool] = False
     #: True if l-eligible classes meet it from some l on: the one that classes of l different values do.
     met_by_eligible: ClassVar[bool] = False
 

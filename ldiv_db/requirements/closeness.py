@@ -76,6 +76,7 @@ class TCloseness(SharesRequirement):
     """t-closeness: the earth mover's distance of class and table is at most `t` (Li et al. 2007)."""
 
     name = "t_closeness"
+    places_values = True
     reaches = "distance"
     fields = {"t": distance, "distance": ground}  # noqa: RUF012
     optional = frozenset({"distance"})

@@ -52,6 +52,7 @@ class Classes:
 
     Where people are counted, `rows` are the people who have a value and `class_rows` those of the class. The `shares`
     are then the same classes with every person spread evenly over their values: what a share of people is read from.
+    `by_rows` are the same classes by their rows, where they must be good by these as well.
     """
 
     def __init__(
@@ -62,13 +63,15 @@ class Classes:
         tallies: Relation | None = None,
         shares: Classes | None = None,
         of_people: bool = False,
+        by_rows: Classes | None = None,
     ):
         self._steps = steps
         self.histogram = histogram
         self._whole = whole
         self._tallies = tallies
         self._shares = shares
-        self._of_people = of_people
+        self.of_people = of_people
+        self.by_rows = by_rows
         self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
         self._by_category: dict[Categories, Classes] = {}
@@ -81,12 +84,16 @@ class Classes:
         classes.summary = tallies
         return classes
 
-    def read_by(self, requirement: Judged) -> Classes:
-        """The classes as a requirement reads them: as shares where people are counted and it is about these.
+    def readings(self, requirement: Judged) -> list[Classes]:
+        """The classes as a requirement reads them, each of which it must hold in: of people, then of rows.
 
         Raises PolicyError for a requirement whose definition does not carry over to people.
         """
-        if not self._of_people or requirement.on_people == "counts":
+        return [self._read_by(requirement), *([self.by_rows] if self.by_rows else [])]
+
+    def _read_by(self, requirement: Judged) -> Classes:
+        """The classes as shares where people are counted and the requirement is about these."""
+        if not self.of_people or requirement.on_people == "counts":
             return self
         if self._shares is None or requirement.on_people is None:
             raise PolicyError([Problem("require", f"{requirement.label} {NOT_OF_PEOPLE[requirement.on_people]}")])
@@ -147,7 +154,7 @@ class Classes:
             self._sparing[harmless] = Classes(self._steps, histogram)
         return self._sparing[harmless]
 
-    def distribution(self, engine: Engine, harmless: tuple[Named, ...]) -> Distribution:
+    def distribution(self, engine: Engine, harmless: tuple[Named, ...] = ()) -> Distribution:
         """The values of a table that is one class, harmless ones as rows beside."""
         counts = sorted(filter(None, engine.column(self.exempting(harmless).histogram, "rows")), reverse=True)
         return Distribution(counts, engine.total(self.totals, "rows") - sum(counts))
@@ -168,7 +175,8 @@ class Classes:
 
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""
-        for other in [*self._by_category.values(), *self._sparing.values(), *([self._shares] if self._shares else [])]:
+        beside = [other for other in (self._shares, self.by_rows) if other]
+        for other in [*self._by_category.values(), *self._sparing.values(), *beside]:
             other.drop()
         self._steps.drop(*self._made)
 

@@ -78,6 +78,7 @@ class PlacedRequirement(Requirement, in_policy=False):
     """A requirement on the distance of values, whose places are computed once for all classes."""
 
     uses_distances = True
+    places_values = True
     #: The parameter that is a distance.
     distance: ClassVar[str]
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import count_phrase
+from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.histogram import Classes
@@ -25,8 +27,11 @@ Watch = Callable[[Requirement, Classes, Relation], None]
 class Verdict:
     """The verdict on a requirement of a table: the classes that violate it, and the worst class.
 
-    `worst_class` is the number of the class of the least `margin`, which is negative if it violates, and
-    `worst_rows` its rows: all None for a table without classes. `worst` is the worst that any class reaches.
+    The worst class is, of those that violate, or of all if none does, the one that reaches the worst figure, and of
+    several the one of the least margin. `worst_class` is its number, `worst_rows` are its rows, `worst` is the figure
+    that it reaches and `margin` its own, which is negative if it violates: all None for a table without classes. Where
+    people are counted and rows as well, figure and margin are those of the worse of the two, and `by_rows` says which;
+    `violating_by_rows` are the classes that violate by rows.
     `holds` is None where rows were counted and people are asked about, which leaves it open.
     `second` are the classes that violate by a second reading of the table, `once` why there is none where it was asked
     for.
@@ -43,11 +48,14 @@ class Verdict:
     margin: float | None = None
     second: int | None = None
     once: str | None = None
+    by_rows: bool = False
+    violating_by_rows: int | None = None
 
     @property
     def agrees(self) -> bool:
-        """True unless a second reading found another number of classes that violate."""
-        return self.second in (None, self.violating_classes)
+        """True unless a second reading, which counts rows, found another number of classes that violate."""
+        first = self.violating_classes if self.violating_by_rows is None else self.violating_by_rows
+        return self.second in (None, first)
 
     @property
     def otherwise(self) -> str:
@@ -74,31 +82,41 @@ class Verdict:
 
 def judge(engine: Engine, requirement: Requirement, classes: Classes, watch: Watch | None = None) -> Verdict:
     """The verdict on one requirement over the classes of a published table."""
-    read = classes.read_by(requirement)
-    measures = requirement.measure_table(engine, read)
-    most_is_worst = requirement.most_is_worst
-    summary = engine.record("requirements/summarise_measures", measures=measures, most_is_worst=most_is_worst)
-    least = next(iter(engine.records("requirements/find_worst", measures=measures)), {})
+    measures = measure_table(engine, requirement, classes)
+    read = {"measures": measures, "both": classes.by_rows is not None}
+    summary = engine.record("requirements/summarise_measures", **read)
+    order = {"most_is_worst": requirement.most_is_worst}
+    worst = next(iter(engine.records("requirements/find_worst", **read, **order)), {})
     if watch is not None:
         watch(requirement, classes, measures)
     engine.drop(measures)
-    units = 1 if read is classes else max(1, _largest(engine, read) // max(1, _largest(engine, classes)))
     return Verdict(
         requirement,
         holds=summary["violating_classes"] == 0,
-        worst=None if summary["worst"] is None else float(summary["worst"]),
+        worst=worst.get("reached"),
         classes=summary["classes"],
         violating_classes=summary["violating_classes"],
-        violating_rows=int(summary["violating_rows"] or 0) // units,
-        worst_class=least.get("class_no"),
-        worst_rows=least["rows"] // units if least else None,
-        margin=least.get("margin"),
+        violating_rows=int(summary["violating_rows"] or 0),
+        worst_class=worst.get("class_no"),
+        worst_rows=worst.get("rows"),
+        margin=worst.get("margin"),
+        by_rows=worst.get("by_rows", False),
+        violating_by_rows=summary.get("violating_by_rows"),
     )
 
 
-def _largest(engine: Engine, classes: Classes) -> int:
-    """The size of the largest class: of shares in units, as many of each person."""
-    return int(engine.most(classes.histogram, "class_rows") or 0)
+def measure_table(steps: Steps, requirement: Requirement, classes: Classes) -> Relation:
+    """(class_no, rows, reached, margin) of the classes of a whole table; a negative margin violates.
+
+    Where people are counted `rows` are these, and the figures those of the worse of all readings.
+    """
+    people, *rows = [requirement.measure_table(steps, found) for found in classes.readings(requirement)]
+    if not classes.of_people:
+        return people
+    params = {"rows": rows[0] if rows else None, "tallies": classes.tallies, "most_is_worst": requirement.most_is_worst}
+    worse = steps.materialise("worse", "requirements/take_worse", people=people, **params)
+    steps.drop(people, *rows)
+    return worse
 
 
 #: Numbers are near if they lie within one such part of the column's range.
@@ -141,9 +159,12 @@ def _warn_of_spellings(engine: Engine, values: Relation, name: str, classes: Cla
         if classes is not None:
             histogram = classes.histogram
             alone = engine.scalar("requirements/reading/count_respelt", histogram=histogram, folded=folded)
-            said = f", and {alone:,} rows are in classes of one of these alone" if alone else ""
+            said = (
+                f", and {count_phrase(alone, 'row is', 'rows are')} in classes of one of these alone" if alone else ""
+            )
     spellings, rows = f"{counts['spellings']:,} of its values", f"in {counts['rows']:,} rows"
-    return [f"{name}: {spellings}, {rows}, are {counts['values']:,} if case and blanks are ignored{said}; {_SPELLINGS}"]
+    alike = f"are {counts['values']:,} if case, blanks and dashes are ignored"
+    return [f"{name}: {spellings}, {rows}, {alike}{said}; {_SPELLINGS}"]
 
 
 def _warn_of_gaps(engine: Engine, values: Relation, attribute: Attribute, count: int) -> list[str]:

@@ -7,24 +7,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from ldiv_db.algorithms.base import Progress
+from ldiv_db.attacking.attackers import Attackers
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack
+from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.database.attach import asks, takes_database
 from ldiv_db.database.context import open_context
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy
 from ldiv_db.policy.sensitive import resolve_all
-from ldiv_db.policy.sources import open_given
+from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
 from ldiv_db.running.replay_methods import ReplaySubject, method_of, seed_of_release
@@ -139,6 +146,22 @@ def _count_hits(
     return WorldTally(sampled, hits, tries)
 
 
+def _warnings(engine: Engine, policy: Policy, attackers: Attackers, folder: Path) -> list[str]:
+    """What is said of kept columns by those who know people, or else by the source, and of what was not tried."""
+    told = []
+    if policy.individual and attackers.owned is None:
+        lacking = f"{policy.individual.column} of {policy.source} is not there"
+        told.append(f"several rows of a person: not tried, as {lacking}")
+    if not policy.keep:
+        return told
+    with suppress(PolicyError):  # a source that is not there tells nothing
+        people = attackers.known or open_source(engine, policy.source, folder)
+        told += warn_of_source(
+            engine, read_columns(engine, policy, people), policy.keep, list(policy.quasi_identifiers)
+        )
+    return told
+
+
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 @asks(AttackRequest)
 def attack(con: Any, request: AttackRequest) -> Attacks:
@@ -186,10 +209,8 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
         columns = request.columns(engine, published, policy)
         attackers = request.attackers(engine, policy)
         found = attack_table(engine, published, columns, promised, attackers)
-        if policy and policy.individual and attackers.owned is None:
-            lacking = f"{policy.individual.column} of {policy.source} is not there"
-            told = f"several rows of a person: not tried, as {lacking}"
-            found = replace(found, warnings=(*found.warnings, told))
+        told = _warnings(engine, policy, attackers, context.folder) if policy else []
+        found = replace(found, warnings=(*found.warnings, *told))
         if replay is None or policy is None:
             return found
         subject = ReplaySubject(context, request.table, published, policy, columns.quasi_identifiers)

@@ -6,17 +6,22 @@ replaced, and within a budget by which it takes less time than the run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 from ldiv_db.attacking.composition import compare_releases
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.subject import Subject
-from ldiv_db.database.catalog import missing_columns
+from ldiv_db.database.catalog import missing_columns, named_table, table_exists
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.sources import open_source
+from ldiv_db.publishing.destinations import within
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.result import Earlier
+from ldiv_db.publishing.earlier import Earlier
 from ldiv_db.recoding.recode import PUBLISHED
 from ldiv_db.requirements.guarantees import together
 from ldiv_db.running.preparation import Preparation
@@ -50,19 +55,40 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
         )
     if not earlier.target:
         raise PolicyError([Problem("target", "its release is of a series, or another took its place")])
-    before = open_source(engine, earlier.target, ready.context.folder, "target")
-    if engine.count(before) != earlier.rows:
-        raise PolicyError([Problem("target", f"{earlier.target} has not the {earlier.rows:,} rows of that release")])
-    columns = [*released.identifying, *required.attributes, *released.class_ids]
-    refuse(missing_columns(engine, before, [("target", name) for name in columns], f"release {earlier.target}"))
+    with _opened(engine, earlier.target, ready.context.folder) as there:
+        if engine.count(there) != earlier.rows:
+            what = f"{earlier.target} has not the {earlier.rows:,} rows of that release"
+            raise PolicyError([Problem("target", what)])
+        columns = [*released.identifying, *required.attributes, *released.class_ids]
+        refuse(missing_columns(engine, there, [("target", name) for name in columns], f"release {earlier.target}"))
+        before = there if isinstance(there, FileRelation) else engine.copy("before", there, *columns)
     with draft.published() as params:
         now = engine.materialise("release", PUBLISHED, **params)
     subjects = [
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)
     ]
     promises = {name: together(r.promise() for r in wanted) for name, wanted in ready.requirements.items()}
-    if draft.counts_people:
+    if draft.counts_people and resolved.source.together:
         promises = {name: promise.of_rows for name, promise in promises.items()}
     people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count
     found = compare_releases(engine, subjects, label_axes(resolved), required.attributes, promises, people, budget)
     return replace(earlier, compared=found)
+
+
+@contextmanager
+def _opened(engine: Engine, target: str, folder: Path) -> Iterator[Relation | FileRelation]:
+    """A context in which a release can be read where the ledger says that it is; raises PolicyError if it is gone."""
+    place, _, table = target.rpartition(":")
+    path = folder / place
+    if not place or FileRelation.of(target):
+        yield open_source(engine, target, folder, "target")
+    elif not path.suffix:  # of a database that the policy attaches
+        yield open_source(engine, f"{Identifier(place).sql()}.{table}", folder, "target")
+    elif not path.is_file():
+        raise PolicyError([Problem("target", f"no file {place}")])
+    else:
+        with engine.attached(path, read_only=True) as database:
+            found = within(database, named_table(table, "target"))
+            if not table_exists(engine, found):
+                raise PolicyError([Problem("target", f"no table {table} in {place}")])
+            yield found

@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -33,8 +35,8 @@ from ldiv_db.running.run import run
 LEAST_ADAPTER = (1, 11)
 #: The variable of the connection in which dbt finds what was done.
 OUTCOME = "ldiv_outcome"
-#: Models at once would make a ledger that is not there twice.
-_ONE_AT_A_TIME = threading.Lock()
+#: Seconds after which a model that is between two steps is taken for one that failed outside of them, as in a hook.
+_LEFT = 60.0
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,56 @@ class Model:
     full_refresh: bool = False
 
 
+class _Turn:
+    """The turn of one model of several threads, until dbt commits it: what begins after sees what it published."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._owner: int | None = None
+        self._since = 0.0
+        self._is_at_work = False
+
+    @contextmanager
+    def step(self, is_last: bool = False) -> Iterator[None]:
+        """A step of this thread's model, whose turn begins with it if need be; an error ends the turn, or the last."""
+        with self._changed:
+            while not self._is_ours():
+                self._changed.wait(1)
+            self._owner, self._is_at_work = threading.get_ident(), True
+        try:
+            yield
+        except BaseException:
+            is_last = True
+            raise
+        finally:
+            with self._changed:
+                self._owner, self._since, self._is_at_work = None if is_last else self._owner, time.monotonic(), False
+                self._changed.notify_all()
+
+    def _is_ours(self) -> bool:
+        is_left = not self._is_at_work and time.monotonic() - self._since > _LEFT
+        return self._owner in (None, threading.get_ident()) or is_left
+
+
+_TURN = _Turn()
+
+
 class NotPublishedError(LdivError):
     """Nothing of a model was published, for the reason of the first error, in its words."""
 
 
 def prepare(session: Any, settings: str) -> None:
-    """Read a model's policy, and bring the ledger up to date; models at once wait here for one another.
+    """Read a model's policy, and bring the ledger up to date; models at once wait here for one another, until `end`.
 
     `settings` is a `Model` as JSON, the connection without a transaction. Raises NotPublishedError for a version of
     dbt-duckdb that cannot roll back, for a policy that cannot be read, and where the ledger cannot be written.
     """
-    try:
+    with _refusals(), _TURN.step():
         _refuse_old_adapter()
         _read(Model(**json.loads(settings)))
         engine = Engine(session)
         with engine.transaction():  # before it is asked what is to be applied: two threads would both apply it
             migrate.migrate(engine)
-    except LdivError as error:
-        raise NotPublishedError(str(error)) from None
 
 
 def publish(session: Any, settings: str) -> None:
@@ -78,11 +112,24 @@ def publish(session: Any, settings: str) -> None:
 
     What was done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published.
     """
-    try:
+    with _refusals(), _TURN.step():
         outcome = _published(session, Model(**json.loads(settings)))
+        Engine(session).keep_text(OUTCOME, json.dumps(outcome))
+
+
+def end(session: Any, settings: str) -> None:
+    """End the turn of a model that dbt has committed."""
+    with _TURN.step(is_last=True):
+        pass
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Within, errors are raised as NotPublishedError: the steps in between say nothing to whoever reads dbt's log."""
+    try:
+        yield
     except LdivError as error:
-        raise NotPublishedError(str(error)) from None  # the steps in between say nothing to whoever reads dbt's log
-    Engine(session).keep_text(OUTCOME, json.dumps(outcome))
+        raise NotPublishedError(str(error)) from None
 
 
 def publish_there(
@@ -94,7 +141,7 @@ def publish_there(
     the driver calls a type. The connection has no transaction open. Raises LdivError if nothing was published.
     """
     policy, folder = _policy_of(Model(**json.loads(settings)))
-    with _ONE_AT_A_TIME, open_planned(connection, {"dialect": dialect}) as planned:
+    with _TURN.step(is_last=True), open_planned(connection, {"dialect": dialect}) as planned:
         if contract is not None:
             planned.there.accept = partial(_hold_to_contract, planned.there, contract, name_of_type)
         return _outcome(run(planned, policy, folder))

@@ -6,7 +6,7 @@ cover them are read from labels, as an attacker reads them: of every value the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,21 +15,24 @@ from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.individuals import LikelyPeople, likely_people
+from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
-from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.result import Earlier, key_of_release
-from ldiv_db.recoding.encode import read_source
+from ldiv_db.publishing.earlier import Earlier
+from ldiv_db.publishing.fingerprints import key_of_release
+from ldiv_db.publishing.history import Watch, look_back
+from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
+from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named, listing
@@ -39,6 +42,7 @@ from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
+from ldiv_db.taxonomies.readers import warn_of_lengths
 
 
 def place_people(
@@ -109,12 +113,15 @@ class Preparation(Shown, PreparedRun):
     met_by_table: Mapping[str, Mapping[Requirement, str]] = field(default_factory=dict)
     #: By what people may have several rows, where the policy names no individual.
     people: LikelyPeople | None = None
+    #: What kept columns tell beyond classes.
+    kept: Sequence[str] = ()
     #: What was tried in a rehearsal, as the result of a run would have it.
     tried: Sequence[Mapping[str, Any]] = ()
     #: The seconds that `auto` would take by each effort, about; of a plan whose algorithm it is.
     efforts: Mapping[str, float] = field(default_factory=dict)
-    #: What the ledger knows of earlier releases of the source.
+    #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
     earlier: Earlier = field(default_factory=Earlier)
+    watch: Watch | None = None
 
 
 def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
@@ -130,15 +137,18 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
     source = replace(spec.resolved.source, person=people.column if people else None)
     coding = read_source(engine, source, show_values=show_values, counted=True)
-    earlier = Earlier()
+    earlier, watch = Earlier(), None
     if looks_back:
-        earlier = ledger.earlier_runs(engine, spec.resolved, context.folder, coding.snapshot, coding.weight)
+        where = (context.folder, coding.snapshot, coding.weight, spec.destination.recount)
+        earlier, watch = look_back(engine, spec.resolved, *where)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
+    lengths = list(_lengths(engine, resolved, coding.axes))
+    kept = _kept(engine, coding, spec.destination) if looks_back else []
     engine.drop(coding.snapshot)
     ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
     algorithm, task = ready.algorithm, ready.task
@@ -153,6 +163,7 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         *([reason] if reason else []),
         *([parts] if parts else []),
         *resolved.warnings,
+        *lengths,
         *lacking_rows(engine, resolved, encoded, absent),
     ]
     warnings = [*([str(people)] if people else []), *_warnings(engine, resolved, task)]
@@ -167,15 +178,16 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
         what_if,
         reasons,
         warnings,
-        units=ready.units,
         people=people,
+        kept=kept,
         earlier=earlier,
+        watch=watch,
     )
 
 
 def strictest(ready: Preparation) -> Preparation:
     """With the strictest parameters that can be met, where classes may have equal values; elsewhere `l` says it."""
-    if not ready.algorithm.traits.any_class or (ready.units and not ready.units.together):
+    if not ready.algorithm.traits.meets_whole or (ready.units and not ready.units.together):
         return ready  # a person whose rows stand apart is several units, and one person in the whole table
     task = ready.task
     found = {
@@ -203,7 +215,7 @@ def make_ready(
     for axis in counted.sensitive:
         if units or axis.bags:
             refuse_people(requirements[axis.column.name], resolved.suppressed)
-    task = _task_of(context, resolved, counted, requirements)
+    task = replace(_task_of(context, resolved, counted, requirements), units=units)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
@@ -212,7 +224,7 @@ def make_ready(
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
-    return PreparedRun(context, resolved, chosen, task, units=units), reason, absent
+    return PreparedRun(context, resolved, chosen, task), reason, absent
 
 
 def _task_of(
@@ -254,9 +266,29 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
     if source.individual or source.key or source.weight:
         return None
     roles = {name.lower(): role for role, name in resolved.roles}
-    columns = [column for column in resolved.columns if roles.get(column.name.lower()) != "sensitive"]
+    asked = ("sensitive", "quasi_identifiers")
+    columns = [column for column in resolved.columns if roles.get(column.name.lower()) not in asked]
     dropped = [name for name, role in roles.items() if role == "identifiers"]
     return likely_people(engine, source.relation, columns, dropped)
+
+
+def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterator[str]:
+    """A line for every quasi-identifier whose prefixes are those of codes of several lengths."""
+    for qi, axis in zip(resolved.source.quasi_identifiers, axes, strict=True):
+        shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
+        if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest.value)):
+            yield f"{qi.name} has {told}"
+
+
+def _kept(engine: Engine, coding: Coding, destination: Destination) -> Sequence[str]:
+    """The warnings of what kept columns tell, from the copy of the source, or as a warehouse counted them."""
+    if destination.has_rows:
+        return destination.kept
+    named = {column.alias: column.column.name for column in read_columns(coding.source)}
+    by_role = {letter: {name: alias for alias, name in named.items() if alias.name[0] == letter} for letter in "qsk"}
+    person = Identifier("p1") if coding.source.individual else None
+    others = by_role["q"] | by_role["s"]
+    return kept_warnings(engine, coding.snapshot, by_role["k"], others, person=person, weight=coding.weight)
 
 
 def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:

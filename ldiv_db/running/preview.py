@@ -10,6 +10,7 @@ from ldiv_db.policy.release_columns import Form
 from ldiv_db.publishing.result import Released
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.preparation import Preparation
+from ldiv_db.running.run_spec import l_of
 
 #: The name under which the engine sends what is no template: look-ups, and tables of metadata.
 _BUILT_IN = "(built in)"
@@ -32,8 +33,8 @@ def _described(ready: Preparation) -> dict[str, Any]:
         "target": str(resolved.target),
         "algorithm": ready.algorithm.name,
         "options": ready.algorithm.options.model_dump(by_alias=True),
-        "l": feasible.l,
-        "largest_l": None if ready.algorithm.traits.any_class else min(apart, default=None),
+        "l": l_of(ready.algorithm.name, task.requirements, feasible.l),
+        "largest_l": None if ready.algorithm.traits.meets_whole else min(apart, default=None),
         "rows_in": ready.encoded.rows_in,
         "rows_suppressed": feasible.rows_suppressed,
         "most_suppressed": None if task.most_left_out is None else task.most_left_out + ready.encoded.left_out,
@@ -53,7 +54,14 @@ def _described(ready: Preparation) -> dict[str, Any]:
         "inferred": [inferred.as_dict() for inferred in resolved.inferred],
         "needs": ready.estimate.as_dict(),
         "unchanged": ready.earlier.unchanged,
-        "notes": [*ready.earlier.told(), *ready.reasons, *feasible.notes, *ready.warnings, *ready.estimate.notes],
+        "notes": [
+            *ready.earlier.told(),
+            *ready.reasons,
+            *feasible.notes,
+            *ready.warnings,
+            *ready.kept,
+            *ready.estimate.notes,
+        ],
     }
     if ready.units and ready.encoded.individual:
         document["people"] = ready.encoded.individual.distribution.distinct

@@ -12,21 +12,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.database import migrate
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.engine import Engine
+from ldiv_db.database.engine import Engine, is_joined
+from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.templates import Identifier
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy
-from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
+from ldiv_db.policy.resolve import Check, Findings, Resolved, Source, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.history import Published, Watch, forgotten, known_as, until_first
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, require_earlier, series_target_of, settle_crashed
+from ldiv_db.recoding.snapshot import names_of
 from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
 from ldiv_db.running.release_groups import (
     DecomposedDraft,
@@ -53,8 +58,12 @@ def publish_release(
     that is open, unless it goes to a file.
     """
     begun, asked = time.perf_counter(), load_policy(policy)
-    with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
-        return next_release(context, asked, begun)
+
+    def publish() -> Released:
+        with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
+            return next_release(context, asked, begun)
+
+    return until_first(publish, partial(is_joined, connection))
 
 
 def next_release(
@@ -137,7 +146,9 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
-    beside = _published_beside(context, resolved) if series.is_new else ""
+    published = Published.in_ledger(engine).of(known_as(engine, source.name, context.folder))
+    beside = _published_beside(context, resolved, published) if series.is_new else ""
+    watch = Watch(engine, source.name, context.folder, published.names)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
@@ -146,7 +157,13 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]
         refuse_read_tables(engine, source.relation, tables)
     target.check_next(series.next)
-    start = ReleaseStart(context, resolved, series, target, begun=begun, beside=beside)
+    forgets = None if target.destination.has_rows else forgotten(engine, resolved)
+    if forgets:
+        forgets.require_kept()
+    kept = target.destination.kept or _kept(engine, source)
+    start = ReleaseStart(
+        context, resolved, series, target, watch, begun=begun, beside=beside, forgotten=forgets, kept=kept
+    )
     if series.releases:
         with target.opened() as prefix:
             require_earlier(engine, target, prefix, series.releases)
@@ -155,16 +172,27 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     return start
 
 
-def _published_beside(context: Context, resolved: Resolved) -> str:
+def _kept(engine: Engine, source: Source) -> list[str]:
+    """The warnings of what kept columns of the source tell beyond classes."""
+    others = [qi.name for qi in source.quasi_identifiers] + names_of(source.sensitive)
+    kept, compared = ({name: Identifier(name) for name in names} for names in (names_of(source.keep), others))
+    person = Identifier(source.individual.name) if source.individual else None
+    with read_exactly(engine, source.relation) as read:
+        return kept_warnings(engine, read, kept, compared, person=person)
+
+
+def _published_beside(context: Context, resolved: Resolved, published: Published) -> str:
     """The latest release of the source by another series, or by a run, in words; empty if there is none.
 
-    Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
+    Raises PolicyError for one that the policy does not take for independent: who has both may compare their classes.
     """
-    engine = context.engine
-    is_source = ledger.known_as(engine, resolved.source.name, context.folder)
-    run_id = ledger.latest_run(ledger.runs(engine), is_source)
-    if run_id is not None and resolved.policy.over_time is None:
-        what = f"run {run_id} published this source without a key, so that its release does not go together with these"
-        hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
-        raise PolicyError([Problem("key", what, f"{hint}, and make sure that nobody has both")])
-    return ledger.latest_release(engine, is_source) or (f"run {run_id}" if run_id else "")
+    run_id = published.runs[-1]["run_id"] if published.runs else None
+    before = published.latest_release or (f"run {run_id}" if run_id else "")
+    if before and resolved.policy.over_time is None:
+        which, hint = f"{before} published this source", ""
+        if run_id is not None:
+            which = f"run {run_id} published this source without a key"
+            hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or "
+        what = f"{which}, so that its release does not go together with these"
+        raise PolicyError([Problem("key", what, f"{hint}over_time: independent, and make sure that nobody has both")])
+    return before

@@ -6,7 +6,7 @@ A method is the policy of a release held against the source that it is replayed 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
+from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import release_seed, releases, seed_of
 from ldiv_db.publishing.series import Series, key_of
 from ldiv_db.publishing.series_draft import ReleaseStart, match_rows
@@ -212,11 +213,10 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     if lacking:
         what = f"{subject.name} is not a release of this policy: it lacks the column {lacking[0]}"
         raise PolicyError([Problem("policy", what)])
-    texts = isinstance(subject.table, FileRelation) and Path(subject.table.path).suffix.lower() == ".csv"
-    table = subject.table
-    if texts and isinstance(table, FileRelation):
-        table = FileRelation(table.reader, table.path, tuple(names))
-    return [ComparedTable(table, [Identifier(name) for name in names])], texts
+    table, form = subject.table, subject.table.form if isinstance(subject.table, FileRelation) else None
+    if isinstance(table, FileRelation) and form is not None:
+        table = replace(table, form=form.as_text(as_exported=True))
+    return [ComparedTable(table, [Identifier(name) for name in names])], form is not None
 
 
 # -- series --------------------------------------------------------------------------------------------
@@ -231,7 +231,8 @@ def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
     target = series_target_of(engine, policy.target, resolved.algorithm, subject.context.folder)
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
-    start = ReleaseStart(subject.context, resolved, series, target)
+    watch = Watch(engine, resolved.source.name, subject.context.folder)  # nothing is published
+    start = ReleaseStart(subject.context, resolved, series, target, watch)
     tables = _first_tables(subject, target)
     return _groups(subject, start, tables) if policy.decomposes else _classes(subject, start)
 

@@ -16,6 +16,7 @@ from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
+from ldiv_db.database.engine import is_joined
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
@@ -24,7 +25,9 @@ from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.result import Result, Similarity, versions
+from ldiv_db.publishing.fingerprints import versions
+from ldiv_db.publishing.history import Watch, until_first
+from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
@@ -34,7 +37,7 @@ from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import next_release, plan_release
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_read_only, resolve_run
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, l_of, refuse_read_only, resolve_run
 from ldiv_db.running.similarity import measure_similarity, published_members
 from ldiv_db.running.there import counted_source, resolve_there
 from ldiv_db.solving.auto import Auto
@@ -74,19 +77,26 @@ def run(
     transaction.
     """
     start, asked = time.perf_counter(), load_policy(policy)
-    if isinstance(connection, PlannedThere):
+
+    def publish_there(given: PlannedThere) -> Any:
         how = (folder, listener, show_values, workers, catalog)
-        with counted_source(connection, asked, *how, writes=True) as (context, counted, there):
+        with counted_source(given, asked, *how, writes=True) as (context, counted, there):
             if asked.is_series:
                 return next_release(context, counted, start, kl, there)
             return publish_run(context, resolve_there(context, counted, there), kl, start)
-    databases = (asked.databases, asked.target.database)
-    with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
-        if asked.is_series:
-            return next_release(context, asked, start, kl)
-        spec = resolve_run(context, asked)
-        refuse_read_only(spec.destination)
-        return publish_run(context, spec, kl, start)
+
+    def publish_here() -> Any:
+        databases = (asked.databases, asked.target.database)
+        with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
+            if asked.is_series:
+                return next_release(context, asked, start, kl)
+            spec = resolve_run(context, asked)
+            refuse_read_only(spec.destination)
+            return publish_run(context, spec, kl, start)
+
+    if isinstance(connection, PlannedThere):
+        return until_first(partial(publish_there, connection), lambda: False)
+    return until_first(publish_here, partial(is_joined, connection))
 
 
 def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Result:
@@ -98,12 +108,12 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
     context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
-    plan = replace(plan, notes=(*plan.notes, *([people] if people else [])))
+    plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
     if kl:
         loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
     run_id = uuid.uuid4().hex
-    draft = _draft(ready, recoding, run_id)
+    draft = _draft(ready, recoding, ready.watch, run_id)
     measured = {
         "loss": loss,
         "similarity": similarity,
@@ -214,11 +224,12 @@ def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
         return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
 
 
-def _draft(ready: PreparedRun, recoding: Recoding, run_id: str = "") -> RunDraft:
-    """The release as it will be; nobody describes that of a rehearsal."""
+def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None, run_id: str = "") -> RunDraft:
+    """The release as it will be; nobody describes that of a rehearsal, or watches its source."""
     engine, requirements = ready.task.engine, ready.requirements
     shown = keep_types(engine, recoding, ready.resolved.typed)
-    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, run_id)
+    watch = watch or Watch(engine, ready.resolved.source.name, ready.context.folder)
+    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, watch, run_id)
     return replace(draft, counts_people=ready.units is not None)
 
 
@@ -245,18 +256,19 @@ def _result(
     ready: Preparation, plan: Plan, start: float, run_id: str, measured: Mapping[str, Any], audits: list[Audit]
 ) -> Result:
     """The result; `start` is when the run began, `measured` what its release was found to lose and tell."""
+    loss: Loss = measured["loss"]
     return Result(
         run_id=run_id,
         algorithm=plan.algorithm or ready.algorithm.name,
         source=ready.resolved.source.name,
         target=str(ready.resolved.target),
-        l=plan.l,
+        l=l_of(plan.algorithm or ready.algorithm.name, ready.task.requirements, plan.l),
         audits=audits,
-        search=plan.search,
+        search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
         seconds=time.perf_counter() - start,
         seed=ready.resolved.source.seed,
         versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes, *ready.estimate.notes, *measured["loss"].notes])),
+        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])),
         smallest_class=smallest_class(ready.task.requirements),
         inferred=ready.resolved.inferred,
         **measured,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.sensitive import Required, absent_values
+from ldiv_db.policy.sensitive import Required, absent_values, asked_l
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
 from ldiv_db.publishing.refusals import check_target
 from ldiv_db.recoding.encoded import Encoded
@@ -226,8 +226,11 @@ class PreparedRun:
     resolved: Resolved
     algorithm: Algorithm
     task: Task
-    #: The units in which the task sees the rows, where people are counted in their place.
-    units: Units | None = field(default=None, kw_only=True)
+
+    @property
+    def units(self) -> Units | None:
+        """The units in which the task sees the rows, where people are counted in their place."""
+        return self.task.units
 
     @property
     def encoded(self) -> Encoded:
@@ -238,6 +241,11 @@ class PreparedRun:
     def requirements(self) -> Mapping[str, Sequence[Requirement]]:
         """The requirements on each sensitive attribute."""
         return self.task.wanted
+
+
+def l_of(algorithm: str, requirements: Sequence[Requirement], l: int) -> Any:
+    """The `l` of an algorithm's classes of different values; of others the l that is asked for, None if none is."""
+    return asked_l(requirements) if algorithm_of(algorithm).traits.meets_whole else l
 
 
 def resolve_requirements(

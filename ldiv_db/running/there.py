@@ -10,21 +10,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
+from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
+from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
+from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere, count_rows
-from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView, Identifier, Relation, SqlType
+from ldiv_db.database.counted import ON_ROWS, ColumnThere, PlannedThere
+from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
+from ldiv_db.database.templates import CallerView, Identifier, Relation, Value
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
+from ldiv_db.publishing.counted_source import CountedSource, place_counts
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
-from ldiv_db.publishing.plan_there import CountedSource
-from ldiv_db.publishing.result import hash_rows
 from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
@@ -83,6 +84,10 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
         yield Problem("databases", "are DuckDB's to attach", "name a table of the warehouse")
     if policy.target.table is None or policy.target.database is not None:
         yield Problem("target", "is not a table of the warehouse", "target: {table: …}")
+    for name, qi in policy.quasi_identifiers.items():
+        if qi.is_read:
+            what = "a warehouse's columns are read as they are there"
+            yield Problem(f"quasi_identifiers.{name}", f"{what}, without `null_values` and `decimal`", "use a view")
     for name, setting in policy.sensitive.items():
         if setting.same:
             yield Problem(
@@ -96,55 +101,29 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
     """The source with its counts here, and the policy on these; raises PolicyError for too many of them."""
     engine, table = context.engine, there.source(policy.source, context.folder)
     columns = there.columns(table)
-    texts = {column.name.lower(): column.type == "other" for column in columns}
-    wanted = counted_columns(policy)
     refuse(_column_problems(policy, columns))
-    own = {column.name.lower(): column.name for column in columns}
-    keys = [
-        ColumnThere(Identifier(own[name.lower()]), Identifier(f"k{place}"), texts[name.lower()])
-        for place, name in enumerate(wanted)
-    ]
-    counts = count_rows(engine, there, "counts", table, keys)
-    nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
-    types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
-    keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
-    others = [
-        ColumnThere(Identifier(column.name), Identifier(f"o{place}"), texts[column.name.lower()])
-        for place, column in enumerate(columns)
-        if column.name.lower() not in {name.lower() for name in wanted}
-    ]
-    keep = set[str]() if policy.key else {name.lower() for name in policy.keep}
-    kept = [column for column in others if column.column.name.lower() in keep]
-    number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
     is_of_rows = policy.individual is not None or policy.key is not None
-    placed = engine.view(
-        "source",
-        "publishing/warehouse/place_counts",
-        counts=counts,
-        counted=keys,
-        kept=kept,
-        content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
-        others=[column for column in others if column not in kept],
-        weight=WEIGHT,
-        number=None if is_of_rows else Identifier(number),
-    )
-    by_name = {column.column.name.lower(): column for column in (*keys, *others)}
+    kept = () if policy.key else policy.keep
+    source, placed = place_counts(engine, there, table, columns, counted_columns(policy), kept, is_of_rows)
+    if not engine.count(source.counts):
+        raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
     here = Frame(CallerView(placed.parts, "source"), str(policy.source))
     # Named, as one that is left open would be taken from those that recode all rows by one rule.
-    weight = None if is_of_rows else number
-    counted = policy.model_copy(update={"source": here, "weight": weight, "algorithm": policy.algorithm})
-    return CountedSource(there, table, by_name, keys, counts), counted
+    changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
+    shown = [source.columns[name.lower()] for name in policy.keep]
+    return replace(source, kept=_told(there, table, shown, policy)), policy.model_copy(update=changes)
 
 
-def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
-    """(content): a hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
-    ordered = sorted(columns, key=lambda column: column.column.name.lower())
-    found = there.hashed(table, [column.column.name for column in ordered])
-    if not found:
-        counts = count_rows(engine, there, "content", table, columns)
-        found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
-        engine.drop(counts)
-    return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
+def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], policy: Policy) -> list[str]:
+    """What is told of kept columns: the rows that they single out are counted there, and no more, by one statement."""
+    if not shown:
+        return []
+    names = [column.column.name for column in shown]
+    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": Value(FEW)}
+    person = Identifier(policy.individual.column) if policy.individual else None
+    counts = there.rows(there.written(KEPT_COUNTED, source=table, person=person, weight=None, **params))
+    told = [column.warning for column in as_counted(names, counts) if column.warning]
+    return [*told, not_measured(names, "what follows from kept columns")]
 
 
 def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:

@@ -52,7 +52,7 @@ def sampled(task: Task, most: int) -> Task:
     """
     params = {"rows": task.encoded.rows, "seed": Value(task.seed), "most": Value(most)}
     rows = task.engine.materialise("sample", "solving/draw_sample", **params)
-    return replace(task, encoded=among(task.engine, task.encoded, rows))
+    return replace(task, encoded=among(task.engine, task.encoded, rows), units=None)
 
 
 #: From so many rows on that differ nothing is tried: the fastest runs.

@@ -61,6 +61,21 @@ def mean_loss(task: Task, plan: Plan) -> float:
         return found.lm_by_weight(weights)
 
 
+def published_loss(task: Task, plan: Plan, loss: float) -> float:
+    """The mean LM of a published cell, all alike; `loss` is that by the weights of the task's quasi-identifiers."""
+    engine, units = task.engine, task.units
+    weights = {axis.weight for axis in (units.rows if units else task.encoded).axes}
+    if units is None and len(weights) == 1:
+        return loss
+    with engine.scope():
+        if units is not None:
+            assigned = engine.copy("assigned", plan.assigned)
+            by_unit = replace(plan, assigned=assigned).in_rows(engine)
+            plan = replace(by_unit, assigned=units.assign_rows(engine, by_unit.assigned))
+            task = replace(task, encoded=units.rows)
+        return measure_recoding(engine, task.encoded, recode(task, plan), task.class_ids).lm_mean
+
+
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
     """The passes that an algorithm's classes are taken through: none where all that is left has been done already."""
     if effort.asked is None:

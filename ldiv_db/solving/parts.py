@@ -100,7 +100,7 @@ def _tables(encoded: Encoded) -> list[Relation]:
         found += [axis.dictionary, axis.nodes]
     for key in encoded.sensitive:
         found += [key.dictionary, key.judged[0] if key.judged else None, key.whole]
-        found += [key.bags.listed, key.bags.whole, key.bags.shares] if key.bags else []
+        found += key.bags.tables if key.bags else []
     return [relation for relation in found if relation is not None]
 
 

@@ -1,9 +1,9 @@
 """Plans of units as plans of rows: every class is held against the people whose rows it has.
 
 Algorithms count units. Where all rows of a person are one unit, that is to count people. Where they stand apart, two
-units of a class may be one person's, who counts once: classes are counted anew by the reading of the audit. In those
-that lack people units change places with near ones of equal values; what lacks people still is put into the class with
-which it loses least, until all are good.
+units of a class may be one person's, who counts once: classes are counted anew by the reading of the audit, which asks
+rows as well, so that nobody's many rows make a value frequent. In those that lack people units change places with near
+ones of equal values; what is bad still is put into the class with which it loses least, until all are good.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.verdict import measure_table
 
 #: Pairs of classes, or of units, that one round compares, about; and the nearest that a unit may change places with.
 PAIRS, NEAR = 20_000_000, 32
@@ -57,7 +58,7 @@ def _mended(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Seque
         lacking = engine.count(bad)
         classes = encoded.bound_classes(engine, assigned)
         if plan.classes is not None or engine.count(classes) == 1:
-            what = f"{lacking:,} classes lack people once every person is counted once in each"
+            what = f"{lacking:,} classes lack people, or have too many rows of one value, once people are told apart"
             raise InfeasibleError(f"{what}: `individual: {{column: …, rows: together}}` plans by people")
         most = Value(max(1, PAIRS // engine.count(classes)))
         merges = engine.materialise(
@@ -93,18 +94,18 @@ def _swapped(engine: Engine, units: Units, assigned: Relation, wanted: Mapping[s
 def _bad_classes(
     engine: Engine, units: Units, assigned: Relation, wanted: Mapping[str, Sequence[Requirement]]
 ) -> Relation | None:
-    """(class_id) of the classes that violate a requirement by their people; None if there are none."""
+    """(class_id) of the classes that violate a requirement by their people or rows; None if there are none."""
     rows, person = units.rows, units.rows.individual
     assert person is not None  # noqa: S101 - units are made of it
     with engine.scope() as scope:
         params = {"rows": rows.rows, "members": units.members, "assigned": assigned, "sensitive": rows.sensitive}
         table = engine.materialise("people", "solving/list_class_people", person=person.code, **params)
         bad = scope.keep(engine.load("bad", {_CLASS: "BIGINT"}, []))
-        subject = Subject(table, [_CLASS], person=person.code.name)
+        subject = Subject(table, [_CLASS], person=person.code.name, by_rows=True)
         for axis in rows.sensitive:
             with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
                 for requirement in wanted[axis.column.name]:
-                    measures = requirement.measure(engine, found.classes.read_by(requirement))
+                    measures = measure_table(engine, requirement, found.classes)
                     violating = engine.select("violating", measures, "class_no", where=[Where("margin", 0, "<")])
                     listed = engine.select_among(
                         "listed", found.listed, violating, "class_no", columns=[("c1", _CLASS)]

@@ -13,7 +13,7 @@ import yaml
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, first_of, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
 
@@ -57,7 +57,7 @@ def read_levels(path: Path) -> Tree:
             problems.append(Problem(f"taxonomy {path.name}", f"{way[-1]!r} has two places (line {line})"))
     if not paths:
         problems.append(Problem(f"taxonomy {path.name}", "the file is empty"))
-    refuse(problems)
+    refuse(first_of(problems))
     above = {tuple(way[:depth]) for way in paths.values() for depth in range(1, len(way))}
     above.discard((ROOT_LABEL,))  # stands for all values, and is none
     return _tree_of_paths([*way, way[-1]] if tuple(way) in above else way for way in paths.values())
@@ -179,7 +179,7 @@ def from_edges(edges: Iterable[tuple[str, str | None]], origin: str) -> Taxonomy
     problems += [Problem(f"taxonomy {origin}", f"{value!r} is its own ancestor") for value in _cyclic(parents)]
     if not parents:
         problems.append(Problem(f"taxonomy {origin}", "the table is empty"))
-    refuse(problems)
+    refuse(first_of(problems))
     trees = {value: Tree(value) for value in parents}
     for value, parent in parents.items():
         if parent is not None:
@@ -229,7 +229,10 @@ class Level:
     """One level of a taxonomy made of the values themselves: the first `prefix` characters, or a stretch of time.
 
     With neither it is that of the values as they are. Values in one of the `bands` have the label of the first of them.
-    Texts are those after the steps of `same`.
+    Texts are those after the steps of `same`; whole numbers of fewer than so many `digits` get zeros in front.
+
+    A value has a leaf if it is of the `form` of the first level, one of a column of numbers of `number_form`, and in a
+    band of each level that is `closed`.
     """
 
     label: Identifier
@@ -237,6 +240,10 @@ class Level:
     unit: str | None = None
     bands: tuple[Band, ...] = ()
     same: tuple[Step, ...] = ()
+    digits: Value | None = None
+    form: Value | None = None
+    number_form: Value | None = None
+    closed: bool = False
 
 
 #: The stretches of time that values can be grouped by, from short to long: months lie in years, weeks in those of
@@ -275,7 +282,8 @@ def from_values(
 ) -> Taxonomy:
     """The taxonomy that `levels` make of a column's distinct values.
 
-    Raises PolicyError if one is written like the root, which stands for all of them.
+    Values that these have no leaf for are left out. Raises PolicyError if one is written like the root, which stands
+    for all of them.
     """
     paths = engine.rows("taxonomies/list_paths", rows=rows, column=column, levels=levels)
     if any(path[0] == ROOT_LABEL for path in paths):
@@ -284,3 +292,21 @@ def from_values(
     ways = [[label for i, label in enumerate(way) if i == 0 or label != way[i - 1]] for way in upward]
     tree = _tree_of_paths(ways) if ways else Tree(ROOT_LABEL)
     return number(tree if tree.label == ROOT_LABEL else Tree(ROOT_LABEL, [tree]), origin)
+
+
+def warn_of_lengths(engine: Engine, name: str, counted: Relation, shortest: int = 1) -> str:
+    """That codes of digits have several lengths, so that one beginning stands for several things; empty if they do not.
+
+    `counted` is (value, rows) of the column of that name, `shortest` the length of the shortest prefix.
+    """
+    found = engine.rows("taxonomies/list_lengths", counted=counted)
+    if len(found) < 2 or found[-1][0] <= shortest:
+        return ""
+    counts = [(count_phrase(values, "value", "values"), rows, digits) for digits, values, rows in found]
+    listed = ", ".join(f"{values} (rows: {rows:,}) of {digits}" for values, rows, digits in counts)
+    quoted = Identifier(name).sql()
+    return (
+        f"codes of several lengths, {listed} digits: in front of short ones zeros may be lost, so that they begin like"
+        f" others; lpad(CAST({quoted} AS VARCHAR), {found[-1][0]}, '0') in a view or in `source: {{query: …}}` restores"
+        " them"
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import resource_folder
+from ldiv_db.database.templates import Value, resource_folder
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.ranges import range_trees
 from ldiv_db.taxonomies.readers import Band, Level, prefix_levels
@@ -25,16 +26,26 @@ OLD, _ENDLESS = 90, 1_000
 LONGEST, _CATEGORY = 8, 3
 
 
+#: ZIP codes as text, perhaps with four digits more; and as numbers, the smallest 501. Three digits as text may be a
+#: code that lost two zeros as well as the first digits of one.
+_ZIP, _ZIP_NUMBER = "[0-9]{4}|[0-9]{5}(-?[0-9]{4})?", "(50[1-9]|5[1-9][0-9]|[6-9][0-9]{2}|[0-9]{4,5})([.]0*)?"
+#: Codes of ICD-10-CM, in capitals.
+ICD10CM = r"[A-Z][0-9][0-9AB](\.?[0-9A-Z]{1,4})?"
+
+
 def _hipaa_zip() -> list[Level]:
+    """Three digits and one, of five."""
     bands = [Band.of(small, small, "000") for small in SMALL_ZIPS]
-    return prefix_levels([3, 1], [bands, bands])
+    levels = [replace(level, digits=Value(5)) for level in prefix_levels([3, 1], [bands, bands])]
+    return [replace(levels[0], form=Value(_ZIP), number_form=Value(_ZIP_NUMBER)), *levels[1:]]
 
 
 def _icd10cm() -> list[Level]:
     """Codes, categories, blocks and chapters."""
     rows = _rows("icd10cm.csv")
     bands = [[Band.of(row["first"], row["last"], row[above]) for row in rows] for above in ("block", "chapter")]
-    return prefix_levels([LONGEST, *[_CATEGORY] * 3], bands)
+    codes, *above = prefix_levels([LONGEST, *[_CATEGORY] * 3], bands)
+    return [replace(codes, form=Value(ICD10CM)), *above[:-1], replace(above[-1], closed=True)]
 
 
 def _hipaa_age() -> Taxonomy:
@@ -61,6 +72,12 @@ def _rows(file: str) -> list[dict[str, str]]:
 
 #: Taxonomies whose levels are made of the values: ZIP codes, and codes of diagnoses.
 LEVELS: dict[str, Callable[[], list[Level]]] = {"hipaa_zip": _hipaa_zip, "icd10cm": _icd10cm}
+#: What values are that such a taxonomy has a leaf for, and how others become such.
+FORMS = {
+    "hipaa_zip": "codes are 02134 or 02134-1234, and 2134 is taken for 02134; three digits are the end of one,"
+    " lpad(…, 5, '0'), or the beginning, rpad(…, 5, '0')",
+    "icd10cm": "codes are E11.9 or E119, in capitals and without blanks, of a category of ICD-10-CM",
+}
 #: Taxonomies whose values are known beforehand.
 TREES: dict[str, Callable[[], Taxonomy]] = {
     "hipaa_age": _hipaa_age,

@@ -17,7 +17,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import catalog_table, table_exists
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, first_of, nearest, refuse
 from ldiv_db.database.templates import Relation, Value
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
@@ -193,10 +193,8 @@ def number(tree: Tree, origin: str) -> Taxonomy:
 
     visit(tree, None, 0)
     twice = sorted(label for label, count in Counter(node.label for node in nodes).items() if count > 1)
-    refuse(
-        Problem(f"taxonomy {origin}", f"{label!r} stands for more than one node", "labels are unique")
-        for label in twice
-    )
+    what = "stands for more than one node"
+    refuse(first_of([Problem(f"taxonomy {origin}", f"{label!r} {what}", "labels are unique") for label in twice]))
     return Taxonomy(tuple(nodes), origin)
 
 

@@ -165,7 +165,7 @@ def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, num
 @pytest.mark.parametrize(
     ("kind", "values", "labels"),
     [
-        ("DOUBLE", [0.5, 1.25, 9.0, 10.5], ["[0.5 .. 1.25]", "[9.0 .. 10.5]"]),
+        ("DOUBLE", [0.5, 1.25, 9.0, 10.5], ["[0.5 .. 1.25]", "[9 .. 10.5]"]),
         ("DECIMAL(6,2)", [0.5, 1.25, 9.0, 10.5], ["[0.50 .. 1.25]", "[9.00 .. 10.50]"]),
         ("DATE", [datetime.date(2000, 1, d) for d in (1, 3, 28, 31)],
          ["[2000-01-01 .. 2000-01-03]", "[2000-01-28 .. 2000-01-31]"]),

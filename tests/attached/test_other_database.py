@@ -13,6 +13,7 @@ import pytest
 from homes import COLUMNS, PATIENTS, TREE, policy_document
 
 import ldiv_db
+from ldiv_db.database import renewal
 from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import AuditError, PolicyError
 from ldiv_db.publishing.draft import RunDraft
@@ -31,7 +32,7 @@ def there(tmp_path: Path) -> Path:
 
 def document(**changes: Any) -> dict[str, Any]:
     target = {"database": "other", "table": "released", "if_exists": "replace"}
-    return policy_document(target=target, **{"databases": {"other": "other.duckdb"}, **changes})
+    return policy_document(**{"target": target, "databases": {"other": "other.duckdb"}, **changes})
 
 
 def tables(folder: Path) -> Counter[str]:
@@ -142,3 +143,64 @@ def test_refusals(changes: dict[str, Any], said: str, there: Path) -> None:
     with pytest.raises(PolicyError, match=said):
         ldiv_db.run(str(there / "source.duckdb"), written, folder=there)
     assert released(there) == 24
+
+
+def bytes_with(folder: Path, text: str) -> int:
+    return (folder / "other.duckdb").read_bytes().count(text.encode())
+
+
+def keep_long_words(folder: Path, word: str) -> None:
+    with duckdb.connect(str(folder / "source.duckdb")) as con:
+        con.execute("ALTER TABLE patients ADD COLUMN IF NOT EXISTS word VARCHAR")
+        con.execute(f"UPDATE patients SET word = '{word}-as-long-as-no-inlined-text-' || rowid")
+
+
+def test_nothing_of_a_replaced_release_stays_in_the_bytes_of_a_file_for_readers(there: Path) -> None:
+    path = there / "other.duckdb"
+    path.unlink()
+    with duckdb.connect() as con:
+        con.execute(f"ATTACH '{path}' AS other (STORAGE_VERSION 'v1.2.0', BLOCK_SIZE 16384); USE other")
+        con.execute(
+            "CREATE SCHEMA s; CREATE TABLE s.p (i INTEGER PRIMARY KEY, CHECK (i < 9)); INSERT INTO s.p VALUES (1)"
+        )
+        con.execute("CREATE TABLE c (i INTEGER DEFAULT 7); CREATE INDEX ix ON c (i); COMMENT ON TABLE c IS 'kept'")
+        con.execute("CREATE VIEW v AS SELECT i + 1 AS j FROM s.p; CREATE SEQUENCE q; CREATE MACRO m(a) AS a + 1")
+        con.execute("SELECT nextval('q'); CREATE TYPE e AS ENUM ('x')")
+    path.chmod(0o640)
+    keep_long_words(there, "FIRST")
+    publish(there, keep=["ward", "word"], over_time="independent")
+    assert bytes_with(there, "FIRST")
+    keep_long_words(there, "SECOND")
+    result = publish(there, keep=["ward", "word"], over_time="independent")
+    assert not bytes_with(there, "FIRST") and bytes_with(there, "SECOND") and released(there) == 24
+    assert not any("bytes" in note for note in result.notes) and path.stat().st_mode & 0o777 == 0o640
+    assert {file.name for file in there.iterdir()} == {"country.csv", "source.duckdb", "other.duckdb"}
+    with duckdb.connect(str(path), read_only=True) as con:
+        assert con.execute("SELECT * FROM v, s.p").fetchall() == [(2, 1)]
+        assert con.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'c'").fetchall() == [("kept",)]
+        assert con.execute("SELECT m(1), 'x'::e, (SELECT last_value FROM duckdb_sequences())").fetchall() == [
+            (2, "x", 1)
+        ]
+        assert con.execute("SELECT count(*) FROM duckdb_indexes()").fetchall() == [(1,)]
+        ((version,),) = con.execute(
+            "SELECT tags['storage_version'] FROM duckdb_databases() WHERE path = ?", [str(path)]
+        ).fetchall()
+        assert version.startswith("v1.2.0")
+        assert con.execute("SELECT block_size FROM pragma_database_size()").fetchall()[0] == (16384,)
+
+
+def test_where_a_file_cannot_be_written_anew_the_run_says_so(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(there)
+    with monkeypatch.context() as patched:
+        patched.setattr(renewal, "_is_copied", lambda *_: False)
+        notes = publish(there).notes
+    assert any("other.duckdb may still hold the release that was replaced" in note for note in notes)
+    assert not any("bytes" in note for note in publish(there).notes) and released(there) == 24
+
+
+def test_a_release_in_the_file_of_its_source_says_what_the_file_may_still_hold(there: Path) -> None:
+    said = []
+    for if_exists in ("fail", "replace", "append"):
+        result = publish(there, databases={}, target={"table": "released", "if_exists": if_exists})
+        said.append(any("source.duckdb may still hold the release that was replaced" in note for note in result.notes))
+    assert said == [False, True, False]

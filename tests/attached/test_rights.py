@@ -149,3 +149,17 @@ def test_the_server_sees_who_asks(postgres: Any, address: str, name: str) -> Non
             "SELECT * FROM postgres_query(current_database(), 'SELECT current_setting(''application_name'') AS name')"
         )
         assert con.execute(asked).fetchall() == [(name,)]
+
+
+@pytest.mark.parametrize("table", ["patients", "published.released"])
+def test_rows_that_a_policy_hides_are_neither_left_out_nor_left_behind(postgres: Any, role: str, table: str) -> None:
+    postgres.run(target={"table": "published.released"})
+    postgres.write_policy(target={"table": "published.released", "if_exists": "replace"})
+    granted_in_turn(postgres, role)
+    postgres.sql(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; CREATE POLICY seen ON {table} USING (country = 'FR')")
+    failed = called(postgres, role, "run")
+    assert failed.exit_code == 2 and "hides rows from this user" in failed.output, failed.output
+    assert postgres.sql("SELECT count(*) FROM published.released") == [(24,)]
+    postgres.sql(f"ALTER ROLE {role} BYPASSRLS")
+    assert called(postgres, role, "run").exit_code == 0
+    assert postgres.sql("SELECT count(*) FROM published.released") == [(24,)]

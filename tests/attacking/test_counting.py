@@ -10,9 +10,9 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.attacking import counting
-from ldiv_db.attacking import counting as transport
 from ldiv_db.attacking.gains import Untried
 from ldiv_db.attacking.matching import BUDGET
+from ldiv_db.attacking.transport import Placing, circles
 from ldiv_db.database.errors import PolicyError
 
 
@@ -134,14 +134,56 @@ def test_components_that_are_too_large_are_said(con, monkeypatch):
     assert attack.untried == Untried("people", 1, 5)
 
 
-def test_a_missing_library_is_named(con, monkeypatch):
-    def missing(name):
-        raise ModuleNotFoundError(name)
+def random_transport(draw, kinds, boxes, width):
+    """Overlapping intervals of kinds, as labels have them, full of people who are there."""
+    people = {kind: draw.randint(1, 4) for kind in range(1, kinds + 1)}
+    left, rows, routes = dict(people), {}, []
+    for box in range(1, boxes + 1):
+        low = draw.randint(1, kinds)
+        inside = [kind for kind in range(low, low + draw.randint(1, width)) if kind <= kinds]
+        taken = [kind for kind in inside for _ in range(draw.randint(0, left[kind]))]
+        for kind in taken:
+            left[kind] -= 1
+        if taken:
+            rows[box] = len(taken)
+            routes += [(kind, box) for kind in inside]
+    return people, rows, routes
 
-    monkeypatch.setattr(transport.importlib, "import_module", missing)
-    place(con, {(1, 3, 1): ["HIV", "HIV"]})
-    with pytest.raises(PolicyError, match=r"(?s)counting: needs networkx.*ldiv-db\[matching\]"):
-        attacked(con, [1, 2])
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_classes_are_filled_by_the_people_of_their_kinds(seed):
+    """As networkx has it, of the flow, and of strongly connected components."""
+    networkx = pytest.importorskip("networkx")
+    draw = random.Random(seed)
+    people, rows, routes = random_transport(draw, 40, 30, 12)
+    rows = {box: count + draw.choice([0] * 40 + [1]) for box, count in rows.items()}
+    graph = networkx.DiGraph()
+    graph.add_edges_from((("source", kind, {"capacity": count}) for kind, count in people.items()))
+    graph.add_edges_from(((-box, "sink", {"capacity": count}) for box, count in rows.items()))
+    graph.add_edges_from((kind, -box) for kind, box in routes)
+    placing = Placing(people, rows, routes)
+    assert placing.fill() is (networkx.maximum_flow_value(graph, "source", "sink") == sum(rows.values()))
+    for kind, held in placing.placed.items():
+        assert sum(held.values()) + placing.left[kind] == people[kind]
+        assert all(count > 0 and (kind, box) in routes for box, count in held.items())
+    assert all(
+        sum(h.get(box, 0) for h in placing.placed.values()) + n == rows[box] for box, n in placing.needed.items()
+    )
+    arcs = [(draw.randrange(30), draw.randrange(30)) for _ in range(50)]
+    number = circles(range(30), lambda node: [to for start, to in arcs if start == node])
+    graph = networkx.DiGraph(arcs)
+    graph.add_nodes_from(range(30))
+    found = {frozenset(node for node in number if number[node] == first) for first in number.values()}
+    assert found == set(map(frozenset, networkx.strongly_connected_components(graph)))
+
+
+def test_all_routes_are_looked_at_a_few_times(monkeypatch):
+    """Each phase moves people along all shortest chains: there are no more phases than lengths of chains."""
+    placing = Placing(*random_transport(random.Random(1), 8_000, 6_000, 25))
+    lengths = []
+    moved = placing._moved
+    monkeypatch.setattr(placing, "_moved", lambda depths: lengths.append(max(depths.values())) or moved(depths))
+    assert placing.fill() and lengths == sorted(set(lengths)) and placing.phases == len(lengths) < 40
 
 
 def test_it_needs_a_population(con):

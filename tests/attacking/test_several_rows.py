@@ -176,11 +176,14 @@ def test_releases_of_rows_apart(con, algorithm):
         assert found.figures[f"{word}_rows_above"] == sum(share > 0.5 + 1e-9 for share in told)
 
 
-@pytest.mark.parametrize(("algorithm", "shares"), [("topdown", False), ("bsgi", True)])
-def test_what_is_promised_of_people_bounds_no_share_of_rows(con, algorithm, shares):
+@pytest.mark.parametrize(
+    ("algorithm", "whose", "shares"),
+    [("topdown", "person", True), ("topdown", TOGETHER, False), ("bsgi", "person", True)],
+)
+def test_what_is_promised_of_people_alone_bounds_no_share_of_rows(con, algorithm, whose, shares):
     rows = [(i // 3, i // 3 % 10, "abcde"[i // 3 % 5]) for i in range(60)] + [(20, 3, "f")]
     fill(con, "visits", {"person": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}, rows)
-    policy = {**POLICY, "individual": "person", "algorithm": algorithm}
+    policy = {**POLICY, "individual": whose, "algorithm": algorithm}
     ldiv_db.run(con, policy)
     found = ldiv_db.attack(con, "release", policy=policy)
     bounds = {(attack.name, gain.measure): gain.bound for attack in found.attacks for gain in attack.gains}

@@ -54,7 +54,9 @@ def test_spellings_are_counted(con: Any) -> None:
         for _, value in rows:
             groups[folded(value)].add(value)
         several = {key: values for key, values in groups.items() if key is not None and len(values) > 1}
-        found = re.search(r"s: (\d+) of its values, in (\d+) rows, are (\d+) if case and blanks are ignored", said)
+        found = re.search(
+            r"s: (\d+) of its values, in (\d+) rows, are (\d+) if case, blanks and dashes are ignored", said
+        )
         assert bool(found) == bool(several)
         if found:
             spellings, counted, values = map(int, found.groups())
@@ -105,7 +107,7 @@ def test_what_values_alone_tell(engine: Any, con: Any) -> None:
     required = [RequirementSpec("distinct", 2).resolve(None, Attribute("s"))]
     assert warn_of_values(engine, values, Attribute("s"), required) == [
         "s: NULL, in 9 of 14 rows, is judged as a value like any other",
-        "s: 2 of its values, in 5 rows, are 1 if case and blanks are ignored;"
+        "s: 2 of its values, in 5 rows, are 1 if case, blanks and dashes are ignored;"
         " `same: [trim, casefold]` counts them as one",
     ]
     con.execute("CREATE TABLE w AS SELECT unnest([1, 2, 4, 40]) AS value, 1 AS rows")
@@ -134,7 +136,17 @@ def test_a_plan_and_a_run_say_it(con: Any) -> None:
     table_of(con, "VARCHAR", rows)
     policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s"]}
     policy |= {"require": [{"distinct": 2}], "algorithm": "topdown", "seed": 1}
-    said = "s: 4 of its values, in 12 rows, are 2 if case and blanks are ignored"
+    said = "s: 4 of its values, in 12 rows, are 2 if case, blanks and dashes are ignored"
     assert [line.startswith(said) for line in ldiv_db.plan(con, policy).warnings] == [True]
     result = ldiv_db.run(con, policy)
     assert [line.startswith(said) for line in result.as_dict()["notes"]] == [True]
+
+
+def test_of_yes_and_no_nothing_is_said_to_be_near(con: Any) -> None:
+    """Two values are as far apart as any: no reader takes them for one."""
+    for values, told in (("[0, 1]", False), ("[0, 1, NULL]", False), ("[1, 2, 3]", True)):
+        value = f"{values}[i % len({values}) + 1]"
+        con.execute(f"CREATE OR REPLACE TABLE t AS SELECT i % 7 AS q, {value} AS s FROM range(42) AS r(i)")
+        policy = {"source": "t", "target": "o", "quasi_identifiers": {"q": {"numeric": True}}, "sensitive": ["s"]}
+        found = ldiv_db.plan(con, policy | {"require": [{"distinct": 2}], "nulls_sensitive": "value"}).warnings
+        assert any("however near" in line for line in found) == told

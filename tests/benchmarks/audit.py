@@ -20,7 +20,7 @@ from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.publishing.result import versions
+from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.running.demo import adult_policy
 from ldiv_db.running.run import run

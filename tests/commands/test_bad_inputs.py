@@ -287,10 +287,10 @@ BAD = {
         sql="CREATE TABLE old AS FROM patients; CREATE VIEW gone AS FROM old; DROP TABLE old",
     ),
     "source: NULLs": policy(
-        "NULLs: disease in 1 rows", code=1, sql="UPDATE patients SET disease = NULL WHERE name = 'P1'"
+        "NULLs: disease in 1 row", code=1, sql="UPDATE patients SET disease = NULL WHERE name = 'P1'"
     ),
     "source: NULLs in keys": policy(
-        "NULLs: age in 1 rows", code=1, nulls="reject", sql="UPDATE patients SET age = NULL WHERE name = 'P1'"
+        "NULLs: age in 1 row", code=1, nulls="reject", sql="UPDATE patients SET age = NULL WHERE name = 'P1'"
     ),
     "source: one sensitive value": policy("a single value", code=1, sql="UPDATE patients SET disease = 'Flu'"),
     "source: too few values": policy(

@@ -76,7 +76,7 @@ def test_the_worst_class_and_its_margin_are_told(
 def test_what_is_shown_of_the_worst_class_says_which_part_it_is(bed3: Any) -> None:
     """Of p and k only k is violated: the figure is of p, the margin of k."""
     shown = check(bed3, "--require", "p_sensitive:p=1,k=3", "--violations").out
-    for text in ("worst reached", "1 (values)", "no. 1, 1 rows", "-2", "3 of 4", "reached (values)"):
+    for text in ("worst reached", "1 (values)", "no. 1, 1 row ", "-2", "3 of 4", "reached (values)"):
         assert text in shown
 
 

@@ -260,7 +260,7 @@ def test_dates_and_timestamps_become_ranges_and_few_of_them_stretches_of_time(be
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "CAST('nan' AS DOUBLE)", "1e400"])
+@pytest.mark.parametrize("value", ["DATE 'infinity'", "DATE '0044-03-15 (BC)'", "1e400"])
 def test_columns_whose_values_have_no_place_are_not_published(bed: Any, value: str) -> None:
     other = "DATE '2020-01-01' + CAST(i AS INTEGER)" if "DATE" in value else "CAST(i AS DOUBLE)"
     value = value.replace("1e400", "CAST('inf' AS DOUBLE)")

@@ -191,7 +191,7 @@ def test_a_value_that_is_too_frequent_is_refused_with_the_largest_l(bed: Any) ->
 
 def test_null_sensitive_values_are_refused_unless_the_policy_says_otherwise(bed: Any) -> None:
     bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P1'")
-    assert "disease in 1 rows" in bed.fails(1, "run", bed.database, bed.policy)
+    assert "disease in 1 row" in bed.fails(1, "run", bed.database, bed.policy)
     bed.write_policy(nulls_sensitive="suppress")
     assert bed.run().code == 0
 

@@ -230,3 +230,12 @@ def test_ready_taxonomies_are_shown_with_the_rows_of_a_table(bed: Any) -> None:
     assert "Northern Europe" in taxonomy(bed, "show", "country_name").out
     assert "made of the values" in fails(bed, "show", "icd10cm")
     assert "--column" in fails(bed, "show", "icd10cm", "--table", "codes")
+
+
+def test_values_that_a_ready_taxonomy_made_of_values_lacks_are_counted(bed: Any) -> None:
+    bed.sql("CREATE TABLE codes AS SELECT unnest(['E11.9', 'unknown', '', NULL, 'E11.9']) AS icd")
+    found = taxonomy(bed, "check", "icd10cm", "--table", "codes", "--column", "icd", "--show-values")
+    assert (
+        found.code == 1 and found.out.split("\n")[:2] == ["", "unknown"] and "2 values of icd have no leaf" in found.err
+    )
+    assert "2 rows have no leaf" in taxonomy(bed, "show", "icd10cm", "--table", "codes", "--column", "icd").out

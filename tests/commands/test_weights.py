@@ -112,4 +112,5 @@ def test_a_count_that_is_none_is_refused(counted: Any) -> None:
     of_counts(counted)
     counted.sql("UPDATE counts SET n = 0 WHERE rowid = 0")
     says = counted.fails(2, "run", counted.database, counted.policy)
-    assert "weight: n is zero or less in 1 row (takes positive whole numbers" in says
+    assert "weight: n is zero in 1 row (takes positive whole numbers" in says
+    assert "a line of none stands for nobody" in says and 'WHERE "n" > 0' in says

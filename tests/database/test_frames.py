@@ -252,6 +252,16 @@ def test_what_is_no_frame_is_said(call, says):
         call()
 
 
+def test_a_column_that_is_not_read_is_told_of_its_frame():
+    pandas = pytest.importorskip("pandas")
+    ages = pandas.Series([20, 30, 40, 50] * 5)
+    frame = pandas.DataFrame({"band": pandas.cut(ages, [0, 35, 60]), "disease": ["a", "b"] * 10})
+    with pytest.raises(PolicyError, match=r"a column of type interval.*, which the database does not read: give"):
+        ldiv_db.profile(frame)
+    assert ldiv_db.profile(frame.astype({"band": str})).rows == 20
+    assert ldiv_db.profile(frame.assign(band=ages.astype("category"))).rows == 20
+
+
 def test_releases_over_time_need_a_database_that_stays(people):
     with pytest.raises(PolicyError, match="connection: takes a connection or an address, not DuckDBPyRelation"):
         ldiv_db.publish_release(people, {**POLICY, "key": "age"})

@@ -218,7 +218,13 @@ def test_postal_codes_are_known_by_name(con: Any, name: str) -> None:
         ("nationality", ["NOR", "DNK", None], "country_alpha3"),
         ("icd_code", ["E119", "I10"], "icd10cm"),
         ("ward", ["A01", "B02"], None),
-        ("cause", [f"{letter}{number:02}.{number % 7}" for letter in "ABEIJ" for number in range(20)], "icd10cm"),
+        ("cause", [f"A{number}.{digit}" for number in range(20, 29) for digit in range(10)], "icd10cm"),
+        (
+            "cause",
+            [f"A{number}.{digit}" for number in range(20, 30) for digit in range(10)],
+            None,
+        ),  # A29 is no category
+        ("icd", ["E119", "250.00"], None),
     ],
 )
 def test_taxonomies_of_the_program_are_proposed_where_values_show_them(
@@ -356,8 +362,9 @@ def test_the_bound_lies_between_the_largest_share_and_certainty(con: Any, seed: 
     [
         ([("Flu", 10), ("Cold", 10), ("Cough", 10)], None),
         ([("Flu", 20), ("Cold", 10), ("Cough", 10)], ("Flu",)),
-        ([("Flu", 30), (" None", 1), ("Cough", 10)], (" None",)),
-        ([("Flu", 30), (None, 2), ("NULL", 4), ("Cough", 10)], ("NULL", None)),
+        ([("Flu", 30), (" None", 1), ("Cough", 10)], ("Flu",)),
+        ([("Flu", 30), (None, 2), ("NULL", 4), ("Cough", 10)], ("Flu",)),
+        ([("Flu", 12), (None, 2), ("NULL", 9), ("Cough", 10)], ("NULL", None)),
         ([("0", 3), ("n/a", 2)], None),
     ],
 )
@@ -446,3 +453,21 @@ def test_safe_harbor_publishes_years_three_digits_and_no_smaller_areas(con):
     with pytest.raises(ldiv_db.PolicyError, match="Safe Harbor allows years alone"):
         profile_table(engine, table, None, ["born"], hipaa=True)
     assert profile_table(engine, table).hipaa is False
+
+
+def test_postal_codes_that_are_numbers_are_said_to_lack_zeros(con):
+    con.execute(
+        "CREATE TABLE t AS SELECT [2134, 2135, 10001, 94103][i % 4 + 1] AS zip, i % 3 AS d FROM range(60) AS r(i)"
+    )
+    engine, table = Engine(con), Relation.parse("t")
+    (zips, _) = profile_table(engine, table, None, ["d"]).columns
+    assert zips.way.settings == {"numeric": True}
+    assert "2 values (rows: 30) of 4, 2 values (rows: 30) of 5 digits" in zips.reason and "lpad" in zips.reason
+    (zips, _) = profile_table(engine, table, None, ["d"], hipaa=True).columns
+    assert zips.way.settings == {"taxonomy": "hipaa_zip"}
+    con.execute("UPDATE t SET zip = 36 WHERE zip = 2134")
+    (zips, _) = profile_table(engine, table, None, ["d"], hipaa=True).columns
+    assert zips.role == "identifier" and zips.reason.startswith("1 of its values is no ZIP code")
+    con.execute("ALTER TABLE t ALTER zip TYPE VARCHAR")
+    (zips, _) = profile_table(engine, table, None, ["d"]).columns
+    assert zips.way.settings == {"taxonomy": {"prefix": [5, 3, 1]}} and "1 value (rows: 15) of 2" in zips.reason

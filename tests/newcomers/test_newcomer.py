@@ -172,5 +172,5 @@ def test_ranges_are_read_as_people_write_them(kind: str, con: Any) -> None:
             lambda: ldiv_db.attack(con, "published", policy=policy, population="people"),
             lambda: ldiv_db.measure(con, "published", policy),
         ):
-            with pytest.raises(ldiv_db.PolicyError, match=r"20 to 30, 60\+, >60, >=60, <20 or <=20"):
+            with pytest.raises(ldiv_db.PolicyError, match=r"20 to 30, 60\+, >60, >=60, <20, <=20, 60 and over"):
                 call()

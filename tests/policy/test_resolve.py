@@ -1,7 +1,10 @@
 """A policy held against its source: problems of every kind at once, and what later steps are given."""
 
+from datetime import date
+
 import duckdb
 import pytest
+from tables import fill
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
@@ -124,3 +127,48 @@ def test_what_later_steps_are_given(con, tmp_path):
     assert [column.name for column in found.source.keep] == ["WARD", "town"] and found.source.nulls == "suppress"
     assert found.types == dict.fromkeys(["age", "zip", "disease", "WARD", "town"], "VARCHAR")
     assert [str(requirement) for requirement in found.required.resolved()["disease"]] == ["distinct l=2"]
+
+
+DAYS = [date(1950 + 7 * i % 19, 1 + i % 12, 13 + i % 16) for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("form", "more", "way"),
+    [
+        ("%Y-%m-%d", ["", " "], "CAST(strptime(nullif(trim(\"q\"), ''), '%Y-%m-%d') AS DATE)"),
+        ("%d.%m.%Y", ["unknown"], "CAST(try_strptime(nullif(trim(\"q\"), ''), '%d.%m.%Y') AS DATE)"),
+        ("%m/%d/%Y", [], "'%m/%d/%Y') AS DATE)"),
+        ("%d/%m/%Y", [None], "'%d/%m/%Y') AS DATE)"),
+        ("%d-%b-%y", [""], "'%d-%b-%y') AS DATE)"),
+        ("%Y-%m-%d %H:%M:%S.000", [], "'%Y-%m-%d %H:%M:%S.%g') AS TIMESTAMP)"),
+    ],
+)
+@pytest.mark.parametrize("settings", [{"numeric": True}, {"taxonomy": {"dates": ["month", "year"]}}])
+def test_texts_that_look_like_dates_are_said_to_be_cast(con, form, more, way, settings):
+    texts = [day.strftime(form).upper() if "%b" in form else day.strftime(form) for day in DAYS]
+    fill(con, "t", {"q": "VARCHAR", "s": "VARCHAR"}, [(text, str(i % 4)) for i, text in enumerate([*texts, *more])])
+    policy = {"source": "t", "target": "o", "sensitive": ["s"], "require": [{"k": 2}]}
+    policy["quasi_identifiers"] = {"q": settings}
+    with pytest.raises(PolicyError) as found:
+        ldiv_db.run(con, policy)
+    (problem,) = found.value.problems
+    assert problem.hint.startswith("its texts look like dates: ") and way in problem.hint
+    assert ("NULL for 1 other text" in problem.hint) == ("unknown" in more)
+    assert ("1969 to 2068" in problem.hint) == ("%y" in form) and not any(text in str(problem) for text in texts)
+    cast = problem.hint.removeprefix("its texts look like dates: ").split(" in a view")[0]
+    ldiv_db.run(con, policy | {"source": {"query": f"SELECT {cast} AS q, s FROM t"}})
+    days = {day for (day,) in con.execute(f"SELECT CAST({cast} AS DATE) FROM t").fetchall()} - {None}
+    assert "%y" in form or days == set(DAYS)
+
+
+def test_dates_that_may_be_read_in_two_ways_and_numbers_are_told(con):
+    rows = [("01/02/1960", "34", "Ann"), ("03/04/1970", "n/a", "B"), ("", "1.5", "")]
+    fill(con, "t", dict.fromkeys("qnw", "VARCHAR"), rows)
+    policy = {"source": "t", "target": "o", "quasi_identifiers": {key: {"numeric": True} for key in "qnw"}}
+    policy["require"] = [{"k": 1}]
+    with pytest.raises(PolicyError) as found:
+        ldiv_db.run(con, policy)
+    hints = {problem.key[-1]: problem.hint for problem in found.value.problems}
+    assert "'%m/%d/%Y') AS DATE)" in hints["q"] and "or %d/%m/%Y, which fits as well" in hints["q"]
+    assert "look like numbers: TRY_CAST(" in hints["n"] and "NULL for 1 other text" in hints["n"]
+    assert hints["w"] == "give it a taxonomy"

@@ -449,3 +449,27 @@ def test_a_catalog_of_the_first_version_is_brought_up_to_date(bed: Any) -> None:
     bed.write_policy(target="release.csv", over_time="independent")
     assert bed.run().code == 0
     assert [row[1] for row in bed.sql(LEDGER)] == ["published", "published"]
+
+
+CONSTRAINED = {
+    "s VARCHAR UNIQUE": "out has UNIQUE\\(s\\), and the release has the same values twice",
+    "s VARCHAR, PRIMARY KEY (s)": "out has PRIMARY KEY\\(s\\), and the release has the same values twice",
+    "s VARCHAR, UNIQUE (age)": "out has UNIQUE\\(age\\)",
+    "s VARCHAR CHECK (length(s) > 9)": "to out: .* break CHECK\\(\\(length\\(s\\) > 9\\)\\): drop the constraint",
+    "s VARCHAR REFERENCES few (s)": "cannot append to out: .* break FOREIGN KEY \\(s\\) REFERENCES few\\(s\\)",
+    "s VARCHAR, UNIQUE (age, s)": "cannot append to out: .* break UNIQUE\\(age, s\\)",
+}
+
+
+@pytest.mark.parametrize("columns", CONSTRAINED)
+def test_a_constraint_of_the_table_that_is_appended_to_is_named(con, columns):
+    con.execute("CREATE TABLE src AS SELECT i AS id, i % 7 + 20 AS age, 'd' || (i % 4) AS s FROM range(60) AS t (i)")
+    con.execute("CREATE TABLE few (s VARCHAR PRIMARY KEY); INSERT INTO few VALUES ('d0')")
+    con.execute(f"CREATE TABLE out (age VARCHAR, {columns})")
+    policy = {"source": "src", "target": {"table": "out", "if_exists": "append"}, "identifiers": ["id"]}
+    policy |= {"quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"], "algorithm": "mondrian"}
+    with pytest.raises(ldiv_db.LdivError, match=CONSTRAINED[columns]) as failed:
+        ldiv_db.run(con, policy | {"require": [{"frequency": 2}]})
+    said = str(failed.value)
+    assert "SELECT" not in said and "template" not in said and "d0" not in said
+    assert con.execute("SELECT count(*) FROM out").fetchone() == (0,)

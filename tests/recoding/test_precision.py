@@ -16,7 +16,7 @@ from ldiv_db.recoding.precision import Precision
         ((0, 0.25, 1, 1, None, False, 81), "a is not told for 75 %"),
         ((0.95, 1, 0, 0, 80, False, 81), "a is exact for 95 %"),
         ((1, 1, 0, 0, None, False, 1), "a is exact"),
-        ((0.999, 1, 0, 0, None, False, 9), "a is exact for 99 %"),
+        ((0.999, 1, 0, 0, None, False, 9), "a is exact for more than 99 %"),
         ((0.001, 1, 0.25, 0.5, None, False, 9), "a is one of 5 values (of 9) for nine rows of ten, one of 3 values (of 9) for half, exact for less than 1 %"),  # noqa: E501
         ((0.6, 1, 0, 0.5, 86_400 * 10, True, 9), "a is within 2.5 days for nine rows of ten, exact for 60 %"),
         ((0.6, 1, 0, 0.25, 3_600 * 10, True, 9), "a is within 1.25 hours for nine rows of ten, exact for 60 %"),

@@ -9,9 +9,7 @@ import pytest
 from hospitals import HOSTILE, fill_hospital, hospital_policy, quoted
 
 import ldiv_db
-from ldiv_db.attacking import counting
 from ldiv_db.attacking.gains import Attack, Untried, gain_of
-from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting import attempts
 from ldiv_db.reporting.drawing import number
@@ -127,20 +125,10 @@ def test_rows_alone_have_no_values_to_learn(con):
     assert verdict_of(found, "downcoding")["number"] is not None
 
 
-def test_without_a_source_or_a_library_it_says_so(con, monkeypatch):
+def test_without_a_source_it_says_so(con):
     fill_hospital(con)
     policy = hospital_policy()
     ldiv_db.run(con, policy)
-    with monkeypatch.context() as patched:
-
-        def missing():
-            raise PolicyError([Problem("counting", "needs networkx")])
-
-        patched.setattr(attempts, "require_networkx", missing)
-        patched.setattr(counting, "require_networkx", missing)
-        found = ldiv_db.report(con, "published", policy, **FEW, worlds=0).document
-        assert verdict_of(found, "counting")["why"] == "needs networkx"
-        assert verdict_of(found, "definetti")["number"] is not None
     con.execute("DROP TABLE patients")
     found = ldiv_db.report(con, "published", policy, **FEW).document
     assert verdict_of(found, "definetti")["why"] == verdict_of(found, "linking")["why"] == "needs people of the source"

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pandas as pd
 import pytest
 import tables
 
@@ -112,6 +115,39 @@ def test_the_same_rows_under_another_policy_are_a_draft(bed: Any, change: Any) -
     assert later["run_id"] in told and "Hand out only one of the two" in told
 
 
+def test_a_draft_of_other_columns_hides_no_changed_rows(bed: Any) -> None:
+    """A run is held against every earlier one, in the columns that this one read."""
+    other = {"sensitive": ["ward"], "keep": [], "identifiers": ["name", "disease"], "target": "draft"}
+    other["require"] = [{"unique_distinct": 2}]
+    first, draft = published(bed), published(bed, **other)
+    bed.sql("UPDATE patients SET disease = 'new' WHERE name = 'P3'")
+    bed.write_policy(**{**AGAIN, "target": "later"})
+    message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+    assert f"run {first['run_id']} published this source, and its rows have changed since" in message
+    again = published(bed, **{**other, "target": "again"})  # which never read what has changed
+    assert again["unchanged"] == draft["run_id"]
+    bed.call("runs", "withdraw", bed.database, first["run_id"])
+    assert any(again["run_id"] in note for note in published(bed, target="later")["notes"])
+
+
+def test_a_run_beside_a_series_is_not_hidden_by_a_draft(bed: Any) -> None:
+    run = published(bed, over_time="independent")
+    published(bed, key="name", identifiers=[], target="series", over_time="independent")
+    assert published(bed)["unchanged"] == run["run_id"]
+    bed.write_policy(**{**AGAIN, "target": "other", "require": [{"unique_distinct": 2}]})
+    message = " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+    assert "release 1 of " in message and "it is not known whether its rows have changed" in message
+
+
+def test_a_second_series_of_a_source_is_independent_or_none(bed: Any) -> None:
+    series = {"key": "name", "identifiers": [], "target": "one"}
+    published(bed, **series)
+    bed.sql("UPDATE patients SET disease = 'new' WHERE name = 'P3'")
+    bed.write_policy(**{**AGAIN, **series, "target": "two"})
+    assert "release 1 of one published this source" in bed.fails(2, "run", bed.database, bed.policy)
+    assert published(bed, **series | {"target": "two", "over_time": "independent"})["release"] == 1
+
+
 @pytest.mark.parametrize("algorithm", ["bsgi", "topdown"])
 @pytest.mark.parametrize("target", ["out", "out.parquet"])
 def test_what_independent_releases_tell_together_is_shown(
@@ -139,6 +175,37 @@ def test_what_independent_releases_tell_together_is_shown(
     assert figures["above_promise_of_one"] > 9, "releases of changed rows tell more than one"
     certain = f"certain of the s of {figures['one_value']} of {figures['people']} people"
     assert any(certain in note and str(figures["above_promise_of_one"]) in note for note in later.said)
+
+
+@pytest.mark.parametrize("place", ["database file", "attached"])
+def test_releases_in_other_databases_are_compared_too(con: Any, tmp_path: Path, place: str) -> None:
+    tables.fill(
+        con,
+        "people",
+        {"id": "INTEGER", "age": "INTEGER", "s": "VARCHAR"},
+        [(n, n % 7, "abcd"[n % 4]) for n in range(60)],
+    )
+    duckdb.connect(str(tmp_path / "out.duckdb")).close()
+    policy = {
+        "source": "people", "identifiers": ["id"], "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+        "require": [{"frequency": 2}], "algorithm": "mondrian", "over_time": "independent",
+    }  # fmt: skip
+    elsewhere = [{"file": "a.duckdb", "table": "r"}, {"file": "b.duckdb", "table": "main.r"}]
+    if place == "attached":
+        elsewhere = [{"database": "outdb", "table": name} for name in ("r1", "r2")]
+        policy["databases"] = {"outdb": "out.duckdb"}
+    found = []
+    for targets in (["one", "other"], elsewhere):
+        con.execute("DROP SCHEMA IF EXISTS ldiv CASCADE; UPDATE people SET s = chr(97 + id % 4)")
+        ldiv_db.run(con, policy | {"target": targets[0]}, tmp_path)
+        con.execute("UPDATE people SET s = chr(97 + (id * 7 + age) % 4)")
+        found.append(ldiv_db.run(con, policy | {"target": targets[1]}, tmp_path).as_dict()["compared"])
+    assert found[0] == found[1] and found[0][0]["figures"]["people"] == 60
+    con.execute("UPDATE people SET age = age + 1")
+    (tmp_path / "b.duckdb").unlink(missing_ok=True)
+    policy.get("databases", {}).clear()
+    later = ldiv_db.run(con, policy | {"target": "last"}, tmp_path)
+    assert any("was not measured: " in note for note in later.said), later.said
 
 
 @pytest.mark.parametrize(
@@ -260,3 +327,81 @@ def test_rows_that_a_null_left_out_are_no_change(bed: Any) -> None:
     assert later["unchanged"] is None and any(first["run_id"] in note for note in later["notes"])
     bed.sql("UPDATE patients SET disease = NULL WHERE name = 'P5'")
     assert "have changed since" in " ".join(bed.fails(2, "run", bed.database, bed.policy).split())
+
+
+# -- a ledger in memory ---------------------------------------------------------------------------------
+
+FORGETS = "the ledger is in memory, and ends with the connection"
+TRANSPARENT = {
+    "identifiers": ["id"], "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": ["s"],
+    "require": [{"unique_distinct": 3}], "algorithm": "bsgi", "transparent": True,
+}  # fmt: skip
+
+
+def people() -> pd.DataFrame:
+    rows = [(i, 20 + i * 37 % 60, f"d{i * i % 61 % 9}") for i in range(60)]
+    return pd.DataFrame(rows, columns=["id", "age", "s"])
+
+
+@pytest.mark.parametrize("given", ["frame", "csv", "query"])
+def test_what_no_later_run_can_know_of_is_said_and_promises_nothing_of_others(tmp_path: Path, given: str) -> None:
+    people().to_csv(tmp_path / "people.csv", index=False)
+    source = {"csv": "people.csv", "query": {"query": f"SELECT * FROM '{tmp_path}/people.csv'"}}.get(given)
+    policy = {**TRANSPARENT, "target": {"file": "out.parquet", "if_exists": "replace"}}
+
+    def publish(**changes: Any) -> Any:
+        if given == "frame":
+            return ldiv_db.run(people(), policy | changes, tmp_path)
+        with duckdb.connect() as own:
+            return ldiv_db.run(own, policy | {"source": source} | changes, tmp_path)
+
+    with pytest.raises(ldiv_db.PolicyError, match=r"transparent: .*ends with the connection.*over_time: independent"):
+        publish()
+    assert sum(FORGETS in note for note in publish(over_time="independent").said) == 1
+    assert sum(FORGETS in note for note in publish(transparent=False).said) == 1
+    if given != "frame":
+        with pytest.raises(ldiv_db.PolicyError, match=r"key: .*ends with the connection"):
+            publish(transparent=False, key="id", identifiers=[], target={"file": "series.duckdb", "table": "s"})
+
+
+def test_a_frame_has_a_ledger_in_a_file_as_catalog(tmp_path: Path) -> None:
+    ledger = str(tmp_path / "ledger.duckdb")
+    with pytest.raises(ldiv_db.DatabaseError, match="no catalog file"):
+        ldiv_db.plan(people(), TRANSPARENT, catalog=ledger)
+    results = [ldiv_db.run(people(), TRANSPARENT, catalog=ledger) for _ in range(2)]
+    assert results[1].earlier.unchanged == results[0].run_id and not any(FORGETS in note for note in results[0].said)
+    assert results[0].table().fetchall() == results[1].table().fetchall()
+    changed = people()
+    changed.loc[3, "s"] = "new"
+    with pytest.raises(ldiv_db.PolicyError, match="its rows have changed since"):
+        ldiv_db.run(changed, TRANSPARENT, catalog=ledger)
+    assert ldiv_db.plan(people(), TRANSPARENT, catalog=ledger).earlier.unchanged == results[1].run_id
+
+
+def test_a_source_that_ends_with_its_ledger_is_published_as_ever(con: Any) -> None:
+    con.register("frame", people())
+    con.execute("CREATE TABLE people AS FROM frame")
+    first = ldiv_db.run(con, TRANSPARENT | {"source": "people", "target": "a"})
+    again = ldiv_db.run(con, TRANSPARENT | {"source": "people", "target": "b"})
+    assert again.earlier.unchanged == first.run_id and any(FORGETS in note for note in first.said)
+
+
+def test_a_kept_column_that_is_left_out_changes_no_rows_in_a_warehouse(tmp_path: Path) -> None:
+    there = sqlite3.connect(tmp_path / "w.sqlite")
+    there.execute("CREATE TABLE people (age INTEGER, s TEXT, ward TEXT)")
+    there.executemany("INSERT INTO people VALUES (?, ?, ?)", [(i % 9, f"d{i % 5}", f"w{i % 4}") for i in range(60)])
+    there.commit()
+    policy = {
+        "source": "people", "target": {"table": "out", "if_exists": "replace"}, "sensitive": ["s"], "keep": ["ward"],
+        "quasi_identifiers": {"age": {"numeric": True}}, "require": [{"frequency": 2}], "algorithm": "topdown",
+    }  # fmt: skip
+    first = ldiv_db.run(there, policy)
+    fewer = policy | {"keep": [], "identifiers": ["ward"]}
+    draft = ldiv_db.run(there, fewer)
+    assert any(f"{first.run_id} published the same rows under another policy" in note for note in draft.said)
+    assert ldiv_db.run(there, policy).earlier.unchanged == first.run_id
+    there.execute("UPDATE people SET ward = 'w9' WHERE rowid = 3")
+    there.commit()
+    assert ldiv_db.run(there, fewer | {"target": "again"}).earlier.unchanged == draft.run_id, "of rows without the ward"
+    with pytest.raises(ldiv_db.PolicyError, match="published this source, and its rows have changed"):
+        ldiv_db.run(there, policy | {"require": [{"frequency": 1.5}]})

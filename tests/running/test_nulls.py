@@ -79,7 +79,7 @@ def secrets(table, towns):
 
 def test_sensitive_nulls_are_refused_unless_the_policy_says_otherwise(con, secrets, snapshot):
     before = snapshot(con)
-    with pytest.raises(ldiv_db.InfeasibleError, match=r"secret in 1 rows.*nulls_sensitive"):
+    with pytest.raises(ldiv_db.InfeasibleError, match=r"secret in 1 row.*nulls_sensitive"):
         ldiv_db.run(con, policy(), folder=secrets)
     assert snapshot(con) == before
 

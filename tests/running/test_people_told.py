@@ -109,5 +109,32 @@ def test_a_star_is_nobody(con: Any) -> None:
     """Of a release that publishes people themselves or as `*`, those who were left out share no label."""
     person = "CASE WHEN i < 90 THEN 'u' || i % 30 ELSE '*' END AS \"user\""
     con.execute(f"CREATE TABLE released AS SELECT {person}, i % 4 AS s FROM range(200) AS r(i)")
-    (audit,) = ldiv_db.check(con, "released", ["user"], "s", "distinct:1")
-    assert told((31, 30, 30)) in audit.warnings[0]
+    con.execute("ALTER TABLE released ADD ward INTEGER; UPDATE released SET ward = rowid // 100")
+    (audit,) = ldiv_db.check(con, "released", ["ward"], "s", "distinct:1")
+    assert "200 rows belong to 31 people if user identifies people" in audit.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("phone", "qi"),
+    [
+        ("['iOS', 'Android'][1 + i % 2]", "ward"),  # kinds, however the column is called
+        ("'plan ' || i % 12", "ward"),
+        ("'030 ' || i % 70 || '*'", "ward"),  # labels of a release
+        ("'[' || i % 70 || ' .. ' || i % 70 + 9 || ']'", "ward"),
+        ("'n' || i % 70", "ward,phone"),  # what classes are told apart by
+    ],
+)
+def test_kinds_labels_and_quasi_identifiers_are_nobody(con: Any, phone: str, qi: str) -> None:
+    con.execute(f"CREATE TABLE t AS SELECT i // 100 AS ward, {phone} AS phone, i % 4 AS s FROM range(200) AS r(i)")
+    (audit,) = ldiv_db.check(con, "t", qi.split(","), "s", "k:1")
+    assert not any("people" in warning for warning in audit.warnings)
+    attacks = ldiv_db.attack(con, "t", qi=qi.split(","), sensitive="s", require="k:1")
+    assert not any("identifies people" in warning for warning in attacks.warnings)
+    columns = qi.split(",")
+    policy = {"source": "t", "target": "out", "sensitive": ["s"], "require": [{"k": 2}]}
+    policy |= {"quasi_identifiers": {name: {"taxonomy": {"flat": True}} for name in columns}}
+    policy |= {"identifiers": [name for name in ("phone",) if name not in columns]}
+    assert not any("identifies people" in warning for warning in ldiv_db.plan(con, policy).warnings)
+    con.execute("UPDATE t SET phone = 'n' || rowid % 70")
+    said = ldiv_db.check(con, "t", qi.split(","), "s", "k:1")[0].warnings
+    assert any("belong to 70 people if phone" in warning for warning in said) is ("phone" not in columns)

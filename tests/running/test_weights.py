@@ -256,8 +256,8 @@ def test_algorithms_that_look_at_each_row_take_counts_too(con, name):
     ("wrong", "says"),
     [
         ("NULL", "how many is NULL in 1 row"),
-        ("0", "how many is zero or less in 1 row"),
-        ("-3", "how many is zero or less in 1 row"),
+        ("0", "how many is zero in 1 row"),
+        ("-3", "how many is negative in 1 row"),
         ("1.5", "how many is no whole number in 1 row"),
         ("0.5", "how many is no whole number in 1 row"),
         ("'nan'", "how many is more than 100,000,000,000 in 1 row"),

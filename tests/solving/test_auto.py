@@ -189,7 +189,7 @@ def test_rows_are_left_out_only_where_the_policy_says_so(con):
     assert whole.loss.rows_suppressed == 0
     less = ldiv_db.run(con, policy | {"algorithm": ALL | {"residue": "suppress"}})
     assert less.loss.rows_suppressed == 1 and less.loss.lm_mean < whole.loss.lm_mean
-    assert "1 rows are left out" in " ".join(less.notes)
+    assert "1 row is left out" in " ".join(less.notes)
 
 
 def test_classes_are_compared_with_what_is_published_where_rows_are_left_out(con):
@@ -358,3 +358,27 @@ def test_a_tiny_table_is_tried_by_all(con):
     }
     losses = {name: ldiv_db.run(con, policy | {"algorithm": name}).loss.lm_mean for name in ("auto", "peel", "topdown")}
     assert losses["auto"] <= losses["topdown"] < losses["peel"]
+
+
+@pytest.mark.parametrize("rows", ["together", "apart"])
+@pytest.mark.parametrize("weight", [1, 5])
+def test_the_loss_that_a_note_names_is_the_release_s(con, rows, weight):
+    """Where people are planned, columns weigh unlike, or rows are left out of what was tried."""
+    draw = random.Random(rows)
+    visits = [(f"p{i}", draw.randint(20, 60), kind, draw.choice("abcd")) for i in range(60) for kind in "xy"]
+    con.execute("CREATE TABLE visits (person VARCHAR, age INTEGER, kind VARCHAR, s VARCHAR)")
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?)", visits)
+    policy = {
+        "source": "visits", "target": "out", "sensitive": ["s"], "require": [{"k": 5}, {"distinct": 2}], "seed": 1,
+        "quasi_identifiers": {"age": {"numeric": True, "weight": weight}, "kind": {}},
+        "individual": {"column": "person", "rows": rows},
+    }  # fmt: skip
+    result = ldiv_db.run(con, policy)
+    (note,) = [note for note in result.notes if note.startswith("auto tried")]
+    assert note.endswith(f" {result.loss.lm_mean:.4f}") or f"({result.loss.lm_mean:.4f})" in note
+    assert result.search["loss"] == result.loss.lm_mean
+    sparse = ldiv_db.run(
+        con, policy | {"individual": None, "identifiers": ["person"], "suppression": 0.1, "target": "o2"}
+    )
+    (note,) = [note for note in sparse.notes if note.startswith("auto tried")]
+    assert f"{sparse.loss.lm_mean:.4f}" in note

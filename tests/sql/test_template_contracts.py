@@ -266,6 +266,17 @@ def judge_everything(con, listener):
     source = Relation.parse("source")
     for keys in (["town"], ["town", "secret"]):
         profile_table(engine, source, keys, population=1_000)
+    con.execute("CREATE TABLE areas AS SELECT 501 + i * 777 AS zip FROM range(30) AS s(i)")
+    profile_table(engine, Relation.parse("areas"), hipaa=True)
+    con.execute("CREATE TABLE texts AS SELECT '2020-01-01' AS born")
+    policy = {
+        "source": "texts",
+        "target": "none",
+        "quasi_identifiers": {"born": {"numeric": True}},
+        "require": [{"k": 1}],
+    }
+    with pytest.raises(ldiv_db.PolicyError):
+        ldiv_db.run(con, policy, listener=listener)
     check_everything(engine)
     make_starter_policy(engine, profile_table(engine, source, ["town"], ["secret"]), source, "source")
     attack_all(engine)
@@ -354,6 +365,16 @@ def write_down_the_audit():
     with duckdb.connect() as con:
         for asked in (CheckRequest(["zip"], settings, require), CheckRequest([], settings, require, pair=pair)):
             check_statement(Engine(con), asked, Relation.parse("released"), "duckdb", labels=True)
+
+
+def read_a_file(con, listener):
+    """A run on a CSV file whose numbers have several spellings, some of them of one number."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = [f"{i % 9},{i % 2}.5,{('1', '1.0', '2.50')[i % 3]}" for i in range(24)]
+        Path(folder, "rows.csv").write_text("\n".join(["age,dose,paid", *lines]))
+        policy = {"source": "rows.csv", "target": "from_a_file", "quasi_identifiers": ["age"], "keep": ["dose"],
+                  "sensitive": "paid", "require": [{"k": 2}], "algorithm": "mondrian"}  # fmt: skip
+        ldiv_db.run(con, policy, folder=Path(folder), listener=listener)
 
 
 def leave_open(con, listener):
@@ -950,7 +971,7 @@ SCENARIOS = {
         for scenario in (
             replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
             let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
-            leave_open, profile_orders, count_people, count_sets,
+            leave_open, read_a_file, profile_orders, count_people, count_sets,
         )
     },
     "several_bisect": alone(several, "bisect"),

@@ -12,13 +12,12 @@ import ldiv_db
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.taxonomies import ready
 
-#: Of the tabular list of ICD-10-CM, April 2026: codes, their blocks and their chapters; the last is none of it.
+#: Of the tabular list of ICD-10-CM, April 2026: codes, their blocks and their chapters.
 CODES = {
     "E11.9": ("E08-E13", "E00-E89"), "C4A.0": ("C43-C44", "C00-D49"), "C7A.00": ("C7A-C7A", "C00-D49"),
     "C76.0": ("C76-C80", "C00-D49"), "B20": ("B20-B20", "A00-B99"), "C50.911": ("C50-C50", "C00-D49"),
     "C50": ("C50-C50", "C00-D49"), "M1A.09": ("M05-M14", "M00-M99"), "Z3A.01": ("Z30-Z39", "Z00-Z99"),
     "D3A.0": ("D3A-D3A", "C00-D49"), "V00.1": ("V00-V09", "V00-Y99"), "U07.1": ("U00-U49", "U00-U85"),
-    "?": ("*", "*"),
 }  # fmt: skip
 
 
@@ -58,8 +57,93 @@ def test_zip_codes_are_three_digits_at_most_and_small_ones_none(con):
 def test_codes_of_diagnoses_lie_in_their_block_and_chapter(con, k):
     _, found = run(con, "VARCHAR", [*CODES] * 2, {"taxonomy": "icd10cm"}, k)
     for code, (block, chapter) in CODES.items():
-        above = {code, f"{code[:3]}*", code[:3], block, chapter, "*"} if code != "?" else {"?", "*"}
+        above = {code, f"{code[:3]}*", code[:3], block, chapter, "*"}
         assert found[code] <= above | {f"{code}*"} and (k > 1 or found[code] == {code})
+
+
+def refused(con, column, values, settings):
+    """The problem with values, half of which may be good; the message shows none of them."""
+    with pytest.raises(PolicyError) as found:
+        run(con, column, values, settings, 1)
+    (problem,) = found.value.problems
+    assert not any(str(value) in problem.what for value in values if value is not None and len(str(value)) > 2)
+    return problem
+
+
+#: No codes of ICD-10-CM, but of other editions, groups of codes, and what stands for none.
+NO_CODES = [
+    "unknown", "", " ", "250.00", "99999", "QQQ", "E11-E14", "E10.40+", "G63.2*", "e11.9", "E11.", "E11.12345",
+    " E11.9", "E11 .9", "A29.1", "Z9", "E", "E11.9;I10", "R99.é",
+]  # fmt: skip
+
+
+def test_what_is_no_code_of_a_diagnosis_is_refused(con):
+    problem = refused(con, "VARCHAR", ["E11.9", *NO_CODES * 2, None, "I10"], {"taxonomy": "icd10cm"})
+    assert f"has no leaf for {len(NO_CODES)} values of the source" in problem.what
+    assert "E11.9 or E119" in problem.hint and "nullif" in problem.hint and "--show-values" in problem.hint
+    _, found = run(con, "VARCHAR", ["E11.9", None, None, "I10"], {"taxonomy": "icd10cm"}, 1)
+    assert found == {"E11.9": {"E11.9"}, None: {None}, "I10": {"I10"}}
+
+
+def test_numbers_are_no_codes_of_diagnoses(con):
+    assert "for 2 values" in refused(con, "DOUBLE", [250.0, 401.1], {"taxonomy": "icd10cm"}).what
+
+
+#: ZIP codes as they are stored, and what is published of them at most.
+ZIPS = {
+    "INTEGER": {2134: "021*", 10001: "100*", 501: "005*", 601: "006*", 3601: "000"},
+    "DOUBLE": {2134.0: "021*", 94103.0: "941*", 5901.0: "000"},
+    "DECIMAL(7,1)": {"2134.0": "021*", "94103.0": "941*"},
+    "VARCHAR": {
+        "2134": "021*", "02134": "021*", "02134-1234": "021*", "021341234": "021*", "5901": "000", "05901-0001": "000",
+        "94103": "941*", "00501": "005*",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ZIPS)
+def test_zip_codes_get_the_zeros_back_that_they_lost(con, column):
+    policy, found = run(con, column, [*ZIPS[column]] * 2, {"taxonomy": "hipaa_zip"}, 1)
+    assert {str(value): labels for value, labels in found.items()} == {
+        str(value): {label} for value, label in ZIPS[column].items()
+    }
+    assert ldiv_db.measure(con, "out", policy=policy).loss.lm_mean == 0
+    told = ldiv_db.attack(con, "out", policy=policy, known="t")
+    (linked,) = (attack for attack in told.attacks if attack.name == "linking")
+    assert linked.figures["no_class"] == 0
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong"),
+    [
+        ("VARCHAR", ["601", "021", "", "2134.0", "02134-12", "02134 1234", "O2134", "SW1A", "021345"]),
+        ("INTEGER", [0, -2134, 36, 500, 123456, 21341234]),
+        ("DOUBLE", [2134.5, float("nan"), 1e20]),
+    ],
+)
+def test_what_may_be_another_zip_code_is_refused(con, column, wrong):
+    problem = refused(con, column, [10001, *wrong * 2, 94103], {"taxonomy": "hipaa_zip"})
+    assert f"has no leaf for {len(wrong)} values of the source" in problem.what and "lpad" in problem.hint
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "prefix", "counts"),
+    [
+        ("INTEGER", [2134, 2135, 10001, 90210, 90210], [5, 3, 1], "2 values (rows: 2) of 4, 2 values (rows: 3) of 5"),
+        ("VARCHAR", ["7", "07", "12", "x"], [2, 1], "1 value (rows: 1) of 1, 2 values (rows: 2) of 2 digits"),
+        ("DOUBLE", [1.0, 10.0, 100.0], [3, 1], "1 value (rows: 1) of 2, 1 value (rows: 1) of 3 digits"),
+        ("INTEGER", [12345, 90210], [5, 3, 1], ""),
+        ("VARCHAR", ["02134", "90210", None, "n/a"], [5, 3], ""),
+        ("VARCHAR", ["AB1", "AB12"], [5, 3], ""),
+        ("INTEGER", [1, 10], [2], ""),
+    ],
+)  # fmt: skip
+def test_prefixes_of_codes_of_several_lengths_are_told(con, column, values, prefix, counts):
+    policy, _ = run(con, column, values, {"taxonomy": {"prefix": prefix}}, 1)
+    again = policy | {"over_time": "independent"}
+    for notes in (ldiv_db.plan(con, again).reasons, ldiv_db.run(con, again).as_dict()["notes"]):
+        told = [note for note in notes if "several lengths" in note]
+        assert len(told) == bool(counts) and all(counts in note and 'lpad(CAST("q" AS' in note for note in told)
 
 
 def test_siblings_meet_in_their_block(con):

@@ -8,6 +8,7 @@ import oracle
 import pytest
 
 from ldiv_db.database import migrate
+from ldiv_db.database.documents import read_lines
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.templates import Identifier, Relation
@@ -46,6 +47,29 @@ def problems(call, *arguments):
     with pytest.raises(PolicyError) as caught:
         call(*arguments)
     return "\n".join(map(str, caught.value.problems))
+
+
+def test_a_file_with_many_faults_has_ten_of_them_named(tmp_path):
+    for name, line in (("empty.csv", "v{0};;*"), ("twice.csv", "v{0};g{1};h{2};*")):
+        (tmp_path / name).write_text("".join(f"{line.format(i, i % 40, i % 3)}\n" for i in range(120)))
+        with pytest.raises(PolicyError) as caught:
+            read_taxonomy(tmp_path / name)
+        assert len(caught.value.problems) == 11
+        left = 110 if name == "empty.csv" else 30
+        assert caught.value.problems[-1].what == f"and {left} more problems like these"
+
+
+@pytest.mark.parametrize(
+    ("line", "levels"),
+    [
+        ('a;" b"', ["a", " b"]),
+        ('a; "b" ;*', ["a", "b", "*"]),
+        ('" a ";b ; *', [" a ", "b", "*"]),
+        (' "a;x" ;b', ["a;x", "b"]),
+    ],
+)
+def test_blanks_are_of_a_cell_only_within_its_quotes(line, levels):
+    assert list(read_lines(line)) == [(1, levels)]
 
 
 def test_level_file(tmp_path):

@@ -60,7 +60,7 @@ class VariantOutcome:
     status: Status
     reason: str = ""
     algorithm: str = ""
-    l: int | None = None
+    l: int | float | None = None
     loss: Loss | None = None
     risk: Risk | None = None
     #: The answers to the queries that the policy is to preserve.

@@ -34,7 +34,7 @@ from ldiv_db.running.exploring.outcomes import Risk, Status, VariantOutcome
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run import rehearsed
-from ldiv_db.running.run_spec import resolve_algorithm
+from ldiv_db.running.run_spec import l_of, resolve_algorithm
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
     name = found.plan.algorithm or ready.algorithm.name
     risk = _risk(_attacked(job, engine, found.release))
     answers = answers_of(engine, found.release, resolved, job.variant.policy.preserve)
-    return VariantOutcome(job.variant, "done", "", name, found.plan.l, found.loss, risk, answers)
+    l = l_of(name, ready.task.requirements, found.plan.l)
+    return VariantOutcome(job.variant, "done", "", name, l, found.loss, risk, answers)
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:

@@ -7,7 +7,8 @@
     {%- set settings = ldiv.settings_of(model, ldiv.parts_of(source), ldiv.parts_of(this), policy) -%}
 
     {{ run_hooks(pre_hooks, inside_transaction=False) }}
-    {#- The ledger's tables are made before, in transactions of their own, one model after another. -#}
+    {#- The ledger's tables are made before, in a transaction of their own. Models of several threads follow one another
+        from here to the end, so that each sees what the others published. -#}
     {% call statement("ldiv_prepare", auto_begin=False, language="python") -%}
         {{ ldiv.call_python("prepare", settings) }}
     {%- endcall %}
@@ -29,6 +30,9 @@
     {% set outcome = ldiv.take_outcome() %}
     {% do run_query("drop view " ~ source) %}
     {{ ldiv.finish(target, existing, outcome) }}
+    {% call statement("ldiv_end", auto_begin=False, language="python") -%}
+        {{ ldiv.call_python("end", settings) }}
+    {%- endcall %}
     {{ return({"relations": [target]}) }}
 {% endmaterialization %}
 

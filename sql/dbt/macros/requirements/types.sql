@@ -62,8 +62,8 @@
 {% endmacro %}
 
 
-{# The text after `trim`, without blanks of any kind at its ends, and `casefold`, in small letters, composed; nothing where
-   that cannot be said exactly. #}
+{# The text after `trim`, without what is not seen, with one blank for blanks of any kind in a row, none at its ends,
+   and one dash for all; and `casefold`, in small letters, composed; nothing where that cannot be said exactly. #}
 {% macro folded(expression, steps) %}
     {{ return(adapter.dispatch("folded", "ldiv")(expression, steps)) }}
 {% endmacro %}
@@ -73,7 +73,12 @@
 {% endmacro %}
 
 {% macro duckdb__folded(expression, steps) %}
-    {% set text = "regexp_replace(" ~ expression ~ ", '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')" if "trim" in steps else expression %}
+    {% set text = expression %}
+    {% if "trim" in steps %}
+        {% set text = "regexp_replace(" ~ text ~ ", '\\p{Cf}+', '', 'g')" %}
+        {% set text = "regexp_replace(" ~ text ~ ", '[\\p{Pd}\\x{2212}]', '-', 'g')" %}
+        {% set text = "trim(regexp_replace(" ~ text ~ ", '[\\s\\v\\x{85}\\pZ]+', ' ', 'g'))" %}
+    {% endif %}
     {% do return("nfc_normalize(lower(" ~ text ~ "))" if "casefold" in steps else text) %}
 {% endmacro %}
 

@@ -1,0 +1,84 @@
+"""Columns of text that are numbers or times but for words that stand for no value, or for how numbers are written.
+
+A file of R has `NA` for what is missing, one of SAS a dot, one of Excel `#N/A`, and a German one `3,14`: one of these
+makes the whole column text. Codes that begin with a zero stay text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import count_phrase
+from ldiv_db.database.readings import NUMBERS, TIMES, Reading
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+
+#: What programs write where there is no value, in small letters.
+_WORDS = (
+    "", "na", "n/a", "n.a.", "n. a.", "#n/a", "#na", "<na>", "nan", "-nan", "nat", "null", "#null!", "(null)",
+    "\\n", "none", "nil", "missing", "unknown", "undefined", "#div/0!", "#value!", "#ref!", "#num!", "#name?", ".",
+    "..", "-", "--", "---", "–", "—", "?", "??", "k.a.", "k. a.", "keine angabe", "s/d", "n/d", "nd", "s.d.", "nc",
+    "n.c.", "inconnu", "unbekannt", "desconocido", "sconosciuto", "onbekend", "okänt", "not available",
+    "not applicable", "no data", "(missing)", "(blank)",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WrittenNumbers:
+    """How a column of text is read as numbers or times: as its policy says it, and in words."""
+
+    reading: Reading
+    settings: Mapping[str, Any]
+    said: str
+
+
+def find_numbers(
+    engine: Engine, table: Relation | FileRelation, columns: Sequence[Column]
+) -> dict[str, WrittenNumbers]:
+    """The columns that are numbers or times once they are read so, by name; a statement for each column of text."""
+    asked = [column for column in columns if column.type == "VARCHAR" or column.is_float]
+    words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS]) if asked else None
+    found = {}
+    for column in asked:
+        told = _of_floats(engine, table, column) if column.is_float else _kinds(engine, table, words, column)
+        if told is not None:
+            found[column.name] = told
+    if words:
+        engine.drop(words)
+    return found
+
+
+def _of_floats(engine: Engine, table: Relation | FileRelation, column: Column) -> WrittenNumbers | None:
+    """Numbers of which some are none at all (NaN)."""
+    nans = engine.scalar("measuring/profile/count_nans", source=table, column=Identifier(column.name))
+    return _written(column, {"nan": nans}, None, NUMBERS) if nans else None
+
+
+def _kinds(
+    engine: Engine, table: Relation | FileRelation, words: Relation | None, column: Column
+) -> WrittenNumbers | None:
+    params = {"source": table, "words": words, "column": Identifier(column.name)}
+    rows = engine.rows("measuring/profile/find_numbers", **params)
+    nulls = {str(spelling): int(count) for kind, spelling, count in rows if kind == "none"}
+    kinds = {kind: int(count) for kind, _, count in rows if kind != "none"}
+    if not kinds or sum(nulls.values()) > sum(kinds.values()):
+        return None
+    if set(kinds) == {"date"} and nulls:
+        return _written(column, nulls, None, TIMES)
+    if kinds.keys() <= {"number", "comma", "percent"} and "comma" in kinds:
+        return _written(column, nulls, ",", NUMBERS)
+    if kinds.keys() <= {"number", "grouped", "percent"} and ("grouped" in kinds or "percent" in kinds):
+        return _written(column, nulls, ".", NUMBERS)
+    return _written(column, nulls, None, NUMBERS) if set(kinds) == {"number"} and nulls else None
+
+
+def _written(column: Column, nulls: Mapping[str, int], decimal: str | None, types: Sequence[str]) -> WrittenNumbers:
+    settings: dict[str, Any] = {"null_values": list(nulls)} if nulls else {}
+    settings |= {"decimal": decimal} if decimal else {}
+    listed = ", ".join(f"`{spelling}`" if spelling else "blanks" for spelling in nulls)
+    told = ", with decimal commas" if decimal == "," else ", with commas or `%`" if decimal else ""
+    told += f"; {count_phrase(sum(nulls.values()), 'row', 'rows')} of {listed} as NULL" if nulls else ""
+    return WrittenNumbers(Reading(column.name, list(nulls), decimal, types), settings, told)

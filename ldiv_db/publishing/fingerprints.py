@@ -1,0 +1,111 @@
+"""Fingerprints of what runs published: of the rows that a source had, and of the policy.
+
+A run with the fingerprint of an earlier one publishes the same again. It says nothing to anybody who lacks its key: it
+stands with that key among the secrets of the ledger, where the seed is. Whoever has the key can only try if a whole
+source is the one that they think of, as with the seed.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+from ldiv_db.database.engine import Engine, database_version
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.recoding.snapshot import Snapshot, read_columns
+
+#: The parts of a policy that bear on no cell of the release: it is the same wherever it comes from and goes to. Of a
+#: requirement pydantic knows nothing, and a seed that was drawn is not the policy's.
+_BESIDE = {"source", "databases", "target", "identifiers", "require", "seed", "over_time", "preserve", "context"}
+
+
+#: A column that a run read: its name in lower case, whether its NULLs leave rows out, and whether it is `kept` in a
+#: warehouse, where a hash of the whole rows stands for it.
+ReadColumn = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The hashes of a source's rows, and of the policy with all that it rests on, keyed with `key`.
+
+    `rows` is of the `columns` that the policy reads, in the order of their names; `policy` is None where the release
+    rests on other tables as well, so that it is never known to be equal.
+    """
+
+    key: str = field(repr=False)
+    rows: str = field(repr=False)
+    policy: str | None = field(repr=False)
+    columns: tuple[ReadColumn, ...] = ()
+
+
+def take_fingerprint(
+    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None, key: str, is_there: bool = False
+) -> Fingerprint:
+    """The fingerprint of a copy of the source, whose rows may lie in a warehouse, and of its policy.
+
+    `weight` is the copy's column of counts, if equal rows are one: it is the same as if they were not.
+    """
+    source = resolved.source
+    kept = {column.name.lower() for column in source.keep} if is_there else set()
+    read = sorted({column.column.name.lower(): column for column in read_columns(source)}.items())
+    required = {column.column.name.lower() for column in Snapshot(engine, source).where_nulls("suppress")}
+    rests_on_others = any(spec.counts_people for spec in resolved.policy.require)
+    return Fingerprint(
+        key,
+        hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
+        None if rests_on_others else _hash_policy(resolved, key),
+        tuple((name, name in required, *(["kept"] if name in kept else [])) for name, _ in read),
+    )
+
+
+def key_of_release(engine: Engine, resolved: Resolved) -> str:
+    """A secret key of the seed that no release of other rows, or under another policy, has as well."""
+    source, seed = resolved.source, str(resolved.source.seed)
+    read = sorted({column.column.name.lower(): column.column for column in read_columns(source)}.items())
+    rows = hash_rows(engine, source.relation, [column for _, column in read], None, seed)
+    return _keyed(seed, (rows, _hash_policy(resolved, seed)))
+
+
+def _hash_policy(resolved: Resolved, key: str) -> str:
+    """The keyed hash of the policy, with all that it rests on but tables."""
+    policy, source = resolved.policy, resolved.source
+    said = [
+        policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
+        policy.require,
+        [(found.column, found.hierarchy) for found in source.quasi_identifiers],
+        [attribute.taxonomy for attribute in resolved.required.attributes.values()],
+        source.types,
+        resolved.typed,
+        resolved.target.format,
+        versions(),
+    ]
+    return _keyed(key, said)
+
+
+def hash_rows(
+    engine: Engine,
+    rows: Relation | FileRelation,
+    columns: Sequence[Identifier],
+    weight: Identifier | None,
+    key: str,
+    required: Sequence[Identifier] = (),
+) -> str:
+    """The keyed hash of the rows' values in these columns, whatever the order of the rows.
+
+    Rows with a NULL in a column that is `required` are left out.
+    """
+    params = {"rows": rows, "columns": columns, "weight": weight, "required": required}
+    return _keyed(key, engine.record("publishing/summarise_content", **params))
+
+
+def _keyed(key: str, content: Any) -> str:
+    return hmac.new(key.encode(), repr(content).encode(), "sha256").hexdigest()
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    return {"ldiv_db": version("ldiv-db"), "duckdb": database_version()}

@@ -1,0 +1,269 @@
+"""What the ledger knows of a source: its releases so far, by which a new one is judged, and who else publishes it now.
+
+A run looks before it plans, and asks again in the transaction that enters it in the ledger, while it keeps all others
+of the source off: of two runs at once the second starts again, as if the first had been there from the beginning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ldiv_db.database import catalog, databases
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import ConflictError
+from ldiv_db.database.templates import CallerView, FileRelation, Identifier, Relation
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.earlier import Earlier, Forgotten
+from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
+from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
+
+Outcome = TypeVar("Outcome")
+#: How often a run starts again before it gives up.
+_ATTEMPTS = 5
+
+
+def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
+    """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it.
+
+    Relative paths are in `folder`.
+    """
+    whole = cache(lambda name: _whole(engine, name, folder))
+    return lambda name: name == source or whole(name) == whole(source)
+
+
+def _whole(engine: Engine, name: str, folder: Path) -> str:
+    """The one name of a source, whatever it is called."""
+    if FileRelation.of(name) or "/" in name:
+        return os.path.realpath(folder / name)
+    try:
+        return repr([part.lower() for part in catalog.located(engine, Relation.parse(name))])
+    except Exception:  # what is no name, as that of a query
+        return name
+
+
+@dataclass(frozen=True)
+class Published:
+    """The releases in a ledger that were not withdrawn: runs with their hashes and releases of series, in their order.
+
+    One whose file is about to be moved into its place counts as published.
+    """
+
+    runs: Sequence[Mapping[str, Any]]
+    releases: Sequence[Entry]
+
+    @classmethod
+    def in_ledger(cls, engine: Engine) -> Published:
+        runs = [run for run in ledger.runs(engine, hashes=True) if run["status"] in (PUBLISHED, WRITTEN)]
+        return cls(runs, [entry for entry in ledger.releases(engine) if entry.status != STARTED])
+
+    @property
+    def key(self) -> str | None:
+        """The key of the fingerprints in the ledger, so that a new one can be compared; None if it has none."""
+        keys = Counter(run["hash_key"] for run in self.runs if run["hash_key"])
+        return min(keys, key=lambda key: (-keys[key], key)) if keys else None
+
+    def of(self, is_source: Callable[[str], bool], fingerprint: Fingerprint | None = None) -> Published:
+        """Those of a source, by its name, and the runs of rows with such a fingerprint, whatever they were called."""
+        rows = (fingerprint.key, fingerprint.rows) if fingerprint else None
+        runs = [run for run in self.runs if is_source(run["source"]) or (run["hash_key"], run["rows_hash"]) == rows]
+        return Published(runs, [entry for entry in self.releases if is_source(entry.report.get("source", ""))])
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What each is called, in the ledger of any engine."""
+        return frozenset(
+            [*(run["run_id"] for run in self.runs), *(f"{entry.release} of {entry.series}" for entry in self.releases)]
+        )
+
+    @property
+    def latest_release(self) -> str:
+        """The latest release of a series, in words; empty if there is none."""
+        return f"release {self.releases[-1].release} of {self.releases[-1].series}" if self.releases else ""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """The releases of a source that a run found in the ledger, which it asks for again before it is entered.
+
+    `source` is its name, `folder` that of relative files, `fingerprint` that of its rows, if they are compared, and
+    `key` that of the fingerprints in the ledger, None if there were none.
+    """
+
+    engine: Engine
+    source: str
+    folder: Path
+    found: frozenset[str] = frozenset()
+    fingerprint: Fingerprint | None = None
+    key: str | None = None
+
+    @property
+    def locks(self) -> list[str]:
+        """The rows of the ledger's locks that all runs have in common of a source of this name, or with these rows."""
+        shared = [_whole(self.engine, self.source, self.folder), *([self.fingerprint.rows] if self.fingerprint else [])]
+        numbers = {int(hashlib.sha256(name.encode()).hexdigest(), 16) % LOCKS for name in shared}
+        if self.fingerprint and self.key is None:
+            numbers.add(0)  # two that draw a key each cannot compare their rows
+        return [str(number) for number in sorted(numbers)]
+
+    def hold(self, run_id: str) -> None:
+        """Keep other runs of the source off until the transaction ends; raises OvertakenError if one was faster."""
+        held = ledger.table(self.engine, "source_lock")
+        try:
+            for lock in self.locks:
+                self.engine.update(held, {"run_id": run_id}, {"name": lock})
+        except ConflictError:
+            raise OvertakenError(self.source) from None
+        self.require_first(self.engine)
+
+    def require_first(self, engine: Engine, but: str = "") -> None:
+        """Raise OvertakenError if the ledger of an engine has releases of the source, `but` one, that are not known."""
+        listed = Published.in_ledger(engine)
+        others = replace(listed, runs=[run for run in listed.runs if run["run_id"] != but])
+        is_source = known_as(self.engine, self.source, self.folder)
+        is_incomparable = self.fingerprint is not None and self.key is None and others.key is not None
+        if is_incomparable or others.of(is_source, self.fingerprint).names - self.found - {but}:
+            raise OvertakenError(self.source)
+
+
+class OvertakenError(ConflictError):
+    """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
+
+    def __init__(self, source: str):
+        super().__init__(
+            f"another run published {source} at the same time, and nothing of this one was published: end the"
+            " transaction, and run again"
+        )
+
+
+def look_back(
+    engine: Engine,
+    resolved: Resolved,
+    folder: Path,
+    rows: Relation,
+    weight: Identifier | None = None,
+    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None,
+) -> tuple[Earlier, Watch]:
+    """The earlier release that a run is held against, and the watch over the source until it is published.
+
+    It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
+    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts, `folder` where its
+    path is from; `recount` counts a warehouse's rows by the columns of an earlier run.
+    """
+    listed = Published.in_ledger(engine)
+    key = listed.key
+    fingerprint = take_fingerprint(engine, resolved, rows, weight, key or secrets.token_hex(32), recount is not None)
+    own = listed.of(known_as(engine, resolved.source.name, folder), fingerprint)
+    watch = Watch(engine, resolved.source.name, folder, own.names, fingerprint, key)
+    earlier = Earlier(
+        fingerprint=fingerprint,
+        independent=resolved.policy.over_time == "independent",
+        forgotten=None if recount else forgotten(engine, resolved),
+    )
+    for run in reversed(listed.runs):
+        told = (run["hash_key"], run["rows_hash"], run["policy_hash"])
+        if fingerprint.policy and told == (fingerprint.key, fingerprint.rows, fingerprint.policy):
+            return replace(earlier, run_id=run["run_id"], seed=int(run["seed"]), same_rows=True), watch
+    if not (own.runs or own.releases):
+        return earlier, watch
+    run, same_rows = _least_alike(engine, resolved, own.runs, fingerprint, recount)
+    if run is None or (own.releases and same_rows):  # of series it is not known what rows they read
+        return replace(earlier, series=own.latest_release), watch
+    where = {"target": _place_of(listed.runs, run), "rows": run["rows_published"]}
+    return replace(earlier, run_id=run["run_id"], same_rows=same_rows, **where), watch
+
+
+def _least_alike(
+    engine: Engine,
+    resolved: Resolved,
+    runs: Sequence[Mapping[str, Any]],
+    fingerprint: Fingerprint,
+    recount: Callable[[Sequence[ReadColumn]], Relation] | None,
+) -> tuple[Mapping[str, Any] | None, bool | None]:
+    """Of earlier runs the latest whose rows the source has no longer, else of which nobody knows, else the latest.
+
+    With whether it has them. Each is compared in the columns that it read itself; None where there is no run.
+    """
+    hashed = cache(lambda columns: _hash_in(engine, resolved, columns, fingerprint.key, recount))
+
+    def has_same_rows(run: Mapping[str, Any]) -> bool | None:
+        if run["hash_key"] != fingerprint.key or not run["columns_read"]:
+            return None
+        columns = tuple(map(tuple, json.loads(run["columns_read"])))
+        is_own = [column[:2] for column in columns] == [column[:2] for column in fingerprint.columns]
+        return bool(run["rows_hash"] == (fingerprint.rows if is_own else hashed(columns)))
+
+    found = [(run, has_same_rows(run)) for run in reversed(runs)]
+    for wanted in (False, None, True):
+        for run, same_rows in found:
+            if same_rows is wanted:
+                return run, same_rows
+    return None, None
+
+
+def _hash_in(
+    engine: Engine,
+    resolved: Resolved,
+    columns: Sequence[ReadColumn],
+    key: str,
+    recount: Callable[[Sequence[ReadColumn]], Relation] | None,
+) -> str | None:
+    """The hash of the source's rows in the columns that an earlier run read; None if it has not all of them."""
+    source, there = resolved.source, {column.name.lower(): Identifier(column.name) for column in resolved.columns}
+    if not {name for name, *_ in columns} <= set(there):
+        return None
+    read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
+    weight = Identifier(source.weight.name) if source.weight else None
+    return hash_rows(engine, recount(columns) if recount else source.relation, read, weight, key, required)
+
+
+def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> str:
+    """Where the release of a run is; an empty name if a later run wrote there."""
+    last = [run["run_id"] for run in runs if run["target"] == found["target"]][-1]
+    return found["target"] if last == found["run_id"] else ""
+
+
+def forgotten(engine: Engine, resolved: Resolved) -> Forgotten | None:
+    """That the ledger is in memory, so that no later run can know of this one; None where it is kept.
+
+    It is not held against a policy whose source ends with it.
+    """
+    home, policy = engine.catalog or databases.current_database(engine), resolved.policy
+    if not databases.is_in_memory(engine, home):
+        return None
+    promised = [key for key in ("transparent", "key") if getattr(policy, key) and policy.over_time is None]
+    return Forgotten(promised[0] if promised and not _dies_with(engine, resolved, home) else "")
+
+
+def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
+    """True if the source is a table that is in memory itself, in the database of the ledger."""
+    source = resolved.source.relation
+    if not isinstance(source, Relation) or isinstance(source, CallerView) or catalog.is_view(engine, source):
+        return False
+    return catalog.located(engine, source)[0].lower() in (home.lower(), "temp")
+
+
+def until_first(work: Callable[[], Outcome], joins: Callable[[], bool]) -> Outcome:
+    """What `work` returns, which starts again where another run of its source was faster.
+
+    Where it `joins` a transaction of the caller's, which would have to end first, the error is raised.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return work()
+        except OvertakenError:
+            if joins():
+                raise
+            time.sleep(random.uniform(0.1, 0.5) * 2**attempt)  # noqa: S311 - lest two start again together
+    return work()

@@ -1,0 +1,136 @@
+"""What profiles make of columns as programs write them, and of the names and values by which people are known."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import ldiv_db
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.templates import Relation
+from ldiv_db.measuring.profile import Profile, profile_table
+from ldiv_db.measuring.starter_policy import StarterPolicy, make_starter_policy
+
+VALUES = ["flu", "hiv", "cold", "ulcer"]
+
+
+def profiled(con: Any, columns: str, rows: list[tuple[Any, ...]], *sensitive: str) -> Profile:
+    con.execute(f"CREATE TABLE t ({columns})")
+    con.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    return profile_table(Engine(con), Relation(("t",)), None, sensitive)
+
+
+def starter(con: Any, found: Profile, folder: Path) -> StarterPolicy:
+    """The policy that is proposed, which runs."""
+    made, why = make_starter_policy(Engine(con), found, Relation(("t",)), "t")
+    assert made is not None, why
+    for name, text in made.files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    assert ldiv_db.run(con, yaml.safe_load(made.text), folder=folder).loss.rows_published == found.rows
+    return made
+
+
+def stays(ids: list[Any], each: int, draw: random.Random) -> list[tuple[Any, ...]]:
+    """So many stays of each person, whose sex and birth are theirs."""
+    own = [(one, draw.choice("fm"), draw.randint(1930, 2000)) for one in ids]
+    return [(*who, draw.randint(0, 400), draw.choice(VALUES)) for who in own for _ in range(each)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "abonnent", "Abonnentennummer", "numero_securite_sociale", "numéro_sécurité_sociale", "id_abonne",
+        "numero_seguridad_social", "num_asegurado", "codice_fiscale", "nr_tessera_sanitaria", "lidmaatschapsnummer",
+        "numero_beneficiario", "nr_ubezpieczonego", "numer_klienta", "forsakradnummer", "personnummer", "medlemsnummer",
+        "fodselsnummer", "numpatient", "social_security_no", "teilnehmer_nr", "xyz",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("wide", [False, True])
+def test_people_are_known_in_many_languages_and_by_their_rows(con: Any, tmp_path: Path, name: str, wide: bool) -> None:
+    draw = random.Random(name)
+    ids = [1_850_000_000_000 + i * 7919 if wide else i for i in range(100)]
+    found = profiled(con, f'"{name}" BIGINT, sex TEXT, born INT, days INT, dx TEXT', stays(ids, 10, draw), "dx")
+    assert found.individual is not None and found.individual.column.name == name
+    assert [column.role for column in found.columns][:4] == ["identifier"] + ["quasi-identifier"] * 3
+    if name == "xyz":
+        assert starter(con, found, tmp_path).policy["individual"] == name
+
+
+def test_a_repeated_id_is_told_as_a_plan_tells_it(con: Any, tmp_path: Path) -> None:
+    draw = random.Random(5)
+    rows = [(i, draw.random(), draw.choice(VALUES)) for i in range(120) for _ in range(draw.choice([1, 2]))]
+    found = profiled(con, "record_id INT, score DOUBLE, dx TEXT", rows, "dx")
+    assert found.individual is not None and found.individual.column.name == "record_id"
+    made = starter(con, found, tmp_path)
+    assert made.policy["individual"] == "record_id"
+    told = {**made.policy, "identifiers": ["record_id"], "target": "other", "over_time": "independent"}
+    told.pop("individual")
+    assert f"{len(rows)} rows belong to 120 people" in ldiv_db.plan(con, told, folder=tmp_path).warnings[0]
+
+
+def test_nobody_is_known_by_what_many_have(con: Any, tmp_path: Path) -> None:
+    """Answers, minutes, weights of strata, models and their terms, and labels of another release name nobody."""
+    draw = random.Random(1)
+    rows = []
+    for i in range(90):
+        make, cylinders, region = draw.choice("abcd"), draw.choice([4, 6, 8]), draw.choice("NSWE")
+        for _ in range(draw.randint(1, 6)):
+            answers = (draw.choice(["yes", "no", "both"]), draw.choice([0] * 9 + list(range(1, 200))))
+            own = (f"[{i} .. {i + 9}]", f"model {i}", f"2{i:03d}-1", 1000 + 37 * i, make, cylinders, region)
+            rows.append((*answers, *own, draw.choice(VALUES)))
+    columns = (
+        "mobile TEXT, phone INT, age TEXT, model TEXT, term TEXT, wt INT, make TEXT, cyl INT, region TEXT, dx TEXT"
+    )
+    found = profiled(con, columns, rows, "dx")
+    assert found.individual is None
+    assert [column.column.name for column in found.of_role("identifier")] == []
+    assert "individual" not in starter(con, found, tmp_path).policy
+
+
+@pytest.mark.parametrize("marker", ["NA", "?", ".", "-", "nan", "#N/A", " ", "", "k.A."])
+def test_numbers_stay_numbers_beside_what_stands_for_none(con: Any, tmp_path: Path, marker: str) -> None:
+    draw = random.Random(2)
+    rows = [(marker if i % 9 == 4 else str(draw.randint(20, 80)), draw.choice(VALUES)) for i in range(180)]
+    found = profiled(con, "age TEXT, dx TEXT", rows, "dx")
+    (age, _) = found.columns
+    assert (age.role, age.nulls, age.column.type) == ("quasi-identifier", 20, "BIGINT")
+    assert "20 rows of" in age.reason and "as NULL" in age.reason
+    settings = starter(con, found, tmp_path).policy["quasi_identifiers"]["age"]
+    assert settings == {"numeric": True, "null_values": [marker.strip()]}
+
+
+@pytest.mark.parametrize(
+    ("written", "settings"),
+    [
+        (lambda i: f"{i % 70},{i % 10}", {"numeric": True, "decimal": ","}),
+        (lambda i: f"{1 + i % 70}.{100 + i % 800},{i % 10}", {"numeric": True, "decimal": ","}),
+        (lambda i: f"{i % 101} %", {"numeric": True, "decimal": "."}),
+        (lambda i: f"{1 + i % 7},{100 + i % 9}", {"numeric": True, "decimal": "."}),
+        (lambda i: f"{10000 + i * 401 % 80000}", {"taxonomy": {"prefix": [5, 3, 1]}}),
+        (lambda i: f"0{1000 + i * 41 % 8000}" if i % 9 else "NA", None),
+    ],
+)
+def test_other_ways_of_writing_numbers_and_codes(con: Any, tmp_path: Path, written: Any, settings: Any) -> None:
+    rows = [(written(i), i % 2 == 0, VALUES[i % 4]) for i in range(200)]
+    name = "zip" if settings is None or "taxonomy" in settings else "score"
+    found = profiled(con, f"{name} TEXT, smoker BOOLEAN, dx TEXT", rows, "dx")
+    assert [column.role for column in found.columns] == ["quasi-identifier", "quasi-identifier", "sensitive"]
+    proposed = starter(con, found, tmp_path).policy["quasi_identifiers"]
+    assert proposed["smoker"] == {}
+    assert proposed[name] == settings if settings else "numeric" not in proposed[name]
+
+
+def test_the_frequent_value_is_asked_about_where_null_gains_nothing(con: Any, tmp_path: Path) -> None:
+    rows = [(i, "never") for i in range(80)] + [(i, VALUES[i % 3]) for i in range(80, 99)] + [(99, None)]
+    made = starter(con, profiled(con, "age INT, smoke TEXT", [(a % 40, s) for a, s in rows], "smoke"), tmp_path)
+    assert "80 rows (80.0%)" in made.text and "# harmless: [never]" in made.text
+    one = [(i % 40, None if i == 0 else VALUES[i % 4]) for i in range(60)]
+    con.execute("DROP TABLE t")
+    made, _ = make_starter_policy(
+        Engine(con), profiled(con, "age INT, smoke TEXT", one, "smoke"), Relation(("t",)), "t"
+    )
+    assert made is not None and "1 row (1.7%)" in made.text
