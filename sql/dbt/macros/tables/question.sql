@@ -126,8 +126,8 @@
 {% endmacro %}
 
 
-{# Of a sensitive column of sets the list of a row's members, and of a text of them true: blanks beside them are none; and
-   the steps by which members are one, of which some may fold what stands between them. #}
+{# Of a sensitive column of sets the list of a row's members, of a text of them true, since blanks beside them are none,
+   and the steps by which members are one, of which some may fold what stands between them. #}
 {% macro members_of(test, asked, name) %}
     {% set settings = asked.sensitive.get(name) if name is not none else none %}
     {% set separator = settings.get("set") if settings is mapping else none %}
