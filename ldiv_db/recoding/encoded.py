@@ -173,9 +173,9 @@ class SensitiveAxis:
             return Classes(steps, histogram, self.reference)
         bags, scale = self.bags, Value(self.bags.scale)
 
-        def spread(spread_as: str) -> Relation:
-            params = {"bags": bags.listed, "scale": scale, "spread_as": spread_as}
-            return steps.materialise(spread_as, "requirements/spread_bags", histogram=histogram, **params)
+        def spread(name: str) -> Relation:
+            params = {"bags": bags.listed, "scale": scale, "shares": name == "units", "by_rows": name == "rows"}
+            return steps.materialise(name, "requirements/spread_bags", histogram=histogram, **params)
 
         people, units = spread("people"), spread("units")
         shares = Classes(steps, units, bags.shares) if bags.scale else None
