@@ -60,7 +60,12 @@ def count_rows(
     A row stands for as many as its column `counted` says.
     """
     sql = there.written("database/count_combinations", source=table, columns=columns, weight=weight, counted=counted)
-    return there.fetch(engine, name, sql, [*(column.alias.name for column in columns), weight.name])
+    names = [column.alias.name for column in columns]
+    found = there.fetch(engine, name, sql, [*names, weight.name])
+    if engine.count(found):
+        return found
+    engine.drop(found)  # of no rows drivers tell no types, and counts are numbers
+    return engine.load(name, {**dict.fromkeys(names, "VARCHAR"), weight.name: "BIGINT"}, [])
 
 
 class CountedConnection:

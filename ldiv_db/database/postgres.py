@@ -183,6 +183,14 @@ def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[s
     return {column: int(count) for column, count in zip(open_ended, map(str, found), strict=True) if count != "0"}
 
 
+def hides_rows(engine: Engine, relation: Relation) -> bool:
+    """True if row level security applies to the user in a table: some of its rows may be nobody's to see here."""
+    if _find(engine, relation) is None:
+        return False
+    asked = f"SELECT row_security_active({_literal_name(engine, relation)}::regclass) AS active"
+    return bool(ask_postgres(engine, located(engine, relation)[0], asked)[0][0])
+
+
 def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str]) -> str | None:
     """Have the rows in the table, which is made, or emptied if it has the same columns, or else made anew.
 

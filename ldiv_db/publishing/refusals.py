@@ -13,7 +13,15 @@ from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refu
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.publishing.destinations import DatabaseFile, DataFile, Destination, InDatabase, InFile, InOtherDatabase
+from ldiv_db.publishing.destinations import (
+    DatabaseFile,
+    DataFile,
+    Destination,
+    InDatabase,
+    InFile,
+    InOtherDatabase,
+    InTable,
+)
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
@@ -32,6 +40,7 @@ def check_target(
     those of the release's columns, None if they are not known.
     """
     refuse_lost_digits(destination.engine, policy, source)
+    refuse_hidden_rows(destination.engine, [source, *([destination.table] if isinstance(destination, InTable) else [])])
     if isinstance(destination, InDatabase):
         _check_table(destination, policy.target.if_exists, source, types)
         if policy.target.if_exists == "append" and catalog.table_exists(destination.engine, destination.table):
@@ -146,6 +155,19 @@ def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRe
         for name, count in postgres.values_beyond_floats(engine, source, shown).items()
         if count
     )
+
+
+def refuse_hidden_rows(engine: Engine, tables: Iterable[Relation | FileRelation]) -> None:
+    """Raise PolicyError for tables of PostgreSQL's of which row level security hides rows from the user."""
+    for table in tables:
+        if (
+            isinstance(table, Relation)
+            and postgres.is_in_postgres(engine, table)
+            and postgres.hides_rows(engine, table)
+        ):
+            what = f"row level security of {table} hides rows from this user"
+            hint = "have its owner run this (without FORCE), or a role that sees all rows (ALTER ROLE … BYPASSRLS)"
+            raise refused("database", what, hint)
 
 
 def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:

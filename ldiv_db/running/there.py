@@ -15,7 +15,7 @@ from ldiv_db.database.catalog import SCHEMA, Column, columns_of, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, WEIGHT, ColumnThere, PlannedThere, count_rows
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem, nearest, refuse
+from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.templates import CallerView, Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
@@ -103,6 +103,8 @@ def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[Counte
         for place, name in enumerate(wanted)
     ]
     counts = count_rows(engine, there, "counts", table, keys)
+    if not engine.count(counts):
+        raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
     nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
     types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]

@@ -112,6 +112,20 @@ def test_a_run_on_counts_says_that_it_does_not_answer_queries(tmp_path):
     assert result.answers == () and any("does not answer `preserve`" in note for note in result.notes)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"identifiers": [], "individual": "rid"}, {"identifiers": [], "keep": ["rid"]}, {"algorithm": "auto"}],
+)
+def test_a_source_without_rows_is_said_to_be_empty(there, con, changes):
+    place(there, con, [])
+    for call in (ldiv_db.run, ldiv_db.plan):
+        with pytest.raises(ldiv_db.InfeasibleError, match="people is empty: there is nothing to publish"):
+            call(there.connection, policy(**changes))
+    with pytest.raises(ldiv_db.InfeasibleError, match="people is empty: there is nothing to profile"):
+        ldiv_db.profile(there.connection, "people", qi=["age", "town"])
+    assert [audit.rows for audit in ldiv_db.check(there.connection, "people", qi=["age"], require=["k:2"])] == [0]
+
+
 def test_what_is_kept_stays_beside_its_row(there, con):
     rows = rows_of(random.Random(2), 80)
     place(there, con, rows)
