@@ -386,7 +386,8 @@ def leave_open(con, listener):
               "identifiers": ["patient"], "sensitive": "secret", "require": [{"distinct": 2}],
               "output": {"types": "keep"}, "algorithm": "topdown"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
-    con.execute("CREATE TABLE visits AS SELECT i // 3 AS whose, i // 3 % 7 AS home FROM range(600) AS r(i)")
+    columns = "i // 3 AS whose, i // 3 % 7 AS home, i / 7 AS cost"
+    con.execute(f"CREATE TABLE visits AS SELECT {columns} FROM range(600) AS r(i)")
     profile_table(Engine(con, on_statement=listener.on_statement), Relation.parse("visits"), None, [])
 
 
