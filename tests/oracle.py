@@ -345,6 +345,19 @@ def _shares_are_good(have: Mapping[Any, Fraction], name: str, argument: Any, who
     return gain_of_shares_is_allowed(have, whole, name, argument if isinstance(argument, Mapping) else {key: argument})
 
 
+def spread(rows: Iterable[Sequence[Any]], separator: str | None = None) -> list[tuple[Any, ...]]:
+    """Rows (*labels, set) as (*labels, member, number of the row), with `separator` of the members of a text.
+
+    NULL is the member of what has none.
+    """
+    found = []
+    for number, (*labels, held) in enumerate(rows):
+        listed = held or [] if separator is None else [text.strip() for text in (held or "").split(separator)]
+        members = {member for member in listed if member not in (None, "")} or {None}
+        found += [(*labels, member, number) for member in members]
+    return found
+
+
 def people_violations(
     rows: Iterable[Sequence[Any]], name: str, argument: Any, harmless: Iterable[Any] = ()
 ) -> dict[tuple[Any, ...], int]:

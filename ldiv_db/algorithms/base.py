@@ -238,9 +238,12 @@ class Algorithm(ABC):
         if not self.traits.harmless and any(requirement.harmless for requirement in task.requirements):
             what = f"{self.name} protects every value alike, so none can be harmless"
             problems.append(Problem("sensitive", what, "algorithm: auto, topdown, peel or mondrian"))
-        if not self.traits.bags and any(axis.bags for axis in task.encoded.sensitive):
-            what = f"{self.name} takes one sensitive value a person, and some have several"
-            problems.append(Problem("individual", what, "algorithm: auto, topdown, peel or mondrian"))
+        if not self.traits.bags and (several := [axis for axis in task.encoded.sensitive if axis.bags]):
+            unit, key = (
+                ("row", f"sensitive.{several[0].column.name}.set") if several[0].own else ("person", "individual")
+            )
+            what = f"{self.name} takes one sensitive value a {unit}, and some have several"
+            problems.append(Problem(key, what, "algorithm: auto, topdown, peel or mondrian"))
         if self.excludes_sets and task.encoded.spans:
             what = f"{self.name} publishes {self.excludes_sets}, and some people have several values in it"
             problems.append(Problem("individual.rows", what, "rows: apart, or algorithm: auto, topdown or mondrian"))

@@ -18,6 +18,9 @@ from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
+#: Attacks that take one value a row, beside those on targets.
+_OF_ONE = ("definetti", "counting", "also")
+
 
 @dataclass(frozen=True)
 class OtherRelease:
@@ -101,6 +104,10 @@ def refuse_question(engine: Engine, columns: Columns, require: Sequence[Requirem
         if not columns.labels:
             problems.append(Problem("qi", "is missing: the attack has nothing to learn from"))
     problems += list(_others(engine, columns, attackers))
+    sets = [name for name, setting in columns.sensitive.items() if setting.set]
+    of_one = {key: getattr(attackers, key) for key in _OF_ONE} | {"targets": attackers.trial}
+    what = f"takes one value a row, and {', '.join(sets)} has sets"
+    problems += [Problem(key, what) for key, given in of_one.items() if sets and given]
     refuse(problems)
 
 

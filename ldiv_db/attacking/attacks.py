@@ -24,6 +24,7 @@ from ldiv_db.attacking.counting import Counting, count_places, counting
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, within
 from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import (
+    OF_SETS,
     AttackedAttribute,
     Exposure,
     disclosures,
@@ -55,6 +56,7 @@ from ldiv_db.policy.sensitive import read_attributes, resolve_all
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
+from ldiv_db.requirements.sets import find_sets
 
 #: The database of temporary tables, and of frames.
 TEMPORARY = "temp"
@@ -157,7 +159,7 @@ def attack_table(
     attributes = read_attributes(engine, columns.sensitive, columns_of(engine, home), columns.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     wanted = resolve_all(engine, require, attributes)
-    same = {name: attribute.same for name, attribute in attributes.items()}
+    same = {name: setting.reading for name, setting in columns.sensitive.items()}
     attackers = _with_population(engine, columns, wanted, attackers)
     subject = Subject(table, columns.labels, columns.ids, pair=columns.pair, same=same)
     with ExitStack() as stack:
@@ -169,9 +171,19 @@ def attack_table(
         )
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         found = _attack_counted(engine, columns, attributes, counts, wanted, attackers)
+        sets = list(_of_sets(engine, attributes, counts))
     told = people_warning(engine, subject, list(columns.sensitive))
     kept = warn_of_release(engine, subject, list(columns.sensitive), columns.kept)
-    return replace(found, warnings=(*((told,) if told else ()), *kept))
+    return replace(found, warnings=(*((told,) if told else ()), *sets, *kept))
+
+
+def _of_sets(engine: Engine, attributes: Mapping[str, Attribute], counts: Mapping[str, Counted]) -> Iterator[str]:
+    """What is to be said of columns of sets, and of those that look like it."""
+    for name, attribute in attributes.items():
+        if attribute.of_sets:
+            yield f"{name}: attacks count the members of its sets; {OF_SETS}"
+        elif sets := find_sets(engine, counts[name].classes.totals, attribute.type):
+            yield f"{name}: {sets}"
 
 
 def _with_population(
@@ -201,9 +213,11 @@ def _attack_counted(
     promise = together(found.promise() for required in wanted.values() for found in required)
     with _knowledge(engine, first, columns, attackers) as known:
         for name, attribute in attributes.items():
-            own = together(required.promise() for required in wanted[name])
+            of_sets = counts[name].subject.is_set(name)  # shares of what weighs less where there is more bound no rows
+            promised = [found for found in wanted[name] if not of_sets or found.on_people == "counts"]
+            own = together(found.promise() for found in promised)
             of_rows = own.of_rows if columns.on_people else own
-            target = make_target(engine, attribute, counts[name].classes, of_rows)
+            target = make_target(engine, attribute, counts[name].classes, of_rows, of_sets)
             if columns.sensitive:
                 attacks += disclosures(target, attackers.excluded)
                 attacks += _by_knowledge(target, known, attackers, len(attributes), own)
@@ -363,7 +377,7 @@ class _KnownPeople:
 
 def _count_other(engine: Engine, stack: ExitStack, other: OtherRelease, sensitive: Iterable[str]) -> dict[str, Counted]:
     """Another release, counted for each sensitive attribute."""
-    same = {name: setting.same for name, setting in other.columns.sensitive.items()}
+    same = {name: setting.reading for name, setting in other.columns.sensitive.items()}
     subject = Subject(other.table, other.columns.labels, other.columns.ids, same=same)
     return {name: stack.enter_context(counted(engine, subject, name)) for name in sensitive}
 

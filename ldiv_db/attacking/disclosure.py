@@ -21,6 +21,8 @@ from ldiv_db.requirements.values import Named
 
 #: So many of the people that are told most surely are listed on request.
 SHOWN = 20
+#: What is said of attacks that take one value a row.
+OF_SETS = "similarity, skewness and background knowledge take one value a row, and are not tried"
 _POPULATIONS = dict.fromkeys(("class_rows", "found", "population"), "BIGINT")
 _MEASURES = dict.fromkeys(("cell_no", "people", "classes", "class_rows", "values", "largest"), "BIGINT")
 
@@ -29,7 +31,8 @@ _MEASURES = dict.fromkeys(("cell_no", "people", "classes", "class_rows", "values
 class AttackedAttribute:
     """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it.
 
-    Nothing is promised of `harmless` values, and of any other at most the share `others`.
+    Nothing is promised of `harmless` values, and of any other at most the share `others`. Rows may have several values
+    if they are `of_sets`.
     """
 
     engine: Engine
@@ -40,6 +43,7 @@ class AttackedAttribute:
     bounds: Bounds
     harmless: tuple[Named, ...] = ()
     others: Fraction = ONE
+    of_sets: bool = False
 
     @property
     def histogram(self) -> Relation:
@@ -47,6 +51,7 @@ class AttackedAttribute:
 
     @cached_property
     def rows(self) -> int:
+        """The rows, those of sets as often as they have values."""
         return self.engine.total(self.classes.totals, "rows")
 
     def share(self, rows: int) -> Fraction | None:
@@ -54,14 +59,16 @@ class AttackedAttribute:
         return Fraction(rows, self.rows) if self.rows else None
 
 
-def make_target(engine: Engine, attribute: Attribute, classes: Classes, promise: Guarantee) -> AttackedAttribute:
+def make_target(
+    engine: Engine, attribute: Attribute, classes: Classes, promise: Guarantee, of_sets: bool = False
+) -> AttackedAttribute:
     """The target that is attacked; raises PolicyError if a value of the table is of no category."""
     if attribute.categories:
         require_listed(engine, attribute.name, attribute.categories, classes.totals)
     priors = place_values(engine, classes.totals, promise, attribute.categories)
     bounds = Bounds(promise, list_priors(engine, priors))
     others = max([promise.share, *(share for v, share in promise.shares if v not in attribute.harmless)])
-    told = (attribute.harmless, others)
+    told = (attribute.harmless, others, of_sets)
     return AttackedAttribute(engine, attribute.name, classes, attribute.categories, priors, bounds, *told)
 
 
@@ -97,6 +104,8 @@ def place_values(engine: Engine, totals: Relation, promise: Guarantee, categorie
 
 def disclosures(target: AttackedAttribute, excluded: int) -> list[Attack]:
     """All attacks on one sensitive attribute; similarity if there are categories."""
+    if target.of_sets:
+        return [_of_everybody(target), _posterior(target)]
     attacks = [_homogeneity(target)]
     attacks += [_similarity(target, target.categories)] if target.categories else []
     return [*attacks, _skewness(target), _background(target, excluded), _posterior(target)]
@@ -119,6 +128,18 @@ def _homogeneity(target: AttackedAttribute) -> Attack:
             gain_of("share of rows in classes of one value that is not harmless", target.share(certain), bound)
         )
     return Attack("homogeneity", target.sensitive, tuple(gains), few)
+
+
+def _of_everybody(target: AttackedAttribute) -> Attack:
+    """Rows of classes in which everybody has one of the values, among others perhaps: it is told for certain."""
+    engine, bound = target.engine, Fraction(0) if target.others < 1 else target.bounds.one_value
+    sizes = engine.tally(target.classes.exempting(target.harmless).summary, "rows", "largest")
+    certain = [(rows, classes) for rows, largest, classes in sizes if rows == largest]
+    rows, classes = sum(rows * classes for rows, classes in certain), sum(classes for _, classes in certain)
+    whole = sum(rows * classes for rows, _, classes in sizes)
+    share = Fraction(rows, whole) if whole else None
+    gain = gain_of("share of rows in classes that have a value in common", share, bound)
+    return Attack("homogeneity", target.sensitive, (gain,), {"classes": classes, "rows": rows})
 
 
 def _count_shares(engine: Engine, histogram: Relation) -> Relation:

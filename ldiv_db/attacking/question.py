@@ -159,6 +159,8 @@ class AttackRequest:
         problems = list(self.replay.problems())
         if policy is None:
             problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
+        elif any(setting.set for setting in policy.sensitive.values()):
+            problems.append(Problem("replay", "compares releases by single values, not sets"))
         elif any(setting.same for setting in policy.sensitive.values()):
             problems.append(Problem("replay", "compares releases as they are written, without `same`"))
         if policy is not None and policy.counts_people:

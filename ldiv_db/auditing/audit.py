@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unli
 from ldiv_db.auditing.subject import CHEAP, Subject, Suppressed, read_again
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
@@ -137,7 +139,7 @@ def audit_table(
     """
     refuse_unknown(subject.suppressed, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
-    if subject.person is not None:
+    if subject.counts_once(sensitive):
         refuse_people(requirements, subject.suppressed, subject.pair is not None)
     if subject.pair and known:
         what = "others_known: a pair does not show which other sensitive values a row has"
@@ -159,10 +161,12 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
     """Warnings of values in the classes that a reader takes for one, whatever requirements make of them."""
     pair = counts.subject.pair
     table = pair.table if pair else counts.subject.table
+    of_sets = counts.subject.is_set(sensitive)
     attributes = [
-        Attribute(sensitive, is_number=column.is_number, is_time=column.is_time, type=column.type)
+        Attribute(sensitive, is_number=one.is_number, is_time=one.is_time, type=one.type, of_sets=of_sets)
         for column in columns_of(engine, table)
         if column.name.lower() == sensitive.lower()
+        for one in [column.member if of_sets else column]
     ]
     return tuple(line for found in attributes for line in warn_of_classes(engine, counts.classes, found, requirements))
 
@@ -210,13 +214,17 @@ def _again(
     """The verdicts, held against a second reading as `audit_table` says."""
     if twice is False:
         return dict(verdicts)
-    found = {}
-    for requirement, verdict in verdicts.items():
-        compared = verdict.classes * engine.count(counts.classes.totals) if requirement.compares_with_table else 0
-        most = None if twice else CHEAP
-        found[requirement] = read_again(
-            engine, counts.read, sensitive, others, verdict, most, max(counts.rows, compared)
-        )
+    found, subject = {}, counts.subject
+    with ExitStack() as stack:
+        read = counts.read
+        if subject.is_set(sensitive) and subject.pair is None:  # the first reading has taken sets apart there
+            exact = stack.enter_context(read_exactly(engine, subject.table, subject.class_columns))
+            read = replace(subject, table=exact)
+        for requirement, verdict in verdicts.items():
+            compared = verdict.classes * engine.count(counts.classes.totals) if requirement.compares_with_table else 0
+            most = None if twice else CHEAP
+            rows = max(counts.rows, compared)
+            found[requirement] = read_again(engine, read, sensitive, others, verdict, most, rows)
     return found
 
 

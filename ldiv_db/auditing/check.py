@@ -11,7 +11,7 @@ from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
 from ldiv_db.auditing.counts import Counted
 from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.kept import warn_of_release
-from ldiv_db.auditing.subject import Pair, Subject, Suppressed
+from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
@@ -74,7 +74,9 @@ class Violations:
 
     def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
         """Take in the violating classes of one requirement."""
-        if found.classes.of_people:  # who has several values, or several rows of one, is suppressed by no exact rule
+        people = found.subject.person is not None
+        if people or (found.classes.of_people and not requirement.rows_only):
+            # Who has several values takes some of each along, and who has several rows all of these: no rule is known.
             mended = suppress_if_few(self.engine, found.classes, measures, 0)
         else:
             mended = requirement.rows_to_suppress(self.engine, found.classes, measures)
@@ -193,9 +195,11 @@ def check(
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
     requirements = resolve_all(engine, request.require, attributes)
     _refuse_uncounted(request, requirements)
-    same = {name: attribute.same for name, attribute in attributes.items()}
+    same = {name: setting.reading for name, setting in request.sensitive.items()}
     with read_as_one(engine, home, same) as read:
-        absent_values(engine, requirements, {name: (read, name) for name in attributes})
+        every = Subject(read, [], same=same)
+        values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
+        absent_values(engine, requirements, values)
     ids = [request.class_column] if request.class_column else []
     subject = Subject(
         table,
@@ -275,6 +279,8 @@ def problems_of(request: CheckRequest) -> list[Problem]:
     if pair is not None:
         what = "does not go with --group: the classes of a pair are its groups"
         problems += [Problem(key, what) for key in dict.fromkeys(key for key, _ in main)]
+        sets = [name for name, setting in request.sensitive.items() if setting.set]
+        problems += [Problem(f"sensitive.{name}.set", "does not go with --group: a pair lists values") for name in sets]
         problems += (
             [] if request.sensitive else [Problem("sensitive", "is missing: name the sensitive column of the pair")]
         )
@@ -285,6 +291,8 @@ def problems_of(request: CheckRequest) -> list[Problem]:
         taken = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
         if request.individual.lower() in taken:
             problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
+        if any(setting.set for setting in request.sensitive.values()):
+            problems.append(Problem("individual", "does not go with sets: a person's rows have one value each"))
     return problems + request_problems(request.require, request.sensitive)
 
 

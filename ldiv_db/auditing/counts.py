@@ -37,14 +37,14 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
     """The table's classes: one aggregation that all requirements share; types are not looked at if `as_it_lies`."""
     with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
         counts = count_values(engine, read, sensitive)
-        sums = engine.record("auditing/sum_counts", counts=counts)
+        sums = engine.record("auditing/sum_counts", counts=counts, sized=read.sized(sensitive))
         if sums["least"] < 0:
             raise AuditError("the sensitive table has a negative count")
         unmatched = _unmatched(engine, read, counts)
         numbered = number_classes(engine, read, counts, sensitive)
         engine.drop(counts)
         beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
-        found, rows = engine.total(numbered.classes.histogram, "rows"), sums["rows"] - beside
+        found, rows = engine.total(numbered.classes.histogram, "rows"), sums["counted"] - beside
         if found != rows:
             raise AuditError(f"the audit counted {found:,} of {rows:,} rows: values that do not equal themselves")
         whole = (sums["rows"], sums["suppressed_rows"], unmatched)

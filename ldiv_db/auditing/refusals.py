@@ -13,15 +13,17 @@ from ldiv_db.requirements.histogram import NOT_OF_PEOPLE
 
 
 def refuse_people(requirements: Iterable[Requirement], suppressed: Suppressed, is_pair: bool = False) -> None:
-    """Raise PolicyError for what has no reading where people are counted in place of rows."""
+    """Raise PolicyError for what has no reading where people, or rows with sets, may have several values."""
     problems = []
     if is_pair:
         problems.append(Problem("individual", "the two tables of a pair do not say together whose a row is"))
     if suppressed != "judge":
-        problems.append(Problem("suppressed", f"{suppressed} is about rows, and people are counted", "judge"))
+        problems.append(
+            Problem("suppressed", f"{suppressed} is about rows of one value, and some have several", "judge")
+        )
     for requirement in dict.fromkeys(requirements):
         if requirement.others_known:
-            what = f"{requirement.label}: others_known is about the values beside a row's, and people are counted"
+            what = f"{requirement.label}: others_known is about rows of one value, and some have several"
             problems.append(Problem("require", what))
         elif requirement.on_people == "shares" and requirement.harmless:
             what = f"{requirement.label}: what is left without harmless values depends on who has what together"

@@ -121,6 +121,8 @@ def check_statement(
     does not express.
     """
     refuse(problems_of(request) + ([Problem("individual", NOT_JUDGED)] if request.is_open else []))
+    sets = [f"sensitive.{name}.set" for name, setting in request.sensitive.items() if setting.set]
+    refuse(Problem(key, "no single SELECT counts members of sets", "judge it with `ldiv check`") for key in sets)
     columns = _columns(engine, request.sensitive, types or {})
     attributes = read_attributes(engine, request.sensitive, columns, request.folder)
     attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Step
+from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
@@ -65,8 +65,8 @@ class Subject:
     known: Sequence[str] = ()
     suppressed: Suppressed = "judge"
     pair: Pair | None = None
-    #: The steps after which texts of a sensitive column are one, by its name.
-    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    #: The steps after which values of a sensitive column are one, by its name.
+    same: Mapping[str, Reading] = field(default_factory=dict)
     #: The column that says whose a row is, where people are counted in place of rows; NULL is somebody of its own.
     person: str | None = None
     #: Whether classes must be good by their rows as well, where people are counted.
@@ -76,6 +76,18 @@ class Subject:
     def of_rows(self) -> Subject:
         """The same where rows are counted."""
         return replace(self, person=None, by_rows=False)
+
+    def is_set(self, sensitive: str) -> bool:
+        """True if a row has a set of values of that column, so that its members are counted."""
+        return members_of(self.same.get(sensitive, ())) is not None
+
+    def counts_once(self, sensitive: str) -> bool:
+        """True if whoever has several values of that column is counted once: people, and rows with sets."""
+        return self.person is not None or self.is_set(sensitive)
+
+    def sized(self, sensitive: str) -> Identifier:
+        """The column of counts whose sum is the size of a class."""
+        return Identifier("members" if self.counts_once(sensitive) else "rows")
 
     @property
     def class_columns(self) -> list[str]:
@@ -112,11 +124,12 @@ class Numbered:
 def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
     """The relation (the class columns, value, rows, suppressed); every row has one value if `sensitive` is empty.
 
-    Where the subject names whose a row is, `rows` are people, and there are `members` and `units` as well.
+    Where the subject names whose a row is, or rows have sets, `rows` are the people, or rows, that have a value, and
+    there are `members` and `units` as well.
     """
     columns, pair = subject.renamed, subject.pair
     column = Identifier(sensitive) if sensitive else None
-    if subject.person is not None:
+    if subject.counts_once(sensitive):
         return _count_people(steps, subject, columns, column)
     if pair is None:
         told = (subject.table.counts, subject.table.weight) if isinstance(subject.table, RepeatedRows) else None
@@ -131,14 +144,12 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
 
 def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None) -> Relation:
     """As `count_values`, of people; without class columns the whole table is one class."""
-    people = steps.materialise(
-        "people",
-        "auditing/list_people",
-        published=subject.table,
-        class_columns=columns,
-        sensitive=sensitive,
-        person=Identifier(subject.person or ""),
-    )
+    params = {"published": subject.table, "class_columns": columns, "sensitive": sensitive}
+    if subject.person is None:
+        people = steps.materialise("people", "auditing/list_members", **params)
+    else:
+        person = Identifier(subject.person)
+        people = steps.materialise("people", "auditing/list_people", person=person, **params)
     units = person_units([size for size, _ in steps.tally(people, "size")]) if isinstance(steps, Engine) else None
     counts = {"people": people, "class_columns": columns, "labels": columns[: len(subject.labels)]}
     found = steps.materialise(
@@ -151,7 +162,8 @@ def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], se
 def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: str = "") -> Numbered:
     """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says."""
     ignore, unknown = subject.suppressed == "ignore", subject.suppressed == "unknown"
-    sized = Identifier("rows" if subject.person is None else "members")
+    people = subject.counts_once(sensitive)
+    sized = subject.sized(sensitive)
     params: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
     listed = steps.materialise("classes", "auditing/list_classes", sized=sized, **params)
     params["unknown"] = unknown
@@ -160,11 +172,10 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     )
     whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
     shares = None
-    if subject.person is not None and isinstance(steps, Engine):
+    if people and isinstance(steps, Engine):
         shares = _share_classes(steps, subject, sensitive, params)
     made = [whole, *([shares.histogram, shares.totals] if shares else [])]
-    people = subject.person is not None
-    by_rows = _count_rows(steps, subject, sensitive) if people and subject.by_rows else None
+    by_rows = _count_rows(steps, subject, sensitive) if subject.person is not None and subject.by_rows else None
     made += [by_rows.classes.histogram, by_rows.listed] if by_rows else []
     tallies, rows = None if unknown else listed, by_rows.classes if by_rows else None
     classes = Classes(steps, histogram, whole, tallies, shares, of_people=people, by_rows=rows)
@@ -232,7 +243,10 @@ def read_again(
 def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
     """The arguments of the package's test, as a project writes them."""
     parameters = {name: _written(value) for name, value in requirement.parameters.items()}
-    settings = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
+    settings: dict[str, Any] = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
+    if (members := members_of(subject.same.get(sensitive, ()))) is not None:  # which it reads by itself
+        same = [step for step in subject.same[sensitive] if step is not members]
+        settings |= {"set": members.separator or True, "same": same}
     known = {"others_known": True} if parameters.pop("others_known", False) else {}
     judged = {} if requirement.rows_only else {"sensitive": sensitive}
     columns: dict[str, Any] = {name: {} for name in (others if known else ())}

@@ -76,10 +76,15 @@ class Attributes:
         list[str] | None, typer.Option(help="Compare texts after these steps: trim, casefold, or both.")
     ] = None
 
+    set: Annotated[
+        list[str] | None,
+        typer.Option(help='Count the members of sets: true for a list, of a text what stands between them: dx=",".'),
+    ] = None
+
     def of(self, sensitive: Sequence[str]) -> dict[str, Sensitive]:
         """The settings of each sensitive attribute; raises PolicyError for what is said of none of them."""
         documents: dict[str, dict[str, Any]] = {name: {} for name in sensitive}
-        for option in ("categories", "weights", "taxonomy", "harmless", "same"):
+        for option in ("categories", "weights", "taxonomy", "harmless", "same", "set"):
             for text in getattr(self, option) or ():
                 name, rest = _addressed(text, sensitive, option)
                 documents[name][option] = _setting(option, rest, documents[name].get(option))
@@ -142,6 +147,8 @@ def _setting(option: str, text: str, earlier: Any) -> Any:
             return _yaml(text, option)
         case "taxonomy":
             return {"file": text} if Path(text).is_file() else text
+        case "set":
+            return text.strip().lower() == "true" or text
         case "harmless":
             return [*(earlier or []), read_named(text)]
         case _:

@@ -32,6 +32,8 @@ _TIME = ("DATE", "TIMESTAMP")
 _NAMED_TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?")
 #: A name in a nested type, or an enum, with its values or without.
 _ENUM = re.compile(r"""("(?:[^"]|"")*")|\bENUM(?:\((?:'(?:[^']|'')*'(?:, )?)*\)|(?=[\[,)]|$))""")
+#: The end of the type of a list.
+_LIST = re.compile(r"\[\d*\]$")
 #: The type of points in time that a connection shows in its own zone; we state them in UTC.
 INSTANT = "TIMESTAMP WITH TIME ZONE"
 
@@ -52,6 +54,15 @@ class Column:
     def published(self) -> str:
         """The type that a release has the column in: an enum lists values that no row need have, and becomes text."""
         return without_members(self.type, "VARCHAR")
+
+    @property
+    def is_list(self) -> bool:
+        return self.type.endswith("]")
+
+    @property
+    def member(self) -> Column:
+        """The column of the members of its lists; itself if it has none."""
+        return Column(self.name, _LIST.sub("", self.type))
 
     @property
     def is_integer(self) -> bool:

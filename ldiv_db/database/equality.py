@@ -21,12 +21,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, literal
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
@@ -42,6 +43,36 @@ _TRIMMED = (
     "trim(regexp_replace(regexp_replace(regexp_replace({0}, '\\p{{Cf}}+', '', 'g'),"
     " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
 )
+#: A text without blanks of any kind at its ends.
+_STRIPPED = "regexp_replace({0}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
+
+
+@dataclass(frozen=True)
+class Members:
+    """The last step of a column of sets: each becomes the list of its different members in order, NULL if it has none.
+
+    A text has a `separator` between its members, and blanks at their ends are left out; without one it is a list. The
+    steps before are taken of each member: what they fold may be the separator.
+    """
+
+    separator: str | None = None
+    #: Tells this step from others, which are words.
+    members: Literal[True] = True
+
+    @property
+    def between(self) -> Value | None:
+        return None if self.separator is None else Value(self.separator)
+
+
+#: How a sensitive column is read: texts after some steps, and sets as their members.
+Reading = Sequence[Step | Members]
+
+
+def members_of(reading: Reading) -> Members | None:
+    """How the members of sets are read; None for a column of single values."""
+    return next((step for step in reading if isinstance(step, Members)), None)
+
+
 #: Collations that compare by bytes, as the setting `default_collation` writes them.
 _BY_BYTES = ("", "binary", "c", "posix")
 
@@ -114,9 +145,9 @@ def read_exactly(
 
 @contextmanager
 def read_as_one(
-    engine: Engine, source: Relation | FileRelation, same: Mapping[str, Sequence[Step]]
+    engine: Engine, source: Relation | FileRelation, same: Mapping[str, Reading]
 ) -> Iterator[Relation | FileRelation]:
-    """A view of the table or file in which texts that are one after the steps of their column are equal.
+    """A view of the table or file in which texts that are one after the steps of their column are equal, and sets too.
 
     `same` has the steps by column; the table itself if it has none of these.
     """
@@ -142,14 +173,23 @@ def _view(engine: Engine, name: str, columns: str, source: Relation | FileRelati
             engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
 
 
-def _as_one(name: str, steps: Sequence[Step]) -> str:
+def _as_one(name: str, steps: Reading) -> str:
     """The column of a view as SQL: its bytes, without what the steps take away."""
-    value = f"decode(encode({name}))" if steps else name
+    members = members_of(steps)
+    if members is None:
+        return f"{_folded(f'decode(encode({name}))' if steps else name, steps)} AS {name}"
+    value = name
+    if members.separator is not None:
+        split = f"string_split(decode(encode({name})), {literal(members.separator)})"
+        value = f"[m FOR m IN [{_folded(_STRIPPED.format('x'), steps)} FOR x IN {split}] IF m <> '']"
+    return f"nullif(list_sort(list_distinct({value}), 'ASC', 'NULLS LAST'), []) AS {name}"
+
+
+def _folded(text: str, steps: Reading) -> str:
+    """The text after the steps as SQL."""
     if "trim" in steps:
-        value = _TRIMMED.format(value)
-    if "casefold" in steps:
-        value = f"nfc_normalize(lower({value}))"
-    return f"{value} AS {name}"
+        text = _TRIMMED.format(text)
+    return f"nfc_normalize(lower({text}))" if "casefold" in steps else text
 
 
 def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:

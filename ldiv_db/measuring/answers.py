@@ -11,13 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.analyst_queries import AnalystQuery
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_as_one
+from ldiv_db.database.equality import Members, read_as_one
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.policy.resolve import Source
@@ -68,13 +68,15 @@ def ask(
     `columns` are all of them, quasi-identifiers first, and `numbered` the published rows by the numbers of their
     values. Raises PolicyError for a query that cannot be asked.
     """
-    types = [*(qi.column for qi in source.quasi_identifiers), *source.sensitive]
+    sets = {name: [Members()] for name in source.sets}  # those of the release are lists by now
+    secrets = [replace(c, type=f"{c.member.type}[]") if c.name in sets else c for c in source.sensitive]
+    types = [*(qi.column for qi in source.quasi_identifiers), *secrets]
     names = [column.name for column in types]
     of_levels = [qi for qi in source.quasi_identifiers if qi.hierarchy.levels]
     same = {**source.same, **{qi.name: qi.hierarchy.levels[0].same for qi in of_levels}}
     with engine.scope():
         points = _points(engine, columns, types, numbered)
-        with read_as_one(engine, source.relation, same) as before, read_as_one(engine, points, same) as after:
+        with read_as_one(engine, source.relation, same) as before, read_as_one(engine, points, same | sets) as after:
             return tuple(
                 answer
                 for query in _named(queries) or _usual(columns, types)

@@ -39,6 +39,7 @@ from ldiv_db.measuring.safe_harbor import refuse_sensitive
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
 from ldiv_db.measuring.written_numbers import WrittenNumbers, find_numbers
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.sets import LikelySets, find_sets
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
@@ -68,6 +69,8 @@ class SensitiveProfile:
     distribution: Distribution
     nulls: int
     folded: Distribution | None = None
+    #: The sets of members that its values look like.
+    sets: LikelySets | None = None
 
     @property
     def name(self) -> str:
@@ -147,6 +150,7 @@ class Profile(Shown):
             "distinct": profile.distribution.distinct,
             "distinct_folded": (profile.folded or profile.distribution).distinct,
             "nulls": profile.nulls,
+            "sets": str(profile.sets) if profile.sets else None,
             "largest_share": profile.distribution.counts[0] / self.rows,
             "largest_l": profile.distribution.largest_l,
             "entropy": profile.entropy,
@@ -303,7 +307,10 @@ def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterat
 def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:
     column, found = profile.column, _distribution(engine, table, profile.column)
     folded = _distribution(engine, table, column, FOLDED) if column.type == "VARCHAR" else found
-    return SensitiveProfile(column, found, profile.nulls, folded if folded.distinct < found.distinct else None)
+    with engine.scope():
+        values = engine.count_groups("values", table, (column.name, "value"))
+        sets = find_sets(engine, values, column.type)
+    return SensitiveProfile(column, found, profile.nulls, folded if folded.distinct < found.distinct else None, sets)
 
 
 def _distribution(

@@ -33,6 +33,7 @@ from ldiv_db.measuring.suggestions import (
     suggest,
     veiled,
 )
+from ldiv_db.requirements.sets import LikelySets
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
@@ -106,8 +107,17 @@ def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
         yield from (f"  {line}" for line in (*more, last.removesuffix(" null")))
         for setting, value in (suggestion.settings or {}).items():
             yield f"    {setting}: {_flow(value)}"
+        if suggestion.sets:
+            yield from (f"    # {line}" for line in _sets(suggestion.sets))
         if suggestion.harmless:
             yield from (f"    # {line}" for line in _harmless(suggestion.harmless, rows))
+
+
+def _sets(found: LikelySets) -> Iterator[str]:
+    yield f"{found.rows:,} of {found.whole:,} rows have what looks like a set. The most frequent member is in"
+    yield f"{found.most:,} rows, the most frequent value in {found.largest:,}. If members need protection, uncomment"
+    yield "the line below: requirements count them then, and `ldiv plan` says what all rows can meet."
+    yield found.setting
 
 
 def _harmless(found: Harmless, rows: int) -> Iterator[str]:
@@ -259,7 +269,7 @@ def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggesti
 
 def _starter_policy_sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, Any]:
     """The sensitive columns, with what is said of each where there is something, or some values may be harmless."""
-    if any(suggestion.harmless or suggestion.settings for suggestion in suggestions):
+    if any(suggestion.harmless or suggestion.settings or suggestion.sets for suggestion in suggestions):
         return {suggestion.column: suggestion.settings for suggestion in suggestions}
     return [suggestion.column for suggestion in suggestions]
 

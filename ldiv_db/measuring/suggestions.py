@@ -24,6 +24,7 @@ from ldiv_db.measuring.roles import FOLDED
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.nearness import SECONDS
 from ldiv_db.requirements.risk import HIGH
+from ldiv_db.requirements.sets import LikelySets
 
 #: Numbers of fewer different values are taken for codes.
 _MANY_VALUES = 20
@@ -122,6 +123,8 @@ class Suggestion:
     harmless: Harmless | None
     largest_l: int
     is_apart: bool = False
+    #: The sets of members that its values look like.
+    sets: LikelySets | None = None
 
     def apart(self, l: int, largest_l: int) -> Suggestion:
         """The same with rows of one person kept apart, whose rows allow an l up to so many."""
@@ -141,7 +144,7 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
     harmless = _harmless(column.distribution, _frequent(engine, table, column))
     if harmless and settings:
         harmless = replace(harmless, largest_l=None)  # counted by spellings
-    return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l)
+    return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l, sets=column.sets)
 
 
 def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:

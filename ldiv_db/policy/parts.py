@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, ValidationError
 
 from ldiv_db.database.documents import MAX_DEPTH
-from ldiv_db.database.equality import Step
+from ldiv_db.database.equality import Members, Reading, Step
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse, what_is_wrong
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.parameters import LARGEST
@@ -196,11 +196,21 @@ def _listed(value: Any) -> Any:
     return value if value is None or isinstance(value, list) else [value]
 
 
+def _parted(value: Any) -> str | bool | None:
+    """What tells the members of sets apart: true for those of lists, or what stands between them in a text."""
+    if value is None or isinstance(value, bool):
+        return value or None
+    if not isinstance(value, str) or not value or any(map(str.isalnum, value)):
+        raise ValueError('takes true for lists, or the sign between the members of a text, as ","')
+    return value
+
+
 class Sensitive(PolicyPart):
     """One sensitive attribute: categories from most to least sensitive with their weights, and a taxonomy.
 
     Nothing is promised of its `harmless` values, but that their rows count in the size of a class.
-    Texts that are the `same` after these steps are one value; each row is published with its own.
+    Texts that are the `same` after these steps are one value; each row is published with its own. A `set` counts by its
+    members: true for a list, or what stands between the members of a text.
     """
 
     categories: list[Any] | None = None
@@ -209,6 +219,15 @@ class Sensitive(PolicyPart):
     l: int | None = Field(default=None, ge=1, le=LARGEST)
     taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
     same: Steps = Field(default_factory=list)
+    set: Annotated[str | bool | None, PlainValidator(_parted)] = None
+
+    @property
+    def reading(self) -> Reading:
+        """The steps after which values of it are one, that by which a set is its members last."""
+        if not self.set:
+            return self.same
+        # Blanks beside what parts members are no part of these.
+        return [*self.same, Members(None if self.set is True else self.set.strip() or self.set)]
 
     def problems(self, key: str) -> list[Problem]:
         found = []

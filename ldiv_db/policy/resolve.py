@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Step
+from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy, Target
@@ -77,8 +77,8 @@ class Source:
     seed: int
     #: The values of each sensitive column of which nothing is promised, as it writes them.
     harmless: Mapping[str, tuple[Named, ...]] = field(default_factory=dict)
-    #: The steps after which texts of a sensitive column are one, by its name.
-    same: Mapping[str, Sequence[Step]] = field(default_factory=dict)
+    #: The steps after which values of a sensitive column are one, by its name.
+    same: Mapping[str, Reading] = field(default_factory=dict)
     #: How many equal rows each row of the source stands for, if it holds counts; and what is kept of rows beside these.
     weight: Column | None = None
     uncounted: tuple[str, ...] = ()
@@ -92,6 +92,11 @@ class Source:
     def key_name(self) -> str:
         """The column that says which row is which over time; empty if there is none."""
         return self.key.name if self.key else ""
+
+    @property
+    def sets(self) -> list[str]:
+        """The sensitive columns of sets, whose members are counted."""
+        return [name for name, reading in self.same.items() if members_of(reading)]
 
     @property
     def types(self) -> dict[str, Column]:
@@ -324,7 +329,7 @@ def _describe(
         judges_null=policy.suppressed != "ignore",
         seed=policy.seed,
         harmless={name: attribute.harmless for name, attribute in there.items()},
-        same={name: setting.same for name, setting in policy.sensitive.items() if setting.same},
+        same={name: setting.reading for name, setting in policy.sensitive.items() if setting.reading},
         weight=column(policy.weight) if policy.weight else None,
     )
     return Described(found, required, policy.released)

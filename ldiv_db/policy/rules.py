@@ -154,6 +154,7 @@ _ONE_TABLE = "algorithm: auto publishes one table in which some are harmless"
 _WAITS = "leave it out: rows that find no place wait for a later release"
 _AGAIN, _MISSING = "releases that are compared reveal more", "people who are left out stand out"
 _WRITTEN = "a row's spelling distinguishes it from others with its value"
+_SINGLE = "give a column of one value a row in a view"
 _COUNTED = "{algorithm} publishes tables of single rows, which counts do not distinguish"
 
 #: Those on a source of counts.
@@ -166,6 +167,7 @@ WEIGHT_RULES: tuple[PolicyRule, ...] = (
         (lambda p: p.key is not None, "key", "counts do not say which row is which over time"),
         (lambda p: p.target.prefix is not None, "target.prefix", "releases over time are of rows with a key"),
         (lambda p: p.transparent, "transparent", "transparent classes are made of rows"),
+        (_each(lambda s: s.set), "sensitive.{}.set", "members are counted of rows", _SINGLE),
         (lambda p: p.decomposes, "algorithm.name", _COUNTED),
     ),
 )
@@ -275,11 +277,19 @@ RULES: tuple[PolicyRule, ...] = (
         lambda p: p.transparent,
         "does not go with a transparent release: ",
         (_each(lambda s: s.same), "sensitive.{}.same", _WRITTEN, _LEAVE),
+        (_each(lambda s: s.set), "sensitive.{}.set", "it is proved for one value of each row", _SINGLE),
     ),
     *_within(
         lambda p: p.is_series and not p.transparent,
         "does not go with releases over time, ",
         (_each(lambda s: s.same), "sensitive.{}.same", "which are compared by what they write", _LEAVE),
+        (_each(lambda s: s.set), "sensitive.{}.set", "whose rows have one value each", _SINGLE),
+    ),
+    PolicyRule(
+        lambda p: _each(lambda s: s.set)(p) if p.individual is not None else [],
+        "sensitive.{}.set",
+        "does not go with individual: a person's rows have one value each",
+        "give a row for each member in a view, with `individual`",
     ),
     PolicyRule(
         lambda p: p.output.person is not None and not _together(p),

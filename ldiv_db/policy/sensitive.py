@@ -11,7 +11,7 @@ from pathlib import Path
 from ldiv_db.database import csv_files
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Step
+from ldiv_db.database.equality import Step, is_nested, looseness
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
@@ -42,13 +42,14 @@ def collect_attributes(
         column = types.get(name.lower(), Column(name, "VARCHAR"))
         with problems.collected(f"sensitive.{name}"):
             refuse_same(name, setting, column)
+            column = member_column(name, setting, column)
             categories = _categories(engine, setting, column)
             taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
             if taxonomy and setting.same:
                 leaves: dict[Named, Named] = {leaf.label: leaf.label for leaf in taxonomy.leaves}
                 taxonomy = taxonomy.with_leaves(folded(engine, leaves, setting.same))
             kind = (column.is_number, column.is_time, column.type, _harmless(engine, setting, column))
-            found[name] = Attribute(name, categories, taxonomy, *kind, same=tuple(setting.same))
+            found[name] = Attribute(name, categories, taxonomy, *kind, tuple(setting.same), bool(setting.set))
     return found
 
 
@@ -120,6 +121,24 @@ def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
     if setting.same and column.type != "VARCHAR":
         what = f"makes texts one, and {name} is of type {column.shown}"
         raise PolicyError([Problem("same", what, "leave it out, or give the text of it in a view")])
+
+
+def member_column(name: str, setting: Sensitive, column: Column) -> Column:
+    """The column as its values are counted: that of the members of a set; raises PolicyError for what is none."""
+    if not setting.set:
+        return column
+    if column.is_list and (is_nested(column.member) or looseness(column.member)):
+        what = f"takes members that are texts, whole numbers or times, and {name} is of type {column.shown}"
+        raise PolicyError([Problem("set", what, "give a list of such members in a view")])
+    if column.is_list and setting.set is not True:
+        raise PolicyError([Problem("set", f"{name} is a list, whose members nothing stands between", "set: true")])
+    if not column.is_list and column.type != "VARCHAR":
+        what = f"takes a list or a text, and {name} is of type {column.shown}"
+        raise PolicyError([Problem("set", what, "leave it out, or give a list in a view")])
+    if not column.is_list and setting.set is True:
+        what = f"{name} is text: name what stands between its members"
+        raise PolicyError([Problem("set", what, 'as `set: ","`')])
+    return column.member
 
 
 def texts_of(

@@ -56,6 +56,10 @@ def check_target(
         _check_database_file(destination)
     if isinstance(destination, DataFile):
         _check_data_file(destination, types or {})
+        lists = [n for n, kind in (types or {}).items() if kind.endswith("]") and n in policy.sensitive]
+        if policy.target.format == "csv" and any(policy.sensitive[name].set for name in lists):
+            what = f"a CSV file has no lists, and the members of {', '.join(lists)} are counted"
+            raise refused("target.file", what, "name a .parquet file, or join the members to a text in a view")
     refuse_read_target(destination.engine, policy, folder, source)
 
 

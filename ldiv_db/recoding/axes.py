@@ -179,7 +179,8 @@ class Encoder:
         )
         distribution = self._distribution(dictionary)
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)
-        spared = self._spared(name, judged[0] if judged else dictionary)
+        sets = name in self._source.sets  # whose members some may be of no harm
+        spared = None if sets else self._spared(name, judged[0] if judged else dictionary)
         axis = SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, distribution)
         return replace(axis, judged=judged, own=shown, spared=spared)
 

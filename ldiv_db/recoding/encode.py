@@ -15,6 +15,7 @@ from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import loose, names_of, own_columns, renamed
+from ldiv_db.recoding.units import counted_by_members
 
 #: The column of keys of a copy of the source.
 KEY = Identifier("h1")
@@ -100,7 +101,11 @@ class Coding:
         expected = engine.count(snapshot) if carried else self.rows_in - self.left_out
         if made != expected:
             raise AuditError(f"encoding made {made:,} rows of {expected:,}: a value has several codes or none")
-        found = Encoded(rows, self.axes, self.sensitive, tuple(self.kept), self.rows_in, self.left_out, self.individual)
+        sets = self.source.sets
+        sensitive = tuple(
+            counted_by_members(engine, axis) if axis.column.name in sets else axis for axis in self.sensitive
+        )
+        found = Encoded(rows, self.axes, sensitive, tuple(self.kept), self.rows_in, self.left_out, self.individual)
         return self._repeated(found) if self.weight else found
 
     def _repeated(self, encoded: Encoded) -> Encoded:

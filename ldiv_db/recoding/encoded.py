@@ -8,7 +8,7 @@ from math import lcm
 
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Looseness, Step
+from ldiv_db.database.equality import Looseness, Reading
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.database.templates import Identifier, NamedAfter, Relation, SqlType, Value
@@ -32,8 +32,8 @@ class Renamed:
     alias: Identifier
     #: The way in which equal values may be written differently, if they may.
     loose: Looseness | None = None
-    #: The steps after which its texts are one.
-    same: Sequence[Step] = ()
+    #: The steps after which its values are one.
+    same: Reading = ()
     #: The type that it is read in, if not its own.
     cast: SqlType | None = None
 
@@ -107,10 +107,11 @@ def person_units(sizes: Sequence[int]) -> int:
 class Bags:
     """The bags of a sensitive attribute: the values that people have, by the code of each.
 
-    `listed` is (code, value, rows, units): how many rows of a person have a value, and the units of it, of which a
-    person has `scale` in all, 0 if no number up to 10^9 shares them evenly. `whole` and `shares` are (value, rows): how
-    many people of the whole table have a value, and their units of it. `rows` is (value, rows) of the whole table where
-    classes must be good by their rows as well; bags are then told apart by how many rows have each value.
+    `listed` is (code, value, size): a person has `scale` units in all, which their values share, `size` of them; 0 if
+    no number up to 10^9 can be shared evenly by all.
+    `whole` and `shares` are (value, rows): how many people of the whole table have a value, and their units of it.
+    `rows` is (value, rows) of the whole table where classes must be good by their rows as well: `listed` says then in
+    `held` how many rows of a person have a value, and bags are told apart by these.
     """
 
     listed: Relation

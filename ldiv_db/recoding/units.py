@@ -146,19 +146,17 @@ class _Bagged:
         if self.is_single or person is None:
             return counted_among(engine, units, attribute)
         scale = person_units(self.sizes)
-        params = {"rows": rows.rows, "key": attribute.code, "dictionary": attribute.reference, "scale": Value(scale)}
+        params = {"rows": rows.rows, "key": attribute.code, "dictionary": attribute.reference}
         listed = engine.materialise(
             "listed", "recoding/input/list_bag_values", bags=self.numbered, numbered=units, members=members, **params
         )
-        whole = engine.materialise("counted", "recoding/input/count_people_values", person=person.code, **params)
-        shares = engine.select("shares", whole, "value", ("units", "rows"))
-        counts = sorted(engine.column(whole, "rows"), reverse=True)
-        # Who has several values is counted as often, which is taken back: the rows of a distribution are the people.
-        distribution = Distribution(counts, engine.count(units) - sum(counts))
+        whole = engine.materialise(
+            "counted", "recoding/input/count_people_values", person=person.code, scale=Value(scale), **params
+        )
         dictionary = engine.select("dictionary", self.numbered, "value", "rows", "code")
-        bags = Bags(listed, scale, whole, shares, None if self.together else self._rows(engine))
-        counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
-        return replace(counted, judged=None, spared=None, own=None)
+        found = _by_bags(engine, attribute, dictionary, listed, scale, whole)
+        bags = replace(found.bags, rows=None if self.together else self._rows(engine)) if found.bags else None
+        return replace(found, bags=bags, own=None)
 
     def _rows(self, engine: Engine) -> Relation:
         """(value, rows) of the whole table."""
@@ -170,6 +168,29 @@ def _bagged(engine: Engine, units: Relation, attribute: SensitiveAxis, columns: 
     numbered = engine.materialise("bags", "recoding/input/number_bags", units=units, bag=columns)
     sizes, is_single = [size for size, _ in engine.tally(numbered, "size")], (engine.most(numbered, "held") or 1) == 1
     return _Bagged(attribute, numbered, sizes, is_single, together)
+
+
+def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxis:
+    """The attribute of sets, whose codes are those of the members of each: rows have them as people have a bag."""
+    listed = engine.materialise("listed", "recoding/input/list_members", dictionary=attribute.dictionary)
+    scale = person_units([size for size, _ in engine.tally(listed, "size")])
+    whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=Value(scale))
+    codes = engine.select("codes", attribute.dictionary, ("code", "value"), "rows", "code")
+    found = _by_bags(engine, attribute, codes, listed, scale, whole)
+    return replace(found, dictionary=attribute.dictionary, whole=codes)
+
+
+def _by_bags(
+    engine: Engine, attribute: SensitiveAxis, dictionary: Relation, listed: Relation, scale: int, whole: Relation
+) -> SensitiveAxis:
+    """The attribute by the codes of bags, with the values of each and (value, rows, units) of the whole table."""
+    shares = engine.select("shares", whole, "value", ("units", "rows"))
+    counts = sorted(engine.column(whole, "rows"), reverse=True)
+    # Who has several values is counted as often, which is taken back: the rows of a distribution are the people.
+    distribution = Distribution(counts, engine.total(dictionary, "rows") - sum(counts))
+    bags = Bags(listed, scale, whole, shares)
+    counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
+    return replace(counted, judged=None, spared=None)
 
 
 def _tables(axis: SensitiveAxis) -> list[Relation]:

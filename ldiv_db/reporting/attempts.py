@@ -47,6 +47,7 @@ _REFINEMENT = (
 )
 _NOT_PROMISED = "no requirement bounds the share of a value"
 _OF_PEOPLE = "the requirements promise for people, and attacks count rows"
+_OF_SETS = "takes one value a row, and there are sets"
 _NO_CONTROL = "without a control nobody can tell how much of the rest is due to being in the release"
 #: Of more quasi-identifiers some attacks take minutes, even on a hundred rows.
 MOST_COLUMNS = 20
@@ -89,6 +90,9 @@ def attempts_on(
         trial = _trial(engine, asked, source)
         counting = people["population"] is not None
         attackers = replace(attackers, known=people["known"], definetti=source, counting=counting, trial=trial)
+    if any(setting.set for setting in columns.sensitive.values()):
+        why_not |= dict.fromkeys((*BY_TRIAL, "definetti", "counting"), _OF_SETS)
+        attackers = replace(attackers, definetti=None, counting=False, trial=None)
     if len(columns.quasi_identifiers) > MOST_COLUMNS:
         why_not |= dict.fromkeys(("definetti", "counting", "downcoding"), _WIDE)
         attackers = replace(attackers, definetti=None, counting=False, downcoding=False)

@@ -157,7 +157,7 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
     They are of people where the question names whose a row is.
     """
     ids = [question.class_column] if question.class_column else []
-    same = {name: setting.same for name, setting in question.sensitive.items()}
+    same = {name: setting.reading for name, setting in question.sensitive.items()}
     subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)
     subject = replace(subject, person=question.individual)
     sizes: dict[str, Any] = {}

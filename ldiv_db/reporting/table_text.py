@@ -192,6 +192,8 @@ def profile_text(found: Profile) -> Iterator[Part]:
         yield from _uniqueness(document["uniqueness"])
     for column in document["sensitive"]:
         yield facts_of(f"sensitive: {column['column']}", _sensitive_facts(column))
+        if column["sets"]:
+            yield f"{column['column']}: {column['sets']}"
 
 
 def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:

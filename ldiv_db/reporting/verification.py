@@ -19,7 +19,7 @@ from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
-from ldiv_db.database.equality import read_as_one, read_exactly
+from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.display import Printed
@@ -47,7 +47,7 @@ class _Counting:
 
     def __init__(self, subject: ReportSubject, document: Document, stack: ExitStack):
         self._subject, self._document, self._engine, self._stack = subject, document, subject.engine, stack
-        self._same = {name: setting.same for name, setting in subject.question.sensitive.items()}
+        self._same = {name: setting.reading for name, setting in subject.question.sensitive.items()}
         self._release = self._read(subject.table)
 
     def _read(self, table: Table) -> Table:
@@ -88,6 +88,7 @@ class _Counting:
                 columns=[Identifier(one) for one in classes],
                 sensitive=Identifier(name),
                 bins=Value(len(bins)),
+                sets=members_of(self._same[name]) is not None,
             )
             found = dict(rows)
             for place in range(len(bins)):

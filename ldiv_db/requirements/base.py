@@ -42,6 +42,8 @@ class Attribute:
     harmless: tuple[Named, ...] = ()
     #: The steps after which its texts are one.
     same: tuple[Step, ...] = ()
+    #: Whether a row has a set of values.
+    of_sets: bool = False
 
 
 #: Stands where a table has no sensitive attribute: without a name, and of one value, so that a class is its rows.

@@ -26,8 +26,8 @@ COUNTED_BY = "a run by tds or incognito, its audit, and check by a policy do"
 
 #: Why a requirement cannot be judged where people are counted, by what it reads of them.
 NOT_OF_PEOPLE = {
-    None: "counts rows: where `individual` is named, people are counted, to whom its definition does not carry over",
-    "shares": "is about shares of people, whose numbers of values have no common multiple up to 10^9",
+    None: "is about rows of one value, and does not carry over to people (`individual`) or rows (`set`) with several",
+    "shares": "is about shares of people or rows, whose numbers of values have no common multiple up to 10^9",
 }
 
 

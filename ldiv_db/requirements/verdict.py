@@ -17,6 +17,7 @@ from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import plain
+from ldiv_db.requirements.sets import find_sets
 
 #: Is shown the measures of a requirement on the classes before they are dropped.
 Watch = Callable[[Requirement, Classes, Relation], None]
@@ -136,13 +137,14 @@ def warn_of_values(
         return [_unrequired(attribute)]
     if all(requirement.rows_only for requirement in requirements):
         return []
-    name, found = attribute.name, []
+    name, found = attribute.name, _unbounded(attribute, requirements)
     counts = engine.record("requirements/reading/count_nulls", totals=values)
     if 2 * counts["nulls"] > counts["rows"]:
         found.append(f"{name}: NULL, in {_part(counts['nulls'], counts['rows'])}, is judged as a value like any other")
+    found += [f"{name}: {sets}" for sets in [find_sets(engine, values, attribute.type)] if sets]
     if attribute.type == "VARCHAR":
         found += _warn_of_spellings(engine, values, name)
-    if (attribute.is_number or attribute.is_time) and not any(r.uses_distances for r in requirements):
+    if _is_ordered(attribute) and not any(r.uses_distances for r in requirements):
         found += _warn_of_gaps(engine, values, attribute, counts["values"])
     return found
 
@@ -187,14 +189,15 @@ def warn_of_classes(
         return [_unrequired(attribute)]
     if all(requirement.rows_only for requirement in requirements):
         return []
-    name, found = attribute.name, []
+    name, found = attribute.name, _unbounded(attribute, requirements)
     counts = engine.record("requirements/reading/count_lone", histogram=classes.histogram)
-    if counts["lone"]:
+    if counts["lone"] and not attribute.of_sets:
         what = f"{_part(counts['lone'], counts['rows'])} are in classes of one value beside NULL, which count as two"
         found.append(f"{name}: {what}; `suppressed: ignore` judges rows that have a value alone")
+    found += [f"{name}: {sets}" for sets in [find_sets(engine, classes.totals, attribute.type)] if sets]
     if attribute.type == "VARCHAR":
         found += _warn_of_spellings(engine, classes.totals, name, classes)
-    if (attribute.is_number or attribute.is_time) and not any(r.uses_distances for r in requirements):
+    if _is_ordered(attribute) and not any(r.uses_distances for r in requirements):
         found += _near_classes(engine, classes, attribute, counts["rows"])
     return found
 
@@ -212,6 +215,20 @@ def _near_classes(engine: Engine, classes: Classes, attribute: Attribute, rows: 
 
 def _places(engine: Engine, values: Relation, attribute: Attribute) -> Relation:
     return engine.materialise("places", "requirements/place_values", totals=values, is_time=attribute.is_time)
+
+
+def _is_ordered(attribute: Attribute) -> bool:
+    """True if its values are numbers or times, one a row."""
+    return (attribute.is_number or attribute.is_time) and not attribute.of_sets
+
+
+def _unbounded(attribute: Attribute, requirements: Sequence[Requirement]) -> list[str]:
+    """A sentence on sets of which shares alone are required, in which a row weighs one, however many members it has."""
+    if not attribute.of_sets or any(r.on_people == "counts" and not r.rows_only for r in requirements):
+        return []
+    labels = ", ".join(requirement.label for requirement in requirements if not requirement.rows_only)
+    what = f"{labels} spreads a row over its members, and all rows of a class may have one in common"
+    return [f"{attribute.name}: {what}; `frequency`, `distinct` or `alpha_k` bound how many have it"]
 
 
 def _unrequired(attribute: Attribute) -> str:

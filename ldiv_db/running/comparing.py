@@ -49,6 +49,10 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
     released, required = resolved.released, resolved.required
     if ready.destination.has_rows or resolved.source.weight:
         raise PolicyError([Problem("source", "only counts of the rows are here")])
+    if sets := resolved.source.sets:
+        raise PolicyError(
+            [Problem("sensitive", f"releases are held together by single values, and {sets[0]} has sets")]
+        )
     if not earlier.target:
         raise PolicyError([Problem("target", "its release is of a series, or another took its place")])
     with _opened(engine, earlier.target, ready.context.folder) as there:

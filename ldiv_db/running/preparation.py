@@ -212,11 +212,13 @@ def make_ready(
     requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)
     if units:
         _refuse_append(resolved)
-        refuse_people((found for wanted in requirements.values() for found in wanted), resolved.suppressed)
+    for axis in counted.sensitive:
+        if units or axis.bags:
+            refuse_people(requirements[axis.column.name], resolved.suppressed)
     task = replace(_task_of(context, resolved, counted, requirements), units=units)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
-    refuse_forms(chosen, resolved.released, list(resolved.source.same))  # of an algorithm that the policy left open
+    refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
     if chosen.traits.populations:
         task = replace(task, people=place_people(engine, resolved, encoded, task.requirements))
     chosen.refuse_unfit(task)
@@ -253,7 +255,7 @@ def check_ready(ready: PreparedRun) -> Feasibility:
 
 def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:
     """A line for every value that the policy names and no row has."""
-    told = {axis.column.name: (axis.dictionary, "value") for axis in encoded.told}
+    told = {axis.column.name: (axis.values, "value") for axis in encoded.told}
     lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in absent]
     return lines + unknown_harmless(engine, resolved.required.attributes, told)
 

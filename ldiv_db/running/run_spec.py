@@ -19,7 +19,8 @@ from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database import catalog, databases, migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.database.equality import Reading, members_of
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refuse
 from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Policy, Target
@@ -190,10 +191,10 @@ def make_algorithm(policy: Policy) -> Algorithm:
     """The policy's algorithm with its options; raises PolicyError if there is none of that name."""
     name = policy.algorithm.name
     if policy.weight is not None and not policy.names_algorithm:
-        as_written = not any(setting.same for setting in policy.sensitive.values())
+        as_written = not any(setting.reading for setting in policy.sensitive.values())
         return FromCounts("set" in policy.released.forms.values(), as_written)
     algorithm = algorithm_named(name, policy.algorithm.options)
-    refuse_forms(algorithm, policy.released, [name for name, setting in policy.sensitive.items() if setting.same])
+    refuse_forms(algorithm, policy.released, {name: setting.reading for name, setting in policy.sensitive.items()})
     return algorithm
 
 
@@ -204,14 +205,17 @@ def algorithm_named(name: str, options: dict[str, Any]) -> Algorithm:
     return algorithm_of(name)(options)
 
 
-def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Sequence[str]) -> None:
-    """Raise PolicyError for sets, or sensitive texts that are the `same`, where a recoding has neither."""
+def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Mapping[str, Reading]) -> None:
+    """Raise PolicyError for sets, or sensitive values that are the `same`, where a recoding has neither."""
     if algorithm.excludes_sets and "set" in released.forms.values():
         what = f"{algorithm.name} publishes {algorithm.excludes_sets}, not sets"
         raise PolicyError([Problem("recode", what, "set recode: tree")])
-    if algorithm.traits.recodes_globally and same:
-        what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
-        raise PolicyError([Problem(f"sensitive.{name}.same", what, "leave it out") for name in same])
+    what = f"{algorithm.name} publishes a recoding as one SELECT, which compares values as they are written"
+    refuse(
+        Problem(f"sensitive.{name}.{'set' if members_of(reading) else 'same'}", what, "leave it out")
+        for name, reading in same.items()
+        if algorithm.traits.recodes_globally and reading
+    )
 
 
 @dataclass(frozen=True)
@@ -254,10 +258,10 @@ def resolve_requirements(
     counted = units or encoded
     hardest = min((key.asked_distribution for key in counted.keys), key=lambda found: found.largest_l)
     requirements = required.resolved(hardest)
-    absent = absent_values(engine, requirements, {s.column.name: (s.dictionary, "value") for s in encoded.sensitive})
+    absent = absent_values(engine, requirements, {s.column.name: (s.values, "value") for s in encoded.sensitive})
     for axis, known in zip(counted.sensitive, encoded.sensitive, strict=True):
         name, categories = axis.column.name, required.attributes[axis.column.name].categories
         requirements[name] = [found.spread(engine, axis.values) for found in requirements[name]]
         if categories is not None:
-            require_listed(engine, name, categories, known.dictionary)
+            require_listed(engine, name, categories, known.values)
     return requirements, absent

@@ -93,6 +93,8 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
             yield Problem(
                 f"sensitive.{name}.same", "a warehouse folds case and blanks in its own way", "fold them in a view"
             )
+        if setting.set:
+            yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
 
 
 def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:

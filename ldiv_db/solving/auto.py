@@ -35,6 +35,8 @@ from ldiv_db.solving.improve import improved, mean_loss, published_loss, stages
 
 #: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
 NEAR = 1.25
+#: Of a table of up to so many cells all candidates are tried and improved: it hardly takes longer.
+TINY = 100
 
 
 class Solver(Protocol):
@@ -104,11 +106,12 @@ def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: i
 def take_best(task: Task, trials: Sequence[Trial], suppress: bool, effort: Effort) -> tuple[Trial, Trial]:
     """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
 
-    Those that come near the least are improved as well: one of them may be the least afterwards.
+    Those that come near the least are improved as well, of a tiny table all: one may be the least afterwards.
     """
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
-    near = [trial for trial in made if _rank(trial, suppress) <= (out, loss * NEAR)]
+    is_tiny = task.cell_count <= TINY
+    near = [trial for trial in made if is_tiny or _rank(trial, suppress) <= (out, loss * NEAR)]
     task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name, effort)])
     after = {trial: _improved(task, trial, effort) if trial in near else trial for trial in made}
     best = min(made, key=lambda trial: _rank(after[trial], suppress))
@@ -275,7 +278,9 @@ class Auto(Chooser):
         """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
         effort, compared = self._effort(task), any(found.compares_with_table for found in task.requirements)
         is_open = compared or (effort.asked is not None and shares_decide(task))
-        return max(effort.trials, WORK["topdown"]) if is_open else effort.trials
+        trials = max(effort.trials, WORK["topdown"]) if is_open else effort.trials
+        is_tiny = effort.asked is not None and task.cell_count <= TINY
+        return EFFORTS["thorough"].trials if is_tiny else trials
 
 
 class Fast(Chooser):

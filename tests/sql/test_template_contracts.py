@@ -530,6 +530,14 @@ def count_people(con, listener):
     ldiv_db.run(con, {**policy, **cut, "target": "cut"}, listener=listener)
 
 
+def count_sets(con, listener):
+    """Rows with sets of values."""
+    fill(con, "source", {"n": "INTEGER", "s": "VARCHAR"}, [(i, ["a;b", "c", "a; c", "d"][i % 4]) for i in range(12)])
+    policy = {"source": "source", "target": "out", "quasi_identifiers": {"n": {"numeric": True}},
+              "sensitive": {"s": {"set": ";"}}, "require": [{"k": 2}, {"entropy": 1.1}]}  # fmt: skip
+    ldiv_db.run(con, policy, listener=listener)
+
+
 def report(con, listener):
     """The evidence on a release, with all that its source tells, and worked out again."""
     rows = [(f"{i % 4:02d}", i, "abc"[i % 3]) for i in range(12)]
@@ -964,7 +972,7 @@ SCENARIOS = {
         for scenario in (
             replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
             let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
-            leave_open, read_a_file, profile_orders, count_people,
+            leave_open, read_a_file, profile_orders, count_people, count_sets,
         )
     },
     "several_bisect": alone(several, "bisect"),
@@ -1009,6 +1017,7 @@ LOOPS = {
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
     "recoding/input/count_weights": "the hash of what a warehouse's rows keep is one row",
     "recoding/input/snapshot_source": "the hash of what a warehouse's rows keep is one row",
+    "requirements/reading/find_sets": "three signs are looked for in each value",
     "running/replaying/list_fits_of_labels": "who is not published may be anybody",
 }
 

@@ -1,7 +1,8 @@
 {# How a requirement measures a class: `label`; `beside`, what is summed over the values of a class, by name; `reached`,
    `margin` and `good`, in terms of these and of class_rows, values_n (how many values) and largest (the rows of the most
-   frequent one). Whole numbers decide what is good; only logarithms have a tolerance. The definitions are those of the
-   program's own templates, which say where they come from. #}
+   frequent one); `counts_once` if it is judged of sets as well, of which a member has the weight one over their number.
+   Whole numbers decide what is good; only logarithms have a tolerance. The definitions are those of the program's own
+   templates, which say where they come from. #}
 {% macro measure(test, asked, requirement, sensitive) %}
     {% set found = ldiv.named_requirement(test, requirement) %}
     {% set measures = {
@@ -39,12 +40,14 @@
 {% endmacro %}
 
 
-{# Distinct l-diversity: at least l different values (Machanavajjhala et al. 2006). #}
+{# Distinct l-diversity: at least l different values (Machanavajjhala et al. 2006). Of each value at least l - 1 rows have
+   none, which follows where every row has one. #}
 {% macro measure_distinct(test, given) %}
     {% set l = ldiv.whole_parameter(test, "l", given.l) %}
     {% do return({
-        "label": "distinct l=" ~ l, "beside": {}, "reached": "values_n", "margin": "values_n - " ~ l,
-        "good": "values_n >= " ~ l
+        "label": "distinct l=" ~ l, "beside": {}, "reached": "values_n", "counts_once": true,
+        "margin": ldiv.lesser("values_n - " ~ l, "class_rows - largest - " ~ (l - 1)),
+        "good": "values_n >= " ~ l ~ " and class_rows - largest >= " ~ (l - 1)
     }) %}
 {% endmacro %}
 
@@ -65,9 +68,11 @@
 {% macro measure_p_sensitive(test, given) %}
     {% set p, k = ldiv.whole_parameter(test, "p", given.p), ldiv.whole_parameter(test, "k", given.k) %}
     {% do return({
-        "label": "p_sensitive p=" ~ p ~ ", k=" ~ k, "beside": {}, "reached": "values_n",
-        "margin": ldiv.lesser("class_rows - " ~ k, "values_n - " ~ p),
-        "good": "class_rows >= " ~ k ~ " and values_n >= " ~ p
+        "label": "p_sensitive p=" ~ p ~ ", k=" ~ k, "beside": {}, "reached": "values_n", "counts_once": true,
+        "margin": ldiv.lesser(
+            "class_rows - " ~ k, ldiv.lesser("values_n - " ~ p, "class_rows - largest - " ~ (p - 1))
+        ),
+        "good": "class_rows >= " ~ k ~ " and values_n >= " ~ p ~ " and class_rows - largest >= " ~ (p - 1)
     }) %}
 {% endmacro %}
 
@@ -77,7 +82,7 @@
     {% set l = ldiv.fraction_between(test, "l", given.l, 1, none) %}
     {% set room = l.under ~ " * " ~ ldiv.whole("class_rows") ~ " - " ~ l.over ~ " * " ~ ldiv.whole("largest") %}
     {% do return({
-        "label": "frequency l=" ~ l.text, "beside": {},
+        "label": "frequency l=" ~ l.text, "beside": {}, "counts_once": true,
         "reached": ldiv.real("class_rows") ~ " / " ~ ldiv.real("largest"),
         "margin": ldiv.real(room) ~ " / " ~ l.under, "good": room ~ " >= 0"
     }) %}
@@ -90,7 +95,7 @@
     {% set alpha = ldiv.fraction_between(test, "alpha", given.alpha, 0, 1, true) %}
     {% set room = ldiv.room(alpha) %}
     {% do return({
-        "label": "alpha_k alpha=" ~ alpha.text ~ ", k=" ~ k, "beside": {},
+        "label": "alpha_k alpha=" ~ alpha.text ~ ", k=" ~ k, "beside": {}, "counts_once": true,
         "reached": ldiv.real("largest") ~ " / " ~ ldiv.real("class_rows"),
         "margin": ldiv.lesser(ldiv.real("class_rows - " ~ k), ldiv.real(room) ~ " / " ~ alpha.under),
         "good": room ~ " >= 0 and class_rows >= " ~ k
@@ -122,7 +127,7 @@
     {% set theta = ldiv.fraction_between(test, "threshold", given.default, 0, 1, true) %}
     {% set share = ldiv.real("largest") ~ " * " ~ theta.under ~ " / (" ~ ldiv.real("class_rows") ~ " * " ~ theta.over ~ ")" %}
     {% do return({
-        "label": "threshold default=" ~ theta.text, "beside": {}, "reached": share,
+        "label": "threshold default=" ~ theta.text, "beside": {}, "reached": share, "counts_once": true,
         "margin": ldiv.real(ldiv.room(theta)) ~ " / " ~ theta.under, "good": ldiv.room(theta) ~ " >= 0"
     }) %}
 {% endmacro %}
@@ -141,8 +146,8 @@
     {% set entropy = "(" ~ ldiv.logarithm(rows) ~ " - logs / " ~ rows ~ ")" %}
     {% set margin = entropy ~ " - " ~ ldiv.logarithm(ldiv.real(l.text)) %}
     {% do return({
-        "label": "entropy l=" ~ l.text,
-        "beside": {"logs": "sum(" ~ ldiv.real("n") ~ " * " ~ ldiv.logarithm(ldiv.real("n")) ~ ")"},
+        "label": "entropy l=" ~ l.text, "counts_once": true,
+        "beside": {"logs": "sum(" ~ ldiv.real("weight") ~ " * " ~ ldiv.logarithm(ldiv.real("weight")) ~ ")"},
         "reached": "exp(" ~ entropy ~ ")", "margin": margin, "good": margin ~ " >= -0.000000001"
     }) %}
 {% endmacro %}

@@ -83,6 +83,24 @@
 {% endmacro %}
 
 
+{# The list of a set's members, of a text of them with `separator` between; nothing where that cannot be said. #}
+{% macro listed(expression, separator) %}
+    {{ return(adapter.dispatch("listed", "ldiv")(expression, separator)) }}
+{% endmacro %}
+
+{% macro default__listed(expression, separator) %}
+    {% do return("") %}
+{% endmacro %}
+
+{% macro duckdb__listed(expression, separator) %}
+    {% if separator is boolean %}
+        {% do return(expression) %}
+    {% endif %}
+    {% set between = dbt.string_literal(dbt.escape_single_quotes(separator | trim or separator)) %}
+    {% do return("string_to_array(" ~ expression ~ ", " ~ between ~ ")") %}
+{% endmacro %}
+
+
 {# The seconds from 1970 to the expression, a date or a timestamp, to the microsecond. #}
 {% macro seconds(expression) %}
     {{ return(adapter.dispatch("seconds", "ldiv")(expression)) }}

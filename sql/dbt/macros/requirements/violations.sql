@@ -8,13 +8,19 @@
     {% set value = ldiv.value_of(test, asked, sensitive) if sensitive is not none else none %}
     {% set about = "" if sensitive is none else " on " ~ sensitive %}
     {% set others = ", others_known=true" if requirement.get("others_known") else "" %}
-    {{ return(adapter.dispatch("violations", "ldiv")(asked.table, names, value, measure.label ~ others ~ about, measure)) }}
+    {% set members = ldiv.members_of(test, asked, sensitive) %}
+    {% if members and not measure.counts_once %}
+        {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of sets; `ldiv check` can") %}
+    {% endif %}
+    {{ return(adapter.dispatch("violations", "ldiv")(
+        asked.table, names, value, measure.label ~ others ~ about, measure, members
+    )) }}
 {% endmacro %}
 
 
 {# Values without a sensitive column are one. What is not surely good violates: a number that is too large for the
    database, which some make NULL, is no pass. #}
-{% macro default__violations(table, class_columns, value, label, measure) %}
+{% macro default__violations(table, class_columns, value, label, measure, members=none) %}
     {% set classes = [] %}
     {% for _ in class_columns %}
         {% do classes.append("c" ~ loop.index) %}
@@ -26,7 +32,17 @@ select
     {{ ldiv.real(measure.reached) }} as reached,
     {{ ldiv.real(measure.margin) }} as margin
 from (
-    with counts as (
+    with {{ ldiv.counts_of_members(table, class_columns, members, classes) if members else "" }}counts as (
+{% if members %}
+        select
+            {{ classes }},
+            v,
+            count(*) as n,
+            sum(case when is_first then 1 else 0 end) as rows_n,
+            sum(1 / {{ ldiv.real("members_n") }}) as weight
+        from members
+        group by {{ classes }}, v
+{% else %}
         select
 {% for column in class_columns %}
             {{ column }} as c{{ loop.index }},
@@ -35,6 +51,7 @@ from (
             count(*) as n
         from {{ table }}
         group by {{ class_columns | join(", ") }}{{ ", " ~ value if value }}
+{% endif %}
     ),
 
     histogram as (
@@ -44,7 +61,8 @@ from (
             dense_rank() over (order by {{ classes }}) as class_no,
             dense_rank() over (order by case when v is null then 1 else 0 end, v) as place,
             row_number() over (partition by {{ classes }} order by n desc) as falling,
-            sum(n) over (partition by {{ classes }}) as class_rows,
+            sum({{ "rows_n" if members else "n" }}) over (partition by {{ classes }}) as class_rows,
+            {{ "weight" if members else "n" }} as weight,
             sum(n) over (partition by v) as value_rows,
             sum(n) over () as total_rows
         from counts
@@ -69,3 +87,36 @@ from (
 ) as judged
 where case when {{ measure.good }} then 0 else 1 end = 1
 {% endmacro %}
+
+
+{# The rows with sets of values, one for each member, each once: how many there are, and one of them that is the first. #}
+{% macro counts_of_members(table, class_columns, members, classes) %}
+    {% set stripped = "regexp_replace(m, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')" if members.is_text else "m" %}
+    {% set trimmed = ldiv.folded(stripped, members.same) if members.same else stripped %}
+sets as (
+        select
+{% for column in class_columns %}
+            {{ column }} as c{{ loop.index }},
+{% endfor %}
+            row_number() over () as row_no,
+            {{ members.listed }} as listed
+        from {{ table }}
+    ),
+
+    found as (
+        select distinct row_no, {{ trimmed }} as v
+        from (select row_no, unnest(listed) as m from sets) as each_member
+        where m is not null{{ " and " ~ trimmed ~ " <> ''" if members.is_text }}
+    ),
+
+    members as (
+        select
+            {{ classes }},
+            v,
+            count(*) over (partition by s.row_no) as members_n,
+            row_number() over (partition by s.row_no order by v) = 1 as is_first
+        from sets as s
+        left join found as f on f.row_no = s.row_no
+    ),
+
+    {% endmacro %}

@@ -126,6 +126,22 @@
 {% endmacro %}
 
 
+{# Of a sensitive column of sets the list of a row's members, and of a text of them true: blanks beside them are none; and
+   the steps by which members are one, of which some may fold what stands between them. #}
+{% macro members_of(test, asked, name) %}
+    {% set settings = asked.sensitive.get(name) if name is not none else none %}
+    {% set separator = settings.get("set") if settings is mapping else none %}
+    {% if not separator %}
+        {% do return(none) %}
+    {% endif %}
+    {% set same, listed = settings.get("same") or [], ldiv.listed(ldiv.column(test, asked.columns, name), separator) %}
+    {% if not listed %}
+        {% do ldiv.refuse(test, "cannot judge sensitive." ~ name ~ ".set in this database; `ldiv check` can") %}
+    {% endif %}
+    {% do return({"listed": listed, "is_text": separator is string, "same": [same] if same is string else same}) %}
+{% endmacro %}
+
+
 {# The columns that quasi-identifiers are published in: their own, or two bounds. #}
 {% macro published_columns(test, names, columns) %}
     {% set found = [] %}
