@@ -380,3 +380,20 @@ def test_a_policy_to_start_from_has_sets_as_a_comment(con) -> None:
     assert uncommented["sensitive"] == {"s": {"set": True}}
     with pytest.raises(InfeasibleError):  # of p, q and r each is in half of the rows, and `frequency: 3` is asked for
         ldiv_db.plan(con, uncommented)
+
+
+@pytest.mark.parametrize("separator", ["–", "\n", "\t"])
+def test_what_stands_between_members_may_be_what_trim_folds(con, separator) -> None:
+    """`same: [trim]` makes one dash of all and a blank of a line's end, within members alone."""
+    members = (["Covid-19", "flu"], ["COVID‑19 ", "gout"], ["covid-19"], [" Flu", "FLU"])
+    rows = [(1, "x", separator.join(held)) for held in members]
+    fill(con, "source", {"a": "INTEGER", "b": "VARCHAR", "s": "VARCHAR"}, rows)
+    sensitive = {"s": {"set": separator, "same": ["trim", "casefold"]}}
+    require = [{"frequency": 1.3}, {"threshold": {"default": 1, "covid-19": "0.5"}}]
+    (audit,) = ldiv_db.check(con, "source", qi=["a", "b"], sensitive=sensitive, require=require, twice=True)
+    members_found, own = audit.verdicts
+    assert (members_found.worst, members_found.violating_rows, members_found.second) == (pytest.approx(4 / 3), 0, 0)
+    assert own.violating_rows == 4
+    assert holds(ldiv_db.run(con, policy_of(separator, [{"frequency": 1.3}]) | {"sensitive": sensitive}))
+    with pytest.raises(InfeasibleError):
+        ldiv_db.run(con, policy_of(separator, [{"frequency": 1.4}]) | {"sensitive": sensitive})
