@@ -33,6 +33,8 @@ _LINES = "header = false, delim = '\x01', quote = '', escape = '', comment = '',
 _COUNTED_BYTES = 2**26
 #: How files in UTF-16 begin; of the other order of bytes the database reads nothing.
 _UTF_16, _UTF_16_BE = b"\xff\xfe", b"\xfe\xff"
+#: Numbers of up to so many decimals, the same for all, are published by a DECIMAL.
+_DECIMALS = 6
 _TEXT, _WHOLE, _REAL = "VARCHAR", "BIGINT", "DOUBLE"
 #: Types whose values nobody computes with: they are read as they are written, where that is otherwise.
 _WORDS = ("BOOLEAN", "TIME")
@@ -48,8 +50,8 @@ class _Typed:
     pattern: Value | None = None
 
     misfits, respelt = NamedAfter("misfits_{0.number}"), NamedAfter("respelt_{0.number}")
-    unreal, uneven = NamedAfter("unreal_{0.number}"), NamedAfter("uneven_{0.number}")
-    fewest, most = NamedAfter("fewest_{0.number}"), NamedAfter("most_{0.number}")
+    unreal, fewest = NamedAfter("unreal_{0.number}"), NamedAfter("fewest_{0.number}")
+    most = NamedAfter("most_{0.number}")
 
     @property
     def name(self) -> Identifier:
@@ -230,9 +232,14 @@ def _held(engine: Engine, file: FileRelation) -> tuple[CsvForm, int]:
         for number, (name, kind) in enumerate(form.columns, 1)
         if kind != _TEXT
     ]
+    texts = replace(file, form=form.as_text())
     with _explained():
-        counts = engine.record("database/hold_types", file=replace(file, form=form.as_text()), columns=typed)
+        counts = engine.record("database/hold_types", file=texts, columns=typed)
     read = {column.named: _readings(column, counts) for column in typed}
+    even = [replace(c, kind=kind) for c in typed if (kind := _even(c, counts)) and read[c.named][0] == _REAL]
+    held = engine.record("database/hold_types", file=texts, columns=even) if even else {}
+    exact = [column for column in even if not (held[column.misfits.name] or held[column.respelt.name])]
+    read |= {column.named: (_REAL, column.kind) for column in exact}
     columns = tuple((name, read[name][0] if name in read else kind) for name, kind in form.columns)
     spelt = tuple((name, written) for name, (kind, written) in read.items() if written != kind)
     return replace(form, columns=columns, spelt=spelt), counts["rows"]
@@ -247,10 +254,13 @@ def _readings(column: _Typed, counts: dict[str, Any]) -> tuple[str, str]:
         return column.kind, column.kind
     if column.kind in _WORDS:
         return _TEXT, _TEXT
-    even = column.is_real and not counts[column.uneven.name]
-    if even and counts[column.fewest.name] == counts[column.most.name]:
-        return _REAL, f"DECIMAL(18,{counts[column.most.name]})"
     return column.kind, _TEXT
+
+
+def _even(column: _Typed, counts: dict[str, Any]) -> str:
+    """The type that may write numbers as the file does, as all have so many decimals; none if they do not."""
+    decimals = counts[column.most.name] if column.is_real and counts[column.respelt.name] else 0
+    return f"DECIMAL(18,{decimals})" if 0 < decimals <= _DECIMALS and decimals == counts[column.fewest.name] else ""
 
 
 def _require_all_lines(engine: Engine, path: str, encoding: str, quote: str, read: int, columns: int) -> None:

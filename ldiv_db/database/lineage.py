@@ -72,6 +72,11 @@ def tables_read(engine: Engine, source: Relation) -> list[Relation]:
     return [Relation.parse(text) for text in texts]
 
 
+def reads_tables_alone(engine: Engine, source: Relation) -> bool:
+    """True if reading `source` reads nothing but tables, and frames."""
+    return not _reads_without(engine, source)
+
+
 def same_file(one: str | Path, other: str | Path) -> bool:
     """True if two paths lead to one file that exists, by whatever links."""
     with suppress(OSError, ValueError):

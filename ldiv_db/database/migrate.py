@@ -20,6 +20,8 @@ from ldiv_db.database.templates import Identifier, Relation, resource_folder
 
 #: The table that says which migrations were applied.
 LEDGER = "migration"
+#: The table whose rows runs of one source hold, which migrations put there.
+LOCK = "source_lock"
 #: How the tables are called in which secrets are, that take grants of their own.
 OWNERS_ALONE = "_secret"
 _FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
@@ -227,12 +229,12 @@ def _has_catalog(engine: Engine) -> bool:
 
 
 def _drop_if_empty(engine: Engine) -> None:
-    """Drop the catalog's schema if there is nothing in it but our own tables, without a row, and their ledger."""
+    """Drop the catalog's schema if it has but our own tables, with no row that migrations did not put there."""
     tables = {name: catalog.catalog_table(engine, name) for name in _tables(engine)}
     filled = [
         name
         for name, table in tables.items()
-        if name != LEDGER and engine.execute(f"SELECT 1 FROM {table.sql()} LIMIT 1")
+        if name not in (LEDGER, LOCK) and engine.execute(f"SELECT 1 FROM {table.sql()} LIMIT 1")
     ]
     if not tables or filled or not set(tables) <= set(_made_by(tuple(available()))):
         return

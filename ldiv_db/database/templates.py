@@ -162,15 +162,18 @@ class CsvForm:
         return f", auto_detect = false, {self.options}, columns = {{{types}}}"
 
     @property
-    def casts(self) -> str:
-        """The columns that are no text, as SQL."""
-        patterns = dict(self.patterns)
-        found = []
+    def is_text(self) -> bool:
+        return all(kind == "VARCHAR" for _, kind in self.columns)
+
+    @property
+    def read(self) -> list[str]:
+        """The columns in their types, as SQL."""
+        patterns, found = dict(self.patterns), []
         for name, kind in self.columns:
             column = _quote(name)
             value = f"strptime({column}, {literal(patterns[kind])})" if kind in patterns else column
-            found += [] if kind == "VARCHAR" else [f"CAST({value} AS {SqlType(kind).sql()}) AS {column}"]
-        return ", ".join(found)
+            found.append(column if kind == "VARCHAR" else f"CAST({value} AS {SqlType(kind).sql()}) AS {column}")
+        return found
 
     @classmethod
     def exported(cls, names: Sequence[str]) -> CsvForm:
@@ -229,8 +232,11 @@ class FileRelation:
 
     def sql(self, path: str) -> str:
         """What FROM takes: the call of the table function on a path, which is SQL, and the types of its columns."""
-        call, casts = f"{self.reader}({path}{self.options})", self.form.casts if self.form else ""
-        return f"(SELECT * REPLACE ({casts}) FROM {call})" if casts else call
+        call = f"{self.reader}({path}{self.options})"
+        if self.form is None or self.form.is_text:
+            return call
+        folders = [f"* EXCLUDE ({', '.join(_quote(name) for name, _ in self.form.columns)})"] if self.hive else []
+        return f"(SELECT {', '.join([*self.form.read, *folders])} FROM {call})"
 
     @property
     def among(self) -> str:

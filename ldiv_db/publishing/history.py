@@ -19,10 +19,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ldiv_db.database import catalog, databases
+from ldiv_db.database import catalog, databases, lineage, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError
-from ldiv_db.database.templates import CallerView, FileRelation, Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.earlier import Earlier, Forgotten
@@ -119,7 +119,7 @@ class Watch:
 
     def hold(self, run_id: str) -> None:
         """Keep other runs of the source off until the transaction ends; raises OvertakenError if one was faster."""
-        held = ledger.table(self.engine, "source_lock")
+        held = ledger.table(self.engine, migrate.LOCK)
         try:
             for lock in self.locks:
                 self.engine.update(held, {"run_id": run_id}, {"name": lock})
@@ -247,11 +247,12 @@ def forgotten(engine: Engine, resolved: Resolved) -> Forgotten | None:
 
 
 def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
-    """True if the source is a table that is in memory itself, in the database of the ledger."""
+    """True if all that the source reads are tables in memory themselves, in the database of the ledger."""
     source = resolved.source.relation
-    if not isinstance(source, Relation) or isinstance(source, CallerView) or catalog.is_view(engine, source):
+    if not isinstance(source, Relation) or not lineage.reads_tables_alone(engine, source):
         return False
-    return catalog.located(engine, source)[0].lower() in (home.lower(), "temp")
+    read = lineage.tables_read(engine, source)
+    return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
 def until_first(work: Callable[[], Outcome], joins: Callable[[], bool]) -> Outcome:

@@ -28,7 +28,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SER
 READ = ("run", "run_secret", "release")
 READ_OF_SERIES = (*READ, *SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
-_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, "source_lock", migrate.LEDGER)
+_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
 
 
 class LedgerThere:
@@ -70,7 +70,7 @@ class LedgerThere:
         try:
             self._make(engine)
             for lock in watch.locks if self._there.takes_back else ():
-                self._there.change(self.table("source_lock"), {"run_id": run_id}, {"name": lock})
+                self._there.change(self.table(migrate.LOCK), {"run_id": run_id}, {"name": lock})
             self._send(engine, entries)
         except ConflictError:
             raise OvertakenError(watch.source) from None
@@ -114,7 +114,7 @@ class LedgerThere:
                 there.make_table(
                     table, columns_of(engine, ledger.table(engine, name)), withheld=name.endswith(migrate.OWNERS_ALONE)
                 )
-                if name in (migrate.LEDGER, "source_lock"):
+                if name in (migrate.LEDGER, migrate.LOCK):
                     there.send(engine, engine.copy("made", ledger.table(engine, name)), table)
 
     def table(self, name: str) -> Relation:

@@ -169,8 +169,8 @@ def refuse_hidden_rows(engine: Engine, tables: Iterable[Relation | FileRelation]
             and postgres.is_in_postgres(engine, table)
             and postgres.hides_rows(engine, table)
         ):
-            what = f"row level security of {table} hides rows here, which a release would lack or leave behind"
-            hint = "have its owner run this (without FORCE), or a role that may see all rows (ALTER ROLE … BYPASSRLS)"
+            what = f"row level security of {table} hides rows from this user"
+            hint = "have its owner run this (without FORCE), or a role that sees all rows (ALTER ROLE … BYPASSRLS)"
             raise refused("database", what, hint)
 
 

@@ -151,7 +151,8 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     watch = Watch(engine, source.name, context.folder, published.names)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
-        raise PolicyError([Problem("transparent", what, "publish the table anew under another target")])
+        hint = "publish the table anew under another target, over_time: independent"
+        raise PolicyError([Problem("transparent", what, hint)])
     if resolved.target.file is None:
         numbers = range(1, series.next + 1)
         tables = [table for number in numbers for table in target.tables(target.prefix, number).all]

@@ -178,15 +178,15 @@ def test_nothing_of_a_replaced_release_stays_in_the_bytes_of_a_file_for_readers(
     with duckdb.connect(str(path), read_only=True) as con:
         assert con.execute("SELECT * FROM v, s.p").fetchall() == [(2, 1)]
         assert con.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'c'").fetchall() == [("kept",)]
-        assert con.execute("SELECT m(1), 'x'::e, (SELECT last_value FROM duckdb_sequences())").fetchall() == [
-            (2, "x", 1)
-        ]
+        assert con.execute("SELECT m(1), 'x'::e").fetchall() == [(2, "x")]
         assert con.execute("SELECT count(*) FROM duckdb_indexes()").fetchall() == [(1,)]
         ((version,),) = con.execute(
             "SELECT tags['storage_version'] FROM duckdb_databases() WHERE path = ?", [str(path)]
         ).fetchall()
         assert version.startswith("v1.2.0")
         assert con.execute("SELECT block_size FROM pragma_database_size()").fetchall()[0] == (16384,)
+    with duckdb.connect(str(path)) as con:
+        assert con.execute("SELECT nextval('q')").fetchall() == [(2,)]
 
 
 def test_where_a_file_cannot_be_written_anew_the_run_says_so(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ def make_older(con: Any, number: int) -> None:
     con.execute(f"CREATE OR REPLACE TABLE ldiv.series AS SELECT {_SERIES} FROM {joined}")
     for name in ("run_secret", "series_secret", "release_secret"):
         con.execute(f"DROP TABLE ldiv.{name}")
+    con.execute("DROP TABLE ldiv.source_lock")
     for column, since in _ADDED.items():
         if since >= number:
             con.execute("ALTER TABLE ldiv.{} DROP COLUMN {}".format(*column.split(".")))

@@ -84,6 +84,7 @@ def test_combinations_are_published_where_they_tell_nothing(con, seed):
     assert bool(expected) != bool(seed % 2)
     for option, published in (("checked", not expected), ("none", False)):
         changed = {"algorithm": algorithm | {"combinations": option}, "target": {"prefix": f"pub.{option}"}}
+        changed["over_time"] = "independent"
         result = ldiv_db.publish_release(con, base | changed)
         suffixes = ("qid", "sa", "marginals")[: 2 + published]
         assert result.figures["tables"] == [f"pub.{option}_1_{suffix}" for suffix in suffixes]
@@ -156,7 +157,7 @@ def test_a_series_made_before_is_not_gone_on_with(con, older, snapshot):
     assert snapshot(con) == before
     listed = ledger.releases(Engine(con))
     assert [entry.release for entry in listed if entry.warning] == [1, 2]
-    ldiv_db.publish_release(con, policy() | {"target": {"prefix": "pub.anew"}})
+    ldiv_db.publish_release(con, policy() | {"target": {"prefix": "pub.anew"}, "over_time": "independent"})
     warned = {(entry.series, entry.release) for entry in ledger.releases(Engine(con)) if entry.warning}
     assert warned == {("pub.p", 1), ("pub.p", 2)}
     assert releases.check_series(Engine(con), "pub.anew").holds

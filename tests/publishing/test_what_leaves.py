@@ -31,6 +31,7 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, tables_of
@@ -142,7 +143,9 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
         resolved.released.forms,
         blanked=blanks(engine, encoded, case) if blank else None,
     )
-    yield RunDraft(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
+    yield RunDraft(
+        engine, resolved, encoded, recoding, {name: [] for name in resolved.limits}, Watch(engine, "", Path())
+    )
     engine.close_scratch()
 
 
@@ -321,7 +324,7 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
     target = SeriesTarget(draft.engine, "bsgi", Relation(("main", "p")), "p", None)
-    start = ReleaseStart(Context(draft.engine), draft.resolved, series, target)
+    start = ReleaseStart(Context(draft.engine), draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
     return ClassesDraft(start, matched, nothing, nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None)
@@ -346,7 +349,7 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
                     f" FROM {encoded.rows.sql()}"
                 )
                 recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
-                draft = RunDraft(engine, resolved, encoded, recoding, {"s": []})
+                draft = RunDraft(engine, resolved, encoded, recoding, {"s": []}, Watch(engine, "", Path()))
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]
