@@ -153,7 +153,10 @@ def test_unique_values_and_bsgi_keep_the_rows_of_a_person_apart() -> None:
     [
         ({"require": [{"k": 2}, {"distinct": 2, "others_known": True}]}, "others_known is about rows of one value"),
         ({"suppressed": "unknown", "nulls_sensitive": "value"}, "unknown is about rows"),
-        ({"require": [{"unique_distinct": 2}], "individual": {"column": "person", "rows": "together"}}, "is about rows of one value"),
+        (
+            {"require": [{"unique_distinct": 2}], "individual": {"column": "person", "rows": "together"}},
+            "is about rows of one value",
+        ),
         ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
         ({"individual": {"column": "person", "rows": "joined"}}, "individual.rows"),
         ({"individual": {"rows": "together"}}, "individual.column"),
