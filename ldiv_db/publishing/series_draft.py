@@ -57,12 +57,16 @@ class ReleaseStart:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on people who are in another series as well, a ledger that is not kept, and kept columns."""
-        told = [*([str(self.forgotten)] if self.forgotten else []), *self.kept]
+        """Notes on people who are in another series as well, and on kept columns."""
         if not self.beside:
-            return told
+            return list(self.kept)
         what = f"{self.beside} published this source as well: this series is another draft of it"
-        return [f"{what}. Hand out only one of the two: whoever has both may learn more than either tells", *told]
+        hand_out = "Hand out only one of the two: whoever has both may learn more than either tells"
+        return [f"{what}. {hand_out}", *self.kept]
+
+    def all_notes(self, *more: str) -> list[str]:
+        """The notes with others; last that the ledger is not kept, where it is not."""
+        return [*self.notes, *more, *([str(self.forgotten)] if self.forgotten else [])]
 
     @property
     def engine(self) -> Engine:
@@ -206,15 +210,15 @@ class SeriesDraft(Draft[Released]):
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
             figures = self._figures(counts, expected.people)
-        notes = [*self.start.notes, *self.notes, *_notes(counts)]
+        notes = self.start.all_notes(*self.notes, *_notes(counts))
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
     def foreseen(self) -> Released:
         """The release before it is written, or audited."""
         counts, expected = self._counted()
         figures = {name: value for name, value in self._figures(counts, expected.people).items() if name != "run_id"}
-        notes = ["a plan: nothing was written, audited or compared with earlier releases"]
-        return Released(figures, notes=[*notes, *self.start.notes, *self.notes, *_notes(counts)])
+        what = "a plan: nothing was written, audited or compared with earlier releases"
+        return Released(figures, notes=[what, *self.start.all_notes(*self.notes, *_notes(counts))])
 
     def enter(self, outcome: Released, status: str) -> None:
         self.start.watch.hold(self.run_id)
