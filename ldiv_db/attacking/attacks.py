@@ -182,7 +182,7 @@ def _of_sets(engine: Engine, attributes: Mapping[str, Attribute], counts: Mappin
     for name, attribute in attributes.items():
         if attribute.of_sets:
             yield f"{name}: attacks count the members of its sets; {OF_SETS}"
-        elif sets := find_sets(engine, counts[name].classes.totals, attribute.type):
+        elif name and (sets := find_sets(engine, counts[name].classes.totals, attribute.type)):
             yield f"{name}: {sets}"
 
 

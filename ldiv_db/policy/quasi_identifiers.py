@@ -58,7 +58,7 @@ def without_uncounted(policy: Policy, columns: Sequence[Column]) -> Policy:
 
 
 def column_problems(
-    policy: Policy, columns: Sequence[Column], cast: Callable[[Column], str], lists_all: bool = True
+    policy: Policy, columns: Sequence[Column], lists_all: bool = True, cast: Callable[[Column], str] = lambda _: ""
 ) -> list[Problem]:
     """Columns that the source lacks, those that the policy leaves unclassified, and types that do not fit.
 

@@ -221,7 +221,7 @@ def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, 
     if source is not None:
         policy, inferred = infer(engine, without_uncounted(policy, columns), source, columns)
     cast = partial(cast_of_texts, engine, source or Relation(()))
-    misfits = [] if source is None else column_problems(policy, columns, cast, policy.lists_all)
+    misfits = [] if source is None else column_problems(policy, columns, policy.lists_all, cast)
     problems.add([*misfits, *inferred_problems(policy, inferred)])
     described = _describe(engine, policy, source or Relation(()), columns, folder, problems, known)
     uncounted = [name for name in written.keep if name not in policy.keep]
@@ -269,7 +269,7 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     policy = policy.model_copy(update={"identifiers": aside, "keep": [], "individual": None})
     policy, inferred = infer(engine, policy, source, columns)
     cast = partial(cast_of_texts, engine, source)
-    problems = Problems([*column_problems(policy, columns, cast), *inferred_problems(policy, inferred)])
+    problems = Problems([*column_problems(policy, columns, cast=cast), *inferred_problems(policy, inferred)])
     found = _describe(engine, policy, source, columns, folder, problems)
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems

@@ -207,7 +207,7 @@ def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
             "NOCASE",
             "DOUBLE",
         )
-        policy["target"] = {"prefix": "q"}
+        policy |= {"target": {"prefix": "q"}, "over_time": "independent"}
         if algorithm == "bsgi":
             ldiv_db.publish_release(con, policy, folder=tmp_path)
             assert Counter(texts(con, "q_1", "secret")) == Counter(texts(con, "people", "secret"))
