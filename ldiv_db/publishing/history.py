@@ -235,15 +235,15 @@ def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> st
 
 
 def forgotten(engine: Engine, resolved: Resolved) -> Forgotten | None:
-    """That the ledger is in memory, so that no later run can know of this one; None where it is kept.
+    """That the ledger is in memory, so that no later run can know of this one.
 
-    It is not held against a policy whose source ends with it.
+    None where it is kept, or where the source ends with it.
     """
     home, policy = engine.catalog or databases.current_database(engine), resolved.policy
-    if not databases.is_in_memory(engine, home):
+    if not databases.is_in_memory(engine, home) or _dies_with(engine, resolved, home):
         return None
     promised = [key for key in ("transparent", "key") if getattr(policy, key) and policy.over_time is None]
-    return Forgotten(promised[0] if promised and not _dies_with(engine, resolved, home) else "")
+    return Forgotten(promised[0] if promised else "")
 
 
 def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
