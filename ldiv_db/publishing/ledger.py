@@ -141,7 +141,7 @@ def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
         what = f"{len(found)} runs have ids that begin with {run_id}" if found else f"no run {run_id}"
         raise refused("run", what, nearest(run_id, known))
     (run,) = found
-    if run["status"] not in (PUBLISHED, WITHDRAWN):
+    if run["status"] not in (PUBLISHED, WRITTEN, WITHDRAWN):
         raise refused("run", f"run {run['run_id']} is {run['status']}, and was not published")
     with engine.transaction():
         migrate.migrate(engine)

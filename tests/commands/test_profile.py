@@ -63,6 +63,7 @@ def test_the_columns_roles_are_guessed(bed: Any) -> None:
             "distinct": 4,
             "distinct_folded": 4,
             "nulls": 0,
+            "sets": None,
             "largest_share": 0.25,
             "largest_l": 4,
             "entropy": 2.0,

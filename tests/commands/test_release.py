@@ -64,6 +64,7 @@ def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
     ):
         document = yaml.safe_load(text)
         document |= {"target": {"prefix": name}, "algorithm": {"name": name, "primary": "disease"}}
+        document["over_time"] = "independent"
         policy.write_text(yaml.safe_dump(document))
         called = census.call("release", "publish", census.database, policy)
         assert called.code == 0 and words in called.out
@@ -101,7 +102,7 @@ def test_combinations_that_tell_pairings_are_named(census):
     for option, words in (("checked", "there is no table of combinations: it would reveal"),
                           ("first", "the table of combinations reveals")):  # fmt: skip
         document["algorithm"]["combinations"] = option
-        census.policy.write_text(yaml.safe_dump(document | {"target": {"prefix": option}}))
+        census.policy.write_text(yaml.safe_dump(document | {"target": {"prefix": option}, "over_time": "independent"}))
         called = census.call("release", "publish", census.database, census.policy)
         assert called.code == 0 and words in " ".join(called.out.split())
         assert (f"{option}_1_marginals" in called.out) == (option == "first")
