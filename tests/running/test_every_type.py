@@ -212,8 +212,10 @@ def covers(label: str | None, texts: list[str | None], text: str | None, way: di
         low, high, end = re.fullmatch(r"\[(-?[\d.]+) \.\. (-?[\d.]+)([\])])", label).groups()
         number = Decimal(text)
         return Decimal(low) <= number <= Decimal(high) if end == "]" else Decimal(low) <= number < Decimal(high)
-    low, _, high = label[1:-1].partition(" .. ")
-    return texts.index(low) <= texts.index(text) <= texts.index(high)
+    # A whole number of floating point is published without a point.
+    places = [text and re.sub(r"[.]0$", "", text) for text in texts]
+    low, _, high = label[1:-1].partition(" .. ") if label.startswith("[") else (label, "", label)
+    return places.index(low) <= texts.index(text) <= places.index(high)
 
 
 def verify(con: Any, table: Table, result: Any) -> None:
