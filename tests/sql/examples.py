@@ -58,6 +58,8 @@ def plain(word):
     named = {"NULL": None, "TRUE": True, "FALSE": False}
     if word in named:
         return named[word]
+    if word.startswith("['"):  # a list of texts, without blanks
+        return yaml.safe_load(word)
     for kind in (int, float):
         try:
             return kind(word)
@@ -68,13 +70,18 @@ def plain(word):
 
 def type_of(values):
     kinds = {type(value) for value in values} - {type(None)}
-    return {frozenset({int}): "BIGINT", frozenset({str}): "VARCHAR"}.get(frozenset(kinds), "DOUBLE")
+    return {frozenset({int}): "BIGINT", frozenset({str}): "VARCHAR", frozenset({list}): "VARCHAR[]"}.get(
+        frozenset(kinds), "DOUBLE"
+    )
 
 
 def param(value):
-    """What fills a parameter: texts are names, numbers values, null nothing, lists and mappings hold some of them."""
-    if value is None:
-        return None
+    """What fills a parameter: texts are names, numbers values, null nothing, words of truth options.
+
+    Lists and mappings hold some of them.
+    """
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, list):
         return [param(item) for item in value]
     if isinstance(value, dict):
