@@ -26,7 +26,7 @@ WITHDRAWN = "withdrawn"
 #: How groups of decompositions are formed; nothing is noted of those that were formed in the order of content.
 COINS = "coins"
 ORDERED = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
-WITHDRAW = "withdraw what was published, and publish the table anew under another target, over_time: independent"
+WITHDRAW = "withdraw what was published, and publish the table anew under another target"
 #: The tables that have a row for a run, a release and a series, or several.
 RUN_TABLES = ("run", "run_secret", "run_requirement", "run_recoding", "run_column", "run_rule")
 RELEASE_TABLES = ("release", "release_secret", "release_member", "release_group")

@@ -151,7 +151,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     watch = Watch(engine, source.name, context.folder, published.names)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
-        hint = "publish the table anew under another target, over_time: independent"
+        hint = "publish the table anew under another target"
         raise PolicyError([Problem("transparent", what, hint)])
     if resolved.target.file is None:
         numbers = range(1, series.next + 1)
@@ -185,15 +185,11 @@ def _kept(engine: Engine, source: Source) -> list[str]:
 def _published_beside(context: Context, resolved: Resolved, published: Published) -> str:
     """The latest release of the source by another series, or by a run, in words; empty if there is none.
 
-    Raises PolicyError for one that the policy does not take for independent: who has both may compare their classes.
+    Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.
     """
     run_id = published.runs[-1]["run_id"] if published.runs else None
-    before = published.latest_release or (f"run {run_id}" if run_id else "")
-    if before and resolved.policy.over_time is None:
-        which, hint = f"{before} published this source", ""
-        if run_id is not None:
-            which = f"run {run_id} published this source without a key"
-            hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or "
-        what = f"{which}, so that its release does not go together with these"
-        raise PolicyError([Problem("key", what, f"{hint}over_time: independent, and make sure that nobody has both")])
-    return before
+    if run_id is not None and resolved.policy.over_time is None:
+        what = f"run {run_id} published this source without a key, so that its release does not go together with these"
+        hint = f"`ldiv runs withdraw DATABASE {run_id}`, if it was never handed out; or over_time: independent"
+        raise PolicyError([Problem("key", what, f"{hint}, and make sure that nobody has both")])
+    return published.latest_release or (f"run {run_id}" if run_id else "")

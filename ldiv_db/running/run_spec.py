@@ -123,7 +123,7 @@ def _to_migrate(engine: Engine) -> list[Right]:
 
 def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
     """The rights to enter a run; one whose release is moved into place later is settled, or taken back."""
-    found = [(READ, name) for name in _READ]
+    found = [*((READ, name) for name in _READ), (READ, migrate.LOCK), (CHANGE, migrate.LOCK)]
     found += [(ADD, name) for name in (*_WRITTEN, *(_RULES if has_rules else ()))]
     if target.file is not None or target.database is not None:
         found += [(CHANGE, "run"), *((verb, name) for name in (*_WRITTEN, *_RULES) for verb in (READ, REMOVE))]

@@ -85,15 +85,18 @@ def test_an_address_is_shown_by_its_kind() -> None:
     [
         (
             "postgres:dbname=c",
-            "dbname=c connect_timeout='15' options='-c lock_timeout=60s' fallback_application_name='ldiv_db'",
+            "dbname=c connect_timeout='15' options='-c lock_timeout=60s -c row_security=off'"
+            " fallback_application_name='ldiv_db'",
         ),
         (
             "postgres:dbname=c connect_timeout=1",
-            "dbname=c connect_timeout=1 options='-c lock_timeout=60s' fallback_application_name='ldiv_db'",
+            "dbname=c connect_timeout=1 options='-c lock_timeout=60s -c row_security=off'"
+            " fallback_application_name='ldiv_db'",
         ),
         (
             "postgres://h/c",
-            "postgresql://h/c?connect_timeout=15&options=-c%20lock_timeout%3D60s&fallback_application_name=ldiv_db",
+            "postgresql://h/c?connect_timeout=15&options=-c%20lock_timeout%3D60s%20-c%20row_security%3Doff"
+            "&fallback_application_name=ldiv_db",
         ),
         (
             "postgresql://h/c?options=x",

@@ -139,15 +139,6 @@ def test_a_run_beside_a_series_is_not_hidden_by_a_draft(bed: Any) -> None:
     assert "release 1 of " in message and "it is not known whether its rows have changed" in message
 
 
-def test_a_second_series_of_a_source_is_independent_or_none(bed: Any) -> None:
-    series = {"key": "name", "identifiers": [], "target": "one"}
-    published(bed, **series)
-    bed.sql("UPDATE patients SET disease = 'new' WHERE name = 'P3'")
-    bed.write_policy(**{**AGAIN, **series, "target": "two"})
-    assert "release 1 of one published this source" in bed.fails(2, "run", bed.database, bed.policy)
-    assert published(bed, **series | {"target": "two", "over_time": "independent"})["release"] == 1
-
-
 @pytest.mark.parametrize("algorithm", ["bsgi", "topdown"])
 @pytest.mark.parametrize("target", ["out", "out.parquet"])
 def test_what_independent_releases_tell_together_is_shown(
