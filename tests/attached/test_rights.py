@@ -75,7 +75,7 @@ def test_the_grants_that_are_named_are_those_that_a_run_needs(
     for _ in range(2 if "if_exists" in target else 1):
         ran = called(postgres, role, "run")
         assert ran.exit_code == 0, ran.output
-    settles = [grant for grant in asked if grant.split()[1] in SETTLING]
+    settles = [grant for grant in asked if grant.split()[1] in SETTLING and "ldiv.source_lock" not in grant]
     assert bool(settles) == ("file" in target)
     assert any(grant.startswith("GRANT INSERT ON ldiv.run_secret TO") for grant in asked)
 
