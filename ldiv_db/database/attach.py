@@ -191,7 +191,7 @@ def _refuse_missing(catalog: Path, read_only: bool) -> None:
         raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
 
 
-def attach_address(connection: Any, address: Address, name: str, read_only: bool = False) -> None:
+def attach_address(engine: Engine, address: Address, name: str, read_only: bool = False) -> None:
     """Attach the database under the name; raises DatabaseError, without a word of its address.
 
     A file that is not there is refused: to attach it would make one.
@@ -200,19 +200,19 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
     if path is not None and not path.is_file():
         raise DatabaseError(f"no database file {path}")
     if kind.extension is not None:
-        load_extension(connection, kind.extension, kind.name)
+        load_extension(engine.connection, kind.extension, kind.name)
     if kind.type == "mysql":
-        connection.execute("SET mysql_tinyint1_as_boolean = false")  # it may hold 5, which is not what 1 is
+        engine.execute("SET mysql_tinyint1_as_boolean = false")  # it may hold 5, which is not what 1 is
     if kind.type == "ducklake" and is_attached(address.text):
         beneath = address_of(address.text).kind
         if beneath.extension is not None:
-            load_extension(connection, beneath.extension, f"DuckLake in {beneath.name}")
+            load_extension(engine.connection, beneath.extension, f"DuckLake in {beneath.name}")
     said = [] if kind.prefix else [f"TYPE {kind.type}"]
     options = ", ".join([*said, *(["READ_ONLY"] if read_only else [])])
 
     def attach(wanted: Address) -> str | None:
         how = f" ({options})" if options else ""
-        return attempt(connection, f"ATTACH {literal(wanted.attached)} AS {Identifier(name).sql()}{how}")
+        return engine.attempt(f"ATTACH {literal(wanted.attached)} AS {Identifier(name).sql()}{how}")
 
     failure = attach(address.waiting())
     if failure is not None and refuses_options(failure):
@@ -220,7 +220,7 @@ def attach_address(connection: Any, address: Address, name: str, read_only: bool
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)
         raise DatabaseError(f"cannot open {address}: {why}")
-    compare_here(Engine(connection))
+    compare_here(engine)
 
 
 @contextmanager
@@ -238,8 +238,8 @@ def named_databases(
             if name.lower() in (*_TAKEN, *attached(engine)):
                 raise PolicyError([Problem(key, "is the name of another database", "choose another")])
             address = address_of(text, key).in_folder(folder)
-            attach_address(engine.connection, address, name, read_only=name != written or not address.kind.takes_back)
-            stack.callback(attempt, engine.connection, f"DETACH {Identifier(name).sql()}")
+            attach_address(engine, address, name, read_only=name != written or not address.kind.takes_back)
+            stack.callback(engine.attempt, f"DETACH {Identifier(name).sql()}")
         yield
 
 
@@ -253,15 +253,15 @@ def _plain(failure: str, address: Address) -> str:
 def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
     """Attach the database under the name that it has itself, and look names up in it as it does."""
     engine = Engine(connection)
-    attach_address(connection, address, _SOURCE, read_only)
+    attach_address(engine, address, _SOURCE, read_only)
     name, schemas = _own_names(engine, address)
     if name is not None and name.lower() not in (*attached(engine), *_TAKEN):
         engine.execute(f"DETACH {_SOURCE}")
-        attach_address(connection, address, name, read_only)
+        attach_address(engine, address, name, read_only)
     else:
         name = _SOURCE
     if len(schemas) < 2:
-        failure = attempt(connection, f"USE {Relation((name, *schemas)).sql()}")
+        failure = engine.attempt(f"USE {Relation((name, *schemas)).sql()}")
         if failure is not None:
             raise DatabaseError(f"cannot open {address}: {sentence_of(failure) or _plain(failure, address)}")
         return
@@ -298,10 +298,10 @@ def _attach_source(engine: Engine, path: Path) -> None:
         if "already exists" not in str(error):
             raise
         _attach_file(engine, path, _SOURCE, read_only=True)
-    ((name,),) = engine.execute(
-        "SELECT database_name FROM duckdb_databases()"
-        " WHERE NOT internal AND path IS NOT NULL AND database_name <> $catalog",
-        {"catalog": CATALOG},
+    (name,) = (
+        found.name
+        for found in engine.snapshot.databases.values()
+        if found.path is not None and not found.is_internal and found.name != CATALOG
     )
     engine.execute(f"USE {Identifier(name).sql()}")
 

@@ -155,12 +155,10 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     name = relation.name
     if len(relation.parts) == 2:
         first = relation.parts[0]
-        rows = engine.execute("SELECT current_database(), lower(database_name) FROM duckdb_databases()")
-        if (rows[0][0], first.lower()) in rows and not _schema_exists(engine, first):
+        if first.lower() in attached(engine) and not _schema_exists(engine, first):
             return first, main_schema(engine, first), name
-        return str(rows[0][0]), first, name
-    current = current_database(engine)
-    schemas = _search_path(engine)
+        return current_database(engine), first, name
+    current, schemas = current_database(engine), engine.snapshot.schemas
     found = [schema for schema in schemas if _is_there(engine, current, schema, name)] if len(schemas) > 1 else []
     return current, (found or schemas)[0], name
 
@@ -177,17 +175,6 @@ def _is_there(engine: Engine, database: str, schema: str, name: str) -> bool:
         {"name": name, "schema": schema, "catalog": database},
     )
     return bool(rows[0][0])
-
-
-def _search_path(engine: Engine) -> list[str]:
-    """The schemas in which names without one are looked up."""
-    ((schemas,),) = engine.execute("SELECT current_schemas(false)")
-    return list(schemas) or [current_schema(engine)]
-
-
-def current_schema(engine: Engine) -> str:
-    """The schema in which names without one are looked up."""
-    return str(engine.execute("SELECT current_schema()")[0][0])
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:

@@ -12,35 +12,30 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import DIALECT, literal
 
-#: The types of databases that are a file, by names of parameters; the path of others may hold a password.
-_FILE_TYPES = {"t1": "duckdb", "t2": "sqlite", "t3": "ducklake"}
 #: A view may be an ordinary one or one that is stored (`m`).
 _VIEWS = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm')"
 
 
 def current_database(engine: Engine) -> str:
     """The database in which names without one are looked up."""
-    return str(engine.execute("SELECT current_database()")[0][0])
+    return engine.snapshot.current
 
 
 def attached(engine: Engine) -> list[str]:
     """The names of all databases that are attached, in lower case."""
-    return [row[0].lower() for row in engine.execute("SELECT database_name FROM duckdb_databases()")]
+    return list(engine.snapshot.databases)
 
 
 def file_of(engine: Engine, database: str) -> str | None:
     """The file of an attached database, None if it is in memory or on a server."""
-    rows = engine.execute(
-        "SELECT path FROM duckdb_databases() WHERE lower(database_name) = lower($d) AND type IN ($t1, $t2, $t3)",
-        {"d": database, **_FILE_TYPES},
-    )
-    return rows[0][0] if rows else None
+    found = engine.snapshot.databases.get(database.lower())
+    return found.file if found else None
 
 
 def is_in_memory(engine: Engine, database: str) -> bool:
     """True if a database of DuckDB's is in no file, and ends with the connection."""
-    asked = "SELECT path IS NULL AND type = 'duckdb' FROM duckdb_databases() WHERE lower(database_name) = lower($d)"
-    return engine.execute(asked, {"d": database}) == [(True,)]
+    found = engine.snapshot.databases.get(database.lower())
+    return found is not None and found.kind == "duckdb" and found.path is None
 
 
 def free_bytes(engine: Engine, database: str) -> int:
@@ -59,11 +54,7 @@ def metadata_entries(engine: Engine, path: str) -> int:
 
 def open_files(engine: Engine) -> list[str]:
     """The files of all databases that are attached."""
-    rows = engine.execute(
-        "SELECT path FROM duckdb_databases() WHERE path IS NOT NULL AND NOT internal AND type IN ($t1, $t2, $t3)",
-        _FILE_TYPES,
-    )
-    return [row[0] for row in rows]
+    return [found.file for found in engine.snapshot.databases.values() if found.file and not found.is_internal]
 
 
 @dataclass(frozen=True)
@@ -77,28 +68,23 @@ class Resources:
 
 def resources(engine: Engine) -> Resources:
     """The limits that the connection's settings set."""
-    ((memory, folder, limit),) = engine.execute(
-        "SELECT current_setting('memory_limit'), current_setting('temp_directory'),"
-        " current_setting('max_temp_directory_size')"
-    )
-    return Resources(_bytes(memory) or 0, folder or "", _bytes(limit))
+    found = engine.snapshot.settings
+    limit = _bytes(found["max_temp_directory_size"])
+    return Resources(_bytes(found["memory_limit"]) or 0, found["temp_directory"] or "", limit)
 
 
 def threads(engine: Engine) -> int:
     """The threads that the database may use."""
-    return int(engine.execute("SELECT current_setting('threads')")[0][0])
+    return int(engine.snapshot.settings["threads"])
 
 
 def refuse_settings(engine: Engine) -> None:
     """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
-    ((case, disabled),) = engine.execute(
-        "SELECT current_setting('preserve_identifier_case'), current_setting('disable_timestamptz_casts')"
-    )
-    problems = []
-    if str(case).lower() == "uppercase":
+    problems, settings = [], engine.snapshot.settings
+    if str(settings["preserve_identifier_case"]).lower() == "uppercase":
         what = "is uppercase on this connection, by which columns of a release would have other names"
         problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
-    if disabled:
+    if settings["disable_timestamptz_casts"]:
         what = "is on for this connection; our statements ask of any value whether it is an instant"
         problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
     refuse(problems)
@@ -114,16 +100,13 @@ def _bytes(text: str) -> int | None:
 
 def kind_of(engine: Engine, database: str) -> str:
     """The type of an attached database as DuckDB calls it: duckdb, postgres, sqlite, ducklake, mysql."""
-    rows = engine.execute("SELECT type FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database})
-    return str(rows[0][0]) if rows else "duckdb"
+    return engine.snapshot.kind(database)
 
 
 def is_read_only(engine: Engine, database: str) -> bool:
     """True if the connection has an attached database open for reading only."""
-    rows = engine.execute(
-        "SELECT readonly FROM duckdb_databases() WHERE lower(database_name) = lower($d)", {"d": database}
-    )
-    return bool(rows and rows[0][0])
+    found = engine.snapshot.databases.get(database.lower())
+    return found is not None and found.is_read_only
 
 
 def main_schema(engine: Engine, database: str) -> str:
@@ -140,7 +123,7 @@ def compare_here(engine: Engine) -> None:
 
     It hands these on to the server otherwise. The connection keeps the settings.
     """
-    if not engine.execute("SELECT 1 FROM duckdb_databases() WHERE type = 'mysql' LIMIT 1"):
+    if not engine.snapshot.has("mysql"):
         return
     for (name,) in engine.execute("SELECT name FROM duckdb_settings() WHERE name LIKE 'mysql_%pushdown%'"):
         engine.execute(f"SET {name} = false")

@@ -23,7 +23,8 @@ import duckdb
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
-from ldiv_db.database.queries import Step, Where
+from ldiv_db.database.queries import Step, Where, listed
+from ldiv_db.database.snapshot import CHANGES, Snapshot, read_snapshot
 from ldiv_db.database.table_queries import TableQueries
 from ldiv_db.database.templates import CallerView, FileRelation, Identifier, Part, Relation, Statement, literal, render
 
@@ -55,6 +56,8 @@ class Scope:
         return relation
 
 
+#: A TEMP table of so many rows is not dropped at once: the next step of its name takes its place.
+_SMALL = 10_000
 #: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}
 
@@ -81,10 +84,12 @@ class Engine(TableQueries):
         self._on_statement = on_statement
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
+        self._free: dict[str, list[Relation]] = {}  # small TEMP tables that nobody reads any more, by their steps
         self._views: set[Relation] = set()
         self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
+        self._snapshot: Snapshot | None = None
         self._prefix = f"ldiv_{uuid.uuid4().hex[:8]}"
         self._numbers = itertools.count(1)
 
@@ -96,10 +101,11 @@ class Engine(TableQueries):
 
     def make(self, name: str, statement: Statement) -> Relation:
         """As `materialise`, of a statement that is rendered."""
-        target = self._temp_name(name)
-        statement.sql = f"CREATE TEMP TABLE {target.sql()} AS\n{statement.sql}"
-        self._counted[target] = self._timed(name, statement)
+        free = self._free.get(name)
+        verb, target = ("CREATE OR REPLACE", free.pop()) if free else ("CREATE", self._temp_name(name))
+        statement.sql = f"{verb} TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._scratch.append(target)
+        self._counted[target] = self._timed(name, statement)
         return target
 
     def count(self, rows: Relation | FileRelation, *where: Where) -> int:
@@ -142,8 +148,7 @@ class Engine(TableQueries):
             if not read_only:
                 self.execute(f"CHECKPOINT {Identifier(name).sql()}")
         finally:
-            with suppress(duckdb.Error):  # the first error is the one to report
-                self.connection.execute(f"DETACH {Identifier(name).sql()}")
+            self.attempt(f"DETACH {Identifier(name).sql()}")  # the first error is the one to report
 
     def reader(self, rows: Relation, size: int = 100_000) -> Any:
         """A reader of Arrow's of the rows of a TEMP table, in their order: for whoever hands them on unread."""
@@ -153,12 +158,7 @@ class Engine(TableQueries):
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
         """A TEMP table of metadata made in Python (a taxonomy's nodes): `columns` is name to SQL type."""
-        target = self._temp_name(name)
-        types = ", ".join(f"{Identifier(column).sql()} {kind}" for column, kind in columns.items())
-        self.execute(f"CREATE TEMP TABLE {target.sql()} ({types})")
-        self._scratch.append(target)
-        self.append(target, columns, rows)
-        return target
+        return self.make(name, listed(columns, rows))
 
     def view_of(self, name: str, query: str) -> Relation:
         """A TEMP view of a query that is not ours; it lives until `close_scratch`."""
@@ -189,11 +189,16 @@ class Engine(TableQueries):
         return Relation(("temp", "main", f"{self._prefix}_{next(self._numbers)}_{name}"))
 
     def drop(self, *relations: Relation) -> None:
-        """Drop TEMP tables and views that `materialise`, `view` or `load` made."""
+        """Drop TEMP tables and views that `materialise`, `view` or `load` made.
+
+        What is small stays until the next step of its name takes its place, or to the end: that is one statement less.
+        """
         for relation in relations:
-            self.execute(self._dropping(relation))
             self._scratch.remove(relation)
-            self.refresh_count(relation)
+            if self._counted.pop(relation, _SMALL) < _SMALL:
+                self._free.setdefault(relation.name.split("_", 3)[3], []).append(relation)
+            else:
+                self.execute(self._dropping(relation))
 
     @contextmanager
     def scope(self) -> Iterator[Scope]:
@@ -208,13 +213,14 @@ class Engine(TableQueries):
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
         with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
-            for relation in reversed(self._scratch):
+            for relation in (*itertools.chain.from_iterable(self._free.values()), *reversed(self._scratch)):
                 self.connection.execute(self._dropping(relation))
             for view in self._caller_views:
                 self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
                 if view in self._registered:
                     self.connection.unregister(view.name)  # it keeps the frame in memory otherwise
         self._scratch.clear()
+        self._free.clear()
         self._counted.clear()
         self._caller_views.clear()
 
@@ -231,6 +237,7 @@ class Engine(TableQueries):
         with self._writing_alone():
             try:
                 self.execute("BEGIN TRANSACTION")
+                self.has_begun = True
                 yield
                 self.execute("COMMIT")
             except BaseException:
@@ -239,22 +246,33 @@ class Engine(TableQueries):
                 with suppress(DatabaseError):
                     self.refresh_servers()
                 raise
+            finally:
+                self.has_begun = False
 
     @contextmanager
     def one_moment(self, source: Relation | FileRelation) -> Iterator[None]:
         """Within, all that is read of the source is of one moment, also where others write to its database."""
-        kinds = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type <> 'duckdb' AND NOT internal")
-        with self.transaction() if isinstance(source, Relation) and kinds[0][0] else nullcontext():
+        with self.transaction() if isinstance(source, Relation) and self.snapshot.others else nullcontext():
             yield
 
     @contextmanager
     def _writing_alone(self) -> Iterator[None]:
         """Within, no other thread of this process has a transaction of ours on this database: two would conflict."""
-        ((path, name),) = self.execute(
-            "SELECT path, database_name FROM duckdb_databases() WHERE database_name = current_database()"
-        )
-        with _WRITERS.setdefault(path or name, threading.RLock()):
+        current = self.snapshot.databases[self.snapshot.current.lower()]
+        with _WRITERS.setdefault(current.path or current.name, threading.RLock()):
             yield
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The databases that are attached, read again after a statement of this engine that may change them."""
+        if self._snapshot is None:
+            self._snapshot = read_snapshot(self.execute)
+        return self._snapshot
+
+    def attempt(self, sql: str) -> str | None:
+        """Run a statement that may hold a secret; what the database says if it fails, which may quote it as well."""
+        self._snapshot = None
+        return attempt(self.connection, sql)
 
     def _timed(self, name: str, statement: Statement) -> int:
         """Run a named step; the rows that it made."""
@@ -272,6 +290,8 @@ class Engine(TableQueries):
         interrupts.check()
         if self._on_statement:
             self._on_statement(statement)
+        if CHANGES.match(statement.sql):
+            self._snapshot = None
         try:
             interrupts.work.statement = statement
             cursor = self.connection.execute(statement.sql, statement.values or None)

@@ -44,7 +44,7 @@ _TRIMMED = (
     " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
 )
 #: A text without blanks of any kind at its ends.
-_STRIPPED = "regexp_replace({0}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
+STRIPPED = "regexp_replace({0}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def read_as_one(
     `same` has the steps by column; the table itself if it has none of these.
     """
     steps = {name.lower(): taken for name, taken in same.items() if taken}
-    names = [column.name for column in columns_of(engine, source)]
+    names = [column.name for column in columns_of(engine, source)] if steps else []
     if not any(name.lower() in steps for name in names):
         yield source
         return
@@ -181,7 +181,7 @@ def _as_one(name: str, steps: Reading) -> str:
     value = name
     if members.separator is not None:
         split = f"string_split(decode(encode({name})), {literal(members.separator)})"
-        value = f"[m FOR m IN [{_folded(_STRIPPED.format('x'), steps)} FOR x IN {split}] IF m <> '']"
+        value = f"[m FOR m IN [{_folded(STRIPPED.format('x'), steps)} FOR x IN {split}] IF m <> '']"
     return f"nullif(list_sort(list_distinct({value}), 'ASC', 'NULLS LAST'), []) AS {name}"
 
 
@@ -219,9 +219,7 @@ def compared_by_bytes(engine: Engine) -> Iterator[None]:
 
     Raises DatabaseError if that is another and settings are locked.
     """
-    before, locked = engine.execute(
-        "SELECT current_setting('default_collation'), current_setting('lock_configuration')"
-    )[0]
+    before, locked = (engine.snapshot.settings[name] for name in ("default_collation", "lock_configuration"))
     if before.lower() in _BY_BYTES:
         yield
         return

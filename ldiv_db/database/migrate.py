@@ -1,6 +1,6 @@
 """Migrations of the catalog schema: numbered SQL files, a ledger with their checksums.
 
-All that are pending and their ledger rows are one transaction. `pending` and `applied` only read.
+All that are pending and their ledger rows are one transaction. `held` and `pending` only read.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ldiv_db.database import catalog, databases, postgres
@@ -62,28 +63,44 @@ _Tables = dict[str, list[tuple[str, str]]]
 _LEDGER_COLUMNS = [("number", "INTEGER"), ("name", "VARCHAR"), ("checksum", "VARCHAR")]
 
 
-def refuse_foreign(engine: Engine, folder: Path | None = None) -> None:
-    """Raise DatabaseError if the catalog's schema has something under a name of ours that is not our table.
+@dataclass(frozen=True)
+class Held:
+    """What the catalog's schema holds: its tables with their columns, and by number the migrations of its ledger."""
+
+    tables: _Tables
+    applied: dict[int, tuple[str, str]]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.tables
+
+    def columns(self, name: str) -> list[str]:
+        """The names of a table's columns; none if it is not there."""
+        return [column for column, _ in self.tables.get(name, ())]
+
+
+def held(engine: Engine, folder: Path | None = None) -> Held:
+    """What the catalog holds; raises DatabaseError if something under a name of ours is not our table.
 
     A table is ours if it is no view and has the columns that the migrations in the ledger give it; where they cannot
     be told, as in a catalog of a newer version, nothing is refused here.
     """
     tables = _tables(engine)
     if not tables:
-        return
+        return Held({}, {})
     if LEDGER in tables and not _alike(engine, tables[LEDGER][: len(_LEDGER_COLUMNS)], _LEDGER_COLUMNS):
         raise _foreign(LEDGER)
-    known, ledger = available(folder), applied(engine)
-    done = known[: len(ledger)]
-    if [(m.number, m.checksum) for m in done] != [(n, checksum) for n, (_, checksum) in ledger.items()]:
-        return  # changed, newer, or with a gap: `pending` says so
+    known, found = available(folder), Held(tables, _applied(engine) if LEDGER in tables else {})
+    done = known[: len(found.applied)]
+    if [(m.number, m.checksum) for m in done] != [(n, checksum) for n, (_, checksum) in found.applied.items()]:
+        return found  # changed, newer, or with a gap: `pending` says so
     ours, coming = _made_by(tuple(done)), _made_by(tuple(known))
     for name, columns in tables.items():
         if (name in ours or name in coming) and not _alike(engine, columns, ours.get(name)):
             raise _foreign(name)
     lost = [name for name in ours if name not in tables]
-    if ledger and lost:
+    if found.applied and lost:
         raise DatabaseError(f"the schema {catalog.SCHEMA} of the catalog has lost its table {lost[0]}")
+    return found
 
 
 def _alike(engine: Engine, columns: list[tuple[str, str]], ours: list[tuple[str, str]] | None) -> bool:
@@ -147,11 +164,9 @@ def _make_ledger(engine: Engine, ledger: Relation) -> None:
     )
 
 
-def applied(engine: Engine) -> dict[int, tuple[str, str]]:
-    """The migrations in the ledger: number to (name, checksum). Empty where there is no ledger."""
+def _applied(engine: Engine) -> dict[int, tuple[str, str]]:
+    """The migrations in the ledger: number to (name, checksum)."""
     ledger = catalog.catalog_table(engine, LEDGER)
-    if not catalog.table_exists(engine, ledger):
-        return {}
     rows = engine.execute(f"SELECT number, name, checksum FROM {ledger.sql()} ORDER BY number ASC NULLS LAST")
     return {number: (name, checksum) for number, name, checksum in rows}
 
@@ -162,9 +177,8 @@ def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
     Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
     was changed since it was applied, or one newer than this version knows.
     """
-    refuse_foreign(engine, folder)
+    ledger = held(engine, folder).applied
     known = {migration.number: migration for migration in available(folder)}
-    ledger = applied(engine)
     for expected, number in enumerate(ledger, 1):
         if number != expected:
             raise DatabaseError(f"the ledger of migrations lacks {expected:04d} but has {number:04d}")
@@ -182,14 +196,12 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
         return todo
     ledger, kind = catalog.catalog_table(engine, LEDGER), databases.kind_of(engine, _home(engine))
     with engine.transaction(), _in_the_catalog(engine):
-        before = _tables(engine)
+        before = _tables(engine) if kind == "postgres" else {}
         _make_ledger(engine, ledger)
         for migration in todo:
             engine.execute(databases.fitting(kind, migration.sql))
-            engine.execute(
-                f"INSERT INTO {ledger.sql()} VALUES ($number, $name, $checksum, now())",
-                {"number": migration.number, "name": migration.name, "checksum": migration.checksum},
-            )
+        entries = [(found.number, found.name, found.checksum, datetime.now(UTC)) for found in todo]
+        engine.append(ledger, {**dict(_LEDGER_COLUMNS), "applied_at": "TIMESTAMPTZ"}, entries)
         if kind == "postgres":
             made = (name for name in _tables(engine) if name not in before and name.endswith(OWNERS_ALONE))
             postgres.withhold(engine, [catalog.catalog_table(engine, name) for name in made])
@@ -253,7 +265,7 @@ def _in_the_catalog(engine: Engine) -> Iterator[None]:
     if engine.catalog is None:
         yield
         return
-    home = engine.execute("SELECT current_database(), current_schema()")[0]
+    home = (engine.snapshot.current, engine.snapshot.schema)
     engine.execute(f"USE {Identifier(engine.catalog).sql()}")
     try:
         yield

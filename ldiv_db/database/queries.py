@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.snapshot import Snapshot
 from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal
 
 #: The file formats of `export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
@@ -43,6 +44,9 @@ class Where:
 class Queries(ABC):
     """Queries in terms of statements that are rendered and run."""
 
+    #: True within a transaction that was begun here.
+    has_begun = False
+
     @abstractmethod
     def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
         """The SELECT of `template`, ready to run; `values` are those of the other parts of its statement."""
@@ -62,6 +66,11 @@ class Queries(ABC):
     @abstractmethod
     def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The names of the columns and the rows."""
+
+    @property
+    @abstractmethod
+    def snapshot(self) -> Snapshot:
+        """The databases that are attached, as they are now."""
 
     # -- by template -------------------------------------------------------------------------------
 
@@ -141,11 +150,8 @@ class Queries(ABC):
             return
         self.refresh_count(target)
         names = ", ".join(Identifier(column).sql() for column in columns)
-        # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
-        lists = ", ".join(f"unnest(${f'p{i}'}::JSON::VARCHAR[]::{t}[])" for i, t in enumerate(columns.values()))
-        texts = ([None if value is None else str(value) for value in column] for column in zip(*rows, strict=True))
-        values = {f"p{i}": json.dumps(column, ensure_ascii=False) for i, column in enumerate(texts)}
-        self.execute(f"INSERT INTO {target.sql()} ({names}) SELECT {lists}", values)
+        given = listed(columns, rows)
+        self.execute(f"INSERT INTO {target.sql()} ({names})\n{given.sql}", given.values)
 
     def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
         """Delete the rows of `target` that have the values of `having`, by column."""
@@ -188,6 +194,8 @@ class Queries(ABC):
 
         `parts` are its name, with that of its database before it; a name alone may be that of a database.
         """
+        if not self.snapshot.others:
+            return False
         rows = self.execute(
             "SELECT 1 FROM duckdb_schemas() AS s JOIN duckdb_databases() AS d USING (database_name)"
             " WHERE d.type <> 'duckdb' AND (lower(schema_name) = lower($schema)"
@@ -199,17 +207,30 @@ class Queries(ABC):
 
     def refresh_servers(self) -> None:
         """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
-        ((servers,),) = self.execute("SELECT count(*) FROM duckdb_databases() WHERE type = 'postgres'")
-        if servers:
+        if self.snapshot.has("postgres"):
             self.execute("CALL pg_clear_cache()")
 
     def in_transaction(self) -> bool:
         """True if one is open: outside, every statement is a transaction of its own, with its own number."""
-        ((kind,),) = self.execute("SELECT type FROM duckdb_databases() WHERE database_name = current_database()")
+        if self.has_begun:
+            return True
+        is_own = self.snapshot.kind(self.snapshot.current) == "duckdb"
         # Databases that are attached number no transactions, but one has a single time.
-        asked = "SELECT txid_current()" if kind == "duckdb" else "SELECT epoch_us(now())"
+        asked = "SELECT txid_current()" if is_own else "SELECT epoch_us(now())"
         first, second = (self.execute(asked) for _ in range(2))
         return first == second
+
+
+def listed(columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Statement:
+    """The SELECT of rows of metadata, by columns with their SQL types."""
+    # A column is bound as one JSON text: DuckDB 1.5 takes half a millisecond for each element of a bound list.
+    made = ", ".join(
+        f"unnest($p{i}::JSON::VARCHAR[]::{kind}[]) AS {Identifier(name).sql()}"
+        for i, (name, kind) in enumerate(columns.items())
+    )
+    texts = [[None if value is None else str(value) for value in column] for column in zip(*rows, strict=True)]
+    values = {f"p{i}": json.dumps(texts[i] if texts else [], ensure_ascii=False) for i in range(len(columns))}
+    return Statement(BUILT_IN, f"SELECT {made}", values)
 
 
 def _eq(values: Mapping[str, Any], separator: str) -> str:

@@ -65,8 +65,9 @@ class Published:
 
     @classmethod
     def in_ledger(cls, engine: Engine) -> Published:
-        runs = [run for run in ledger.runs(engine, hashes=True) if run["status"] in (PUBLISHED, WRITTEN)]
-        return cls(runs, [entry for entry in ledger.releases(engine) if entry.status != STARTED])
+        held = migrate.held(engine)
+        runs = [run for run in ledger.runs(engine, hashes=True, held=held) if run["status"] in (PUBLISHED, WRITTEN)]
+        return cls(runs, [entry for entry in ledger.releases(engine, held=held) if entry.status != STARTED])
 
     @property
     def key(self) -> str | None:

@@ -15,6 +15,7 @@ from typing import Any
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
+from ldiv_db.database.migrate import Held
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.sources import DECOMPOSITIONS
@@ -89,22 +90,24 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
             engine.delete(table(engine, name), {"run_id": run_id})
 
 
-def runs(engine: Engine, show_seeds: bool = False, hashes: bool = False) -> list[dict[str, Any]]:
+def runs(
+    engine: Engine, show_seeds: bool = False, hashes: bool = False, held: Held | None = None
+) -> list[dict[str, Any]]:
     """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
 
-    With `hashes` also by what each is known again, None where it is not noted. Raises DatabaseError for tables under
+    With `hashes` also by what each is known again, None where it is not noted; `held` is what the catalog holds, if it
+    has been read. Raises DatabaseError for tables under
     the ledger's name that are not ours.
     """
-    migrate.refuse_foreign(engine)
-    listed = table(engine, "run")
-    if not catalog.table_exists(engine, listed):
+    held = held or migrate.held(engine)
+    if "run" not in held:
         return []
-    seeds = _seeds(engine, "run") if show_seeds or hashes else None
-    noted = "status" in _columns(engine, listed)
-    found = engine.records("publishing/list_runs", runs=listed, noted=noted, seeds=seeds)
+    secret = _secrets(held, "run") if show_seeds or hashes else ""
+    seeds, noted = table(engine, secret) if secret else None, "status" in held.columns("run")
+    found = engine.records("publishing/list_runs", runs=table(engine, "run"), noted=noted, seeds=seeds)
     if not hashes:
         return found
-    known = [name for name in _HASHES if seeds and name in _columns(engine, seeds)]
+    known = [name for name in _HASHES if name in held.columns(secret)]
     noted_of = {run_id: rest for run_id, *rest in engine.find(seeds, "run_id", *known)} if seeds and known else {}
     empty = dict.fromkeys(_HASHES)
     return [{**run, **empty, **dict(zip(known, noted_of.get(run["run_id"], ()), strict=False))} for run in found]
@@ -117,15 +120,10 @@ def seed_of(engine: Engine, target: str) -> int | None:
     return None if seed is None else int(seed)
 
 
-def _seeds(engine: Engine, name: str) -> Relation | None:
-    """The table that has the seeds of runs or releases: of an older ledger their own; None if none has."""
-    public, secret = table(engine, name), table(engine, f"{name}_secret")
-    found = secret if catalog.table_exists(engine, secret) else public
-    return found if "seed" in _columns(engine, found) else None
-
-
-def _columns(engine: Engine, listed: Relation) -> list[str]:
-    return [column.name for column in catalog.columns_of(engine, listed)]
+def _secrets(held: Held, name: str) -> str:
+    """The table that has the seeds of runs or releases: of an older ledger their own; empty if none has."""
+    found = f"{name}_secret" if f"{name}_secret" in held else name
+    return found if "seed" in held.columns(found) else ""
 
 
 def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
@@ -152,18 +150,12 @@ def withdraw_run(engine: Engine, run_id: str) -> dict[str, Any]:
 # -- releases of a series ------------------------------------------------------------------------------
 
 
-def has_releases(engine: Engine) -> bool:
-    """True if the catalog has the tables of releases; raises DatabaseError for tables there that are not ours."""
-    migrate.refuse_foreign(engine)
-    return catalog.table_exists(engine, table(engine, "release_member"))
-
-
-def releases(engine: Engine, series: str | None = None) -> list[Entry]:
-    """The releases of a series, or of all of them."""
-    if not has_releases(engine):
+def releases(engine: Engine, series: str | None = None, held: Held | None = None) -> list[Entry]:
+    """The releases of a series, or of all of them; `held` as of `runs`."""
+    held = held or migrate.held(engine)
+    if "release" not in held:
         return []
-    listed = table(engine, "release")
-    noted = any(column.name == "grouped_by" for column in catalog.columns_of(engine, listed))
+    listed, noted = table(engine, "release"), "grouped_by" in held.columns("release")
     rows = engine.records("publishing/list_releases", releases=listed, series=Value(series), noted=noted)
     return [Entry(**{**row, "report": json.loads(row["report"])}) for row in rows]
 
@@ -191,10 +183,10 @@ def start_release(engine: Engine, series: str, release: int, seed: int, report: 
 
 def release_seed(engine: Engine, series: str, release: int) -> int | None:
     """The seed that a release was drawn by, None if the ledger does not have it."""
-    seeds = _seeds(engine, "release") if has_releases(engine) else None
-    if seeds is None:
+    secret = _secrets(migrate.held(engine), "release")
+    if not secret:
         return None
-    found = engine.find(seeds, "seed", where=[Where("series", series), Where("release", release)])
+    found = engine.find(table(engine, secret), "seed", where=[Where("series", series), Where("release", release)])
     return next((int(seed) for (seed,) in found if seed is not None), None)
 
 

@@ -18,14 +18,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import catalog, migrate
+from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, has_releases, releases, table
+from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, releases, table
 
 #: The schema of a file's tables where none is named.
 MAIN = "main"
@@ -139,7 +139,7 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
 
     Raises PolicyError if another key made it, or another decomposition; classes are formed by any algorithm.
     """
-    noted = _find_series(engine, name) if has_releases(engine) else None
+    noted = _find_series(engine, name)
     if noted is None:
         return Series(name, secrets.token_urlsafe(_SECRET_BYTES), key)
     if noted["algorithm"] != algorithm and {noted["algorithm"], algorithm} & set(DECOMPOSITIONS):
@@ -156,20 +156,22 @@ def open_series(engine: Engine, name: str, algorithm: str, key: Key) -> Series:
 
 def _find_series(engine: Engine, name: str) -> dict[str, Any] | None:
     """The ledger's row of the series, None if there is none; a catalog of an older version notes no key."""
-    noted = ("algorithm", "key_name", "key_kind")
-    all_series, secrets_of_series = table(engine, "series"), table(engine, "series_secret")
-    columns, own = [c.name for c in catalog.columns_of(engine, all_series) if c.name in noted], [Where("series", name)]
+    held = migrate.held(engine)
+    if "series" not in held:
+        return None
+    noted, own = ("algorithm", "key_name", "key_kind"), [Where("series", name)]
+    columns = [column for column in held.columns("series") if column in noted]
     # In a ledger of an older version the secret stands beside the rest.
-    holder = secrets_of_series if catalog.table_exists(engine, secrets_of_series) else all_series
-    secret = engine.find(holder, "secret", where=own)
-    rows = engine.find(all_series, *columns, where=own)
+    holder = "series_secret" if "series_secret" in held else "series"
+    secret = engine.find(table(engine, holder), "secret", where=own)
+    rows = engine.find(table(engine, "series"), *columns, where=own)
     return {**dict(zip(columns, rows[0], strict=True)), "secret": secret[0][0]} if rows and secret else None
 
 
 def name_of(engine: Engine, text: str, path: Path | None = None) -> str:
     """The ledger's name of the series that `text` names, with its file at `path`; `text` if it has no such series."""
     known = {entry.series: entry.report.get("file") for entry in releases(engine)}
-    return known_as(text, path or series_file_of(text), known, catalog.current_schema(engine))
+    return known_as(text, path or series_file_of(text), known, engine.snapshot.schema)
 
 
 def require_release(engine: Engine, series: str, number: int | None = None) -> Entry:

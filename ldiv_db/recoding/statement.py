@@ -71,13 +71,10 @@ class Run:
 
 def find_run(engine: Engine, start: str) -> Run:
     """The run whose id begins with `start`; raises PolicyError if there is none, or more than one."""
-    table = catalog_table(engine, "run")
-    migrate.refuse_foreign(engine)
     found = []
-    if start and catalog.table_exists(engine, table):
-        found = [
-            Run(*row) for row in engine.columns(table, "run_id", "algorithm", "source") if row[0].startswith(start)
-        ]
+    if "run" in migrate.held(engine) and start:
+        rows = engine.columns(catalog_table(engine, "run"), "run_id", "algorithm", "source")
+        found = [Run(*row) for row in rows if row[0].startswith(start)]
     if len(found) != 1:
         what = f"{len(found):,} runs begin with {start!r}" if found else f"no run {start!r} in the ledger"
         raise PolicyError([Problem("RUN", what, "its id is in the result of `ldiv run` and in ldiv.run")])

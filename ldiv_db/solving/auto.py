@@ -35,7 +35,7 @@ from ldiv_db.solving.improve import improved, mean_loss, published_loss, stages
 
 #: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
 NEAR = 1.25
-#: Of a table of up to so many cells all candidates are tried and improved: it hardly takes longer.
+#: Of a table of up to so many cells all candidates are tried: it hardly takes longer.
 TINY = 100
 
 
@@ -106,12 +106,12 @@ def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: i
 def take_best(task: Task, trials: Sequence[Trial], suppress: bool, effort: Effort) -> tuple[Trial, Trial]:
     """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
 
-    Those that come near the least are improved as well, of a tiny table all: one may be the least afterwards.
+    Those that come near the least are improved as well, one of those that lose the same: one may be the least then.
     """
     made = [trial for trial in trials if trial.plan]
     out, loss = min(_rank(trial, suppress) for trial in made)
-    is_tiny = task.cell_count <= TINY
-    near = [trial for trial in made if is_tiny or _rank(trial, suppress) <= (out, loss * NEAR)]
+    first = {_rank(trial, suppress): trial for trial in reversed(made)}
+    near = [trial for rank, trial in first.items() if rank <= (out, loss * NEAR)]
     task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name, effort)])
     after = {trial: _improved(task, trial, effort) if trial in near else trial for trial in made}
     best = min(made, key=lambda trial: _rank(after[trial], suppress))

@@ -124,7 +124,7 @@ def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
         return listed
     stratified = Candidate(Stratified({}), "its classes keep the shares that they are compared with")
     compared = any(requirement.compares_with_table for requirement in task.requirements)
-    return [stratified, *listed] if compared else [*listed[:-1], stratified, peel]
+    return [stratified, *listed] if compared else [*listed, stratified]
 
 
 def fast_candidates(task: Task) -> list[Candidate]:

@@ -232,7 +232,7 @@ def stored(engine: Engine) -> dict[str, str]:
     table = catalog_table(engine, "taxonomy")
     if not table_exists(engine, table):
         return {}
-    migrate.refuse_foreign(engine)
+    migrate.held(engine)  # raises if it is somebody else's
     return dict(sorted(engine.columns(table, "name", "origin")))
 
 

@@ -216,9 +216,10 @@ def test_from_python_names_of_attached_databases_and_frames_resolve(home: Any) -
 
     from ldiv_db.database.addresses import address_of  # noqa: PLC0415
     from ldiv_db.database.attach import attach_address  # noqa: PLC0415
+    from ldiv_db.database.engine import Engine  # noqa: PLC0415
 
     with duckdb.connect() as con:
-        attach_address(con, address_of(home.address), "lite")
+        attach_address(Engine(con), address_of(home.address), "lite")
         assert ldiv_db.profile(con, "lite.patients").rows == 24
         con.execute("CREATE TABLE patients AS FROM lite.patients LIMIT 5")
         assert ldiv_db.profile(con, "patients").rows == 5

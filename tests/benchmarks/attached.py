@@ -25,6 +25,7 @@ import duckdb
 import ldiv_db
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.attach import attach_address
+from ldiv_db.database.engine import Engine
 
 POLICY = {
     "source": "people",
@@ -64,7 +65,7 @@ def make_tables(words: str, file: Path, rows: int) -> None:
     """The same people in both databases."""
     with duckdb.connect(str(file)) as con:
         con.execute(f"CREATE TABLE people AS {PEOPLE.format(rows=rows)}")
-        attach_address(con, address_of(f"postgres:{words}"), "there")
+        attach_address(Engine(con), address_of(f"postgres:{words}"), "there")
         con.execute("DROP TABLE IF EXISTS there.public.people")
         con.execute("CREATE TABLE there.public.people AS FROM people")
 
