@@ -57,7 +57,7 @@ class Scope:
 
 
 #: A TEMP table of so many rows is not dropped at once: the next step of its name takes its place.
-_SMALL = 10_000
+SMALL = 10_000
 #: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}
 
@@ -195,7 +195,7 @@ class Engine(TableQueries):
         """
         for relation in relations:
             self._scratch.remove(relation)
-            if self._counted.pop(relation, _SMALL) < _SMALL:
+            if self._counted.pop(relation, SMALL) < SMALL:
                 self._free.setdefault(relation.name.split("_", 3)[3], []).append(relation)
             else:
                 self.execute(self._dropping(relation))

@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.engine import SMALL, Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement
@@ -146,16 +146,30 @@ def test_a_view_is_read_anew_and_dropped_as_tables_are(engine, con):
 
 
 def test_a_scope_drops_what_it_is_not_told_to_keep(engine, con):
-    before, gone = (engine.load("x", {"a": "INTEGER"}, []) for _ in range(2))
+    def load(name):
+        return engine.load(name, {"a": "INTEGER"}, [(1,)] * SMALL)
+
+    before, gone = load("x"), load("x")
     with engine.scope() as outer:
         engine.drop(gone)
         with engine.scope() as inner:
-            engine.load("y", {"a": "INTEGER"}, [])
-            kept = inner.keep(engine.load("y", {"a": "INTEGER"}, []))
-            handed = inner.keep(engine.load("y", {"a": "INTEGER"}, []))
+            load("y")
+            kept, handed = inner.keep(load("y")), inner.keep(load("y"))
         assert scratch_of(con) == {before.name, kept.name, handed.name}
         outer.keep(kept)
     assert scratch_of(con) == {before.name, kept.name}
+
+
+def test_the_next_step_of_its_name_takes_the_place_of_a_small_table(engine, con):
+    small, other = (engine.load("x", {"a": "INTEGER"}, [(1,)]) for _ in range(2))
+    engine.drop(small)
+    assert engine.load("y", {"a": "INTEGER"}, []).name != small.name
+    later = engine.load("x", {"b": "VARCHAR"}, [("c",), ("d",)])
+    assert later == small and engine.count(later) == 2
+    assert con.execute(f"SELECT b FROM {later.sql()} ORDER BY b").fetchall() == [("c",), ("d",)]
+    assert con.execute(f"SELECT a FROM {other.sql()}").fetchall() == [(1,)]
+    engine.close_scratch()
+    assert not scratch_of(con)
 
 
 def test_an_error_leaves_a_scope_to_the_end_of_the_run(engine, con):

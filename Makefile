@@ -1,0 +1,25 @@
+# What contributors run; `make` lists it. CONTRIBUTING.md says when.
+.PHONY: help test whole lint types site bench
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+test: ## the tests of every change (README's command, without installing)
+	python3 -m pytest -n auto --dist worksteal
+
+whole: ## all that may be checked, nothing drawn: for changes of algorithms
+	LDIV_CI_WHOLE=1 .ci/run
+
+lint: ## rules of style, and the format
+	ruff check .
+	ruff format --check .
+
+types: ## the types
+	mypy
+
+site: ## the pages of docs/ as a site, in site/
+	zensical build --clean --strict
+
+bench: ## what a run of BSGI costs; the others are beside it, in tests/benchmarks/
+	python3 -m tests.benchmarks.bsgi
