@@ -12,6 +12,8 @@ from tests.docs.site import main, wrong
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+#: Pages that are beside the site.
+BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -22,7 +24,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"\s+", "-", heading) for heading in plain}
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE], ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(_FENCE.sub("", page.read_text(encoding="utf-8"))):
         if "://" in link:
