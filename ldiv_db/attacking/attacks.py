@@ -245,8 +245,10 @@ def _lost_of_trial(
     engine: Engine, first: Counted, columns: Columns, attackers: Attackers, lost: Mapping[str, Lost]
 ) -> dict[str, Lost]:
     """The people of a trial whom no label covers; those of the targets are the known people's if these are they."""
-    trial, found = attackers.trial, {}
-    for key, people in (("targets", trial.targets), ("control", trial.control)) if trial else ():
+    trial, found = attackers.trial, dict[str, Lost]()
+    if trial is None:
+        return found
+    for key, people in (("targets", trial.targets), ("control", trial.control)):
         if people is not None and people == attackers.known:
             found[key] = lost["known"]
         elif people is not None:

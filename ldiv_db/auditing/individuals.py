@@ -205,6 +205,9 @@ class Individuals(Requirement, in_policy=False):
     def params(self, steps: Steps) -> dict[str, Any]:
         return {"l": Value(1)}
 
+    def unique_class_size(self) -> int:
+        return 1
+
     def __str__(self) -> str:
         return self.label
 

@@ -5,6 +5,7 @@ All that is known of a requirement is said in its class; nothing else asks which
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -264,9 +265,9 @@ class Requirement(RequirementSyntax):
         """The rows of different values that keep every share below its bound; 0 if shares are not what it bounds."""
         return 0
 
+    @abstractmethod
     def unique_class_size(self) -> int | None:
         """The smallest size from which on every class of pairwise different sensitive values is good; None if none."""
-        raise AssertionError("every requirement says its class size")
 
     # -- what is nearest to it -----------------------------------------------------------------------
 
@@ -284,13 +285,13 @@ class Requirement(RequirementSyntax):
         return self.weaker_whole(reached, self._judged(engine, classes, distribution))
 
     def weaker_at(self, size: int) -> Mapping[str, Any]:
-        """The nearest parameters that classes of `size` different sensitive values meet; empty as of the table."""
+        """The nearest parameters that classes of `size` different sensitive values meet, or none."""
         return {}
 
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
         """Requirements, as a policy writes them, that ask for the same but allow each of these values its share.
 
-        None if there are no such requirements.
+        Empty if there are no such requirements.
         """
         return ()
 

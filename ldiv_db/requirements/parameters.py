@@ -5,6 +5,7 @@ Every reader raises ValueError that says what it takes.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
@@ -125,7 +126,7 @@ _AUTOMATIC = ("k", "l", "p")
 Reader = Callable[[Any], Any]
 
 
-class RequirementSyntax:
+class RequirementSyntax(ABC):
     """The name of a requirement, its parameters, and their reading."""
 
     name: ClassVar[str]

@@ -7,6 +7,7 @@ each row's sensitive value; the entropy and the recursive form count categories 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -117,9 +118,9 @@ class _OverCategories(DistinctAlpha):
     bounds_below = {}  # noqa: RUF012
 
     @property
+    @abstractmethod
     def category_requirement(self) -> EntropyL | RecursiveCL:
         """The requirement on the categories."""
-        raise AssertionError("said by each")
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         by_weight = super().measure(steps, classes)
@@ -170,9 +171,9 @@ class _OverCategories(DistinctAlpha):
         """The number of values and the weight that so many different values are sure to have, in words."""
         return in_words(DistinctAlpha.weaker_at(self, size))
 
+    @abstractmethod
     def is_met_by(self, reached: float | None, categories: Distribution) -> bool:
         """True if the categories, which `reached` so much, meet the requirement on them."""
-        raise AssertionError("said by each")
 
     def nearest_at(self, size: int) -> str:
         spread = self.categories.least_spread(size)

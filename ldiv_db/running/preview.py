@@ -17,7 +17,7 @@ _BUILT_IN = "(built in)"
 
 
 def describe_plan(ready: Preparation | Released, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
-    """The plan as JSON has it, keys as in the README; `statements` adds those that come from templates."""
+    """The plan as JSON has it, keys as in docs/reference/result.md; `statements` adds those of templates."""
     document = ready.as_dict() if isinstance(ready, Released) else _described(ready)
     if statements is not None:
         sent = [statement for statement in statements if statement.template != _BUILT_IN]

@@ -108,7 +108,9 @@ def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequenc
     lacking = grants_lacking(engine, database, _LOOK)
     if is_there and lacking:
         return [*lacking, *grants_lacking(engine, database, ledger)]
-    to_make = _to_migrate(engine) if is_there and migrate.pending(engine) else [] if is_there else _LOOK
+    to_make: Sequence[Right] = [] if is_there else _LOOK
+    if is_there and migrate.pending(engine):
+        to_make = _to_migrate(engine)
     if to_make and grants_lacking(engine, database, to_make):
         return [_MIGRATE, *(right.grant(user) for right in (*_LOOK, *ledger))]
     return [] if to_make else grants_lacking(engine, database, ledger)
