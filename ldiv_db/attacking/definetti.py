@@ -164,19 +164,17 @@ def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Rel
         engine.materialise("beliefs", "attacking/definetti/sum_beliefs", slots=some, shown=shown, keys=[key])
         for some, key in ((in_class, _CLASS), (slots, _CELL))
     )
-    sums = chances
+    sums, values = chances, Value((engine.most(shown, "value_no") or 0) + 1)
     for _ in range(ROUNDS):
         with engine.scope() as scope:
             params: dict[str, Any] = {"sums": sums, "codes": codes, **features}
             learned = engine.materialise(
                 "likelihoods", "attacking/definetti/learn_likelihoods", unit=Value(PERSON), **params
             )
-            weights = engine.materialise(
-                "weights", "attacking/definetti/weigh_values", likelihoods=learned, most=Value(MOST), **params
-            )
-            told = engine.materialise(
-                "told", "attacking/definetti/weigh_beliefs", slots=slots, shown=shown, weights=weights
-            )
+            params |= {"likelihoods": learned, "most": Value(MOST), "values": values}
+            weights = engine.materialise("weights", "attacking/definetti/weigh_values", **params)
+            params = {"slots": slots, "shown": shown, "weights": weights, "values": values}
+            told = engine.materialise("told", "attacking/definetti/weigh_beliefs", **params)
             sums = scope.keep(_scaled(engine, told, by_value, [_CLASS, _VALUE], added=[_CELL, _VALUE]))
     return chances, sums
 
