@@ -321,7 +321,7 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
             releases = stack.enter_context(people_in_all(engine, seen, attackers.known, attackers.budget))
         placed = people.placed(attackers.owned if columns.sensitive else None)
         yield _Knowledge(known, population, everybody, places, guessed, releases, placed, others, people.lost)
-        engine.drop(*({places.pairs} - {places.everybody.pairs} if places else ()))
+        engine.drop(*(places.made if places else ()))
 
 
 @dataclass(frozen=True)

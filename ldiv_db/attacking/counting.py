@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.attacking.covering import NONE
 from ldiv_db.attacking.disclosure import AttackedAttribute
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, share_in
 from ldiv_db.attacking.matching import Matches
@@ -34,11 +35,22 @@ _CELL, _KIND, _PEOPLE = Identifier("cell_no"), Identifier("kind_no"), Identifier
 
 @dataclass(frozen=True)
 class Counting:
-    """The population in the classes that counting leaves: `pairs` is (class_no, cell_no), as of `everybody`."""
+    """The population in the classes that counting leaves.
+
+    People whom the same classes cover are one of the `kinds` (cell_no, people; 0 is covered by none), whose classes are
+    `covering` before and `possible` after (class_no, cell_no); all three None if nobody is counted.
+    """
 
     everybody: Matches
-    pairs: Relation
     solved: SolvedTransport
+    kinds: Relation = NONE
+    covering: Relation = NONE
+    possible: Relation = NONE
+
+    @property
+    def made(self) -> set[Relation]:
+        """All relations that it made."""
+        return {self.kinds, self.covering, self.possible} - {NONE}
 
 
 def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: int) -> Counting:
@@ -47,27 +59,28 @@ def count_places(engine: Engine, classes: Relation, everybody: Matches, budget: 
     Numbers of kinds and classes come to Python, with their counts; nobody's, if not all can be counted.
     """
     if not everybody.finished:
-        untried = SolvedTransport(skipped=engine.total(everybody.cells, "people"))
-        return Counting(everybody, everybody.pairs, untried)
-    boxes = engine.materialise("boxes", _MERGE, pairs=everybody.pairs, key=_CLASS, other=_CELL, merged=_BOX)
-    kinds = engine.materialise("kinds", _MERGE, pairs=everybody.pairs, key=_CELL, other=_CLASS, merged=_KIND)
-    by_kind = engine.join("placed", everybody.pairs, kinds, "cell_no", right_columns=["kind_no"])
-    placed = engine.join("placed", by_kind, boxes, "class_no", right_columns=["box_no"])
-    routes = engine.select("routes", placed, "kind_no", "box_no", distinct=True)
-    most = budget // ROUTE
-    listed = engine.count(routes) <= _LISTED * most
-    of_kinds = {"rows": everybody.cells, "merged": kinds, "key": _CELL, "number": _KIND, "counted": _PEOPLE}
-    of_boxes = {"rows": classes, "merged": boxes, "key": _CLASS, "number": _BOX, "counted": _ROWS}
-    people, rows = (dict(engine.rows(_COUNT, **params)) if listed else {} for params in (of_kinds, of_boxes))
-    numbered = sorted(engine.columns(routes, "kind_no", "box_no")) if listed else []
-    solved = solve(people, rows, numbered, most)
-    if not listed:
-        solved.skipped = engine.total(everybody.cells, "people")
-    impossible = engine.load("impossible", {"kind_no": "BIGINT", "box_no": "BIGINT"}, solved.impossible)
-    columns = ("class_no", "cell_no")
-    pairs = engine.select_others("possible", placed, impossible, "kind_no", "box_no", columns=columns)
-    engine.drop(routes, kinds, boxes, by_kind, placed, impossible)
-    return Counting(everybody, pairs, solved)
+        return Counting(everybody, SolvedTransport(skipped=engine.total(everybody.cells, "people")))
+    with engine.scope() as scope:
+        boxes = engine.materialise("boxes", _MERGE, pairs=everybody.pairs, key=_CLASS, other=_CELL, merged=_BOX)
+        merged = engine.materialise("merged", _MERGE, pairs=everybody.pairs, key=_CELL, other=_CLASS, merged=_KIND)
+        of_kinds = {"rows": everybody.cells, "merged": merged, "key": _CELL, "number": _KIND, "counted": _PEOPLE}
+        of_boxes = {"rows": classes, "merged": boxes, "key": _CLASS, "number": _BOX, "counted": _ROWS}
+        kinds = scope.keep(engine.materialise("kinds", _COUNT, **of_kinds))
+        covering = scope.keep(engine.select_among("covering", everybody.pairs, kinds, "cell_no"))
+        routes = engine.select_among("routes", covering, boxes, ("class_no", "box_no"))
+        most = budget // ROUTE
+        listed = engine.count(routes) <= _LISTED * most
+        rows = engine.rows(_COUNT, **of_boxes) if listed else []
+        people = engine.columns(kinds, "cell_no", "people") if listed else []
+        numbered = sorted(engine.columns(routes, "cell_no", "class_no")) if listed else []
+        solved = solve(dict(people), dict(rows), numbered, most)
+        if not listed:
+            solved.skipped = engine.total(everybody.cells, "people")
+        impossible = engine.load("impossible", {"cell_no": "BIGINT", "box_no": "BIGINT"}, solved.impossible)
+        placed = engine.join("placed", covering, boxes, "class_no", right_columns=["box_no"])
+        columns = ("class_no", "cell_no")
+        possible = engine.select_others("possible", placed, impossible, "cell_no", "box_no", columns=columns)
+        return Counting(everybody, solved, kinds, covering, scope.keep(possible))
 
 
 def counting(target: AttackedAttribute, places: Counting) -> Attack:
@@ -78,12 +91,12 @@ def counting(target: AttackedAttribute, places: Counting) -> Attack:
     if everyone and not tried:
         untold = [gain_of(measure, None, bound) for measure, bound in _measures(target)]
         return Attack("counting", target.sensitive, tuple(untold)).with_untried("people", 0, everyone)
-    params: dict[str, Any] = {"cells": everybody.cells, "histogram": target.histogram}
-    before = engine.materialise("before", "attacking/measure_people", matches=everybody.pairs, **params)
-    after = engine.materialise("after", "attacking/measure_people", matches=places.pairs, **params)
+    params: dict[str, Any] = {"cells": places.kinds, "histogram": target.histogram}
+    before = engine.materialise("before", "attacking/measure_people", matches=places.covering, **params)
+    after = engine.materialise("after", "attacking/measure_people", matches=places.possible, **params)
     summary = engine.record("attacking/counting/summarise_people", before=before, after=after)
     surest = share_in(engine.record("attacking/summarise_people", measures=after, unit=Value(UNIT)))
-    sure = {"pairs": places.pairs, "histogram": target.histogram}
+    sure = {"pairs": places.possible, "histogram": target.histogram}
     least = next(map(share_in, engine.records("attacking/counting/find_surest_share", **sure)), Fraction(0))
     engine.drop(before, after)
     solved, people = places.solved, summary["people"]

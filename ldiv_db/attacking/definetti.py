@@ -160,39 +160,31 @@ def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Rel
     features = {"features": guessed.features}
     codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=guessed.cells, **features)
     in_class = engine.group("in_class", slots, "class_no", units=("sum", "units"))
-    by_value, beliefs = (
-        engine.materialise("beliefs", "attacking/definetti/list_beliefs", slots=some, shown=shown, keys=keys)
-        for some, keys in ((in_class, [_CLASS]), (slots, [_CLASS, _CELL]))
+    by_value, chances = (
+        engine.materialise("beliefs", "attacking/definetti/sum_beliefs", slots=some, shown=shown, keys=[key])
+        for some, key in ((in_class, _CLASS), (slots, _CELL))
     )
-    chances = sums = _sum_beliefs(engine, beliefs)
-    engine.drop(beliefs)
+    sums, values = chances, Value((engine.most(shown, "value_no") or 0) + 1)
     for _ in range(ROUNDS):
         with engine.scope() as scope:
+            params: dict[str, Any] = {"sums": sums, "codes": codes, **features}
             learned = engine.materialise(
-                "likelihoods",
-                "attacking/definetti/learn_likelihoods",
-                sums=sums,
-                codes=codes,
-                unit=Value(PERSON),
-                **features,
+                "likelihoods", "attacking/definetti/learn_likelihoods", unit=Value(PERSON), **params
             )
-            params: dict[str, Any] = {"sums": sums, "codes": codes, "likelihoods": learned, "most": Value(MOST)}
-            params |= {"slots": slots, "shown": shown}
-            weighed = engine.materialise("weighed", "attacking/definetti/weigh_beliefs", **params, **features)
-            told = _scaled(engine, weighed, slots, [_CLASS, _CELL])
-            told = _scaled(engine, told, by_value, [_CLASS, _VALUE])
-            sums = scope.keep(_sum_beliefs(engine, told))
+            params |= {"likelihoods": learned, "most": Value(MOST), "values": values}
+            weights = engine.materialise("weights", "attacking/definetti/weigh_values", **params)
+            params = {"slots": slots, "shown": shown, "weights": weights, "values": values}
+            told = engine.materialise("told", "attacking/definetti/weigh_beliefs", **params)
+            sums = scope.keep(_scaled(engine, told, by_value, [_CLASS, _VALUE], added=[_CELL, _VALUE]))
     return chances, sums
 
 
-def _sum_beliefs(engine: Engine, beliefs: Relation) -> Relation:
-    """(cell_no, value_no, units): the people of each combination that have each value, over all classes."""
-    return engine.group("sums", beliefs, "cell_no", "value_no", units=("sum", "units"))
-
-
-def _scaled(engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier]) -> Relation:
-    """The units scaled so that those with equal keys add up to their target; what was given is dropped."""
-    scaled = engine.materialise("scaled", "attacking/definetti/scale_units", given=given, targets=targets, keys=keys)
+def _scaled(
+    engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier], added: Sequence[Identifier] = ()
+) -> Relation:
+    """The units scaled so that those with equal keys add up to their target, or `added`; what was given is dropped."""
+    params: dict[str, Any] = {"given": given, "targets": targets, "keys": keys, "added": added}
+    scaled = engine.materialise("scaled", "attacking/definetti/scale_units", **params)
     engine.drop(given)
     return scaled
 

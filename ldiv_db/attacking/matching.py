@@ -248,7 +248,7 @@ def match_cells(
     if budget is None:
         found, _ = whole.paired()
         return Matches(tuple(axes), classes, cells, pairs_of(found), found)
-    pairs = engine.load("matches", {"class_no": "BIGINT", "cell_no": "BIGINT"}, [])
+    pairs = engine.load("matches", {"class_no": "INTEGER", "cell_no": "INTEGER"}, [])
     key = "class_no" if by_classes else "cell_no"
     tried = engine.load("tried", {key: "BIGINT"}, [])
     for drawn in whole.drawn(budget // KEPT, by_classes, apart=pairs):

@@ -1,0 +1,53 @@
+"""How much a report makes on its way: counted in rows, so that any machine says the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+import ldiv_db
+from ldiv_db.database.queries import Step
+from ldiv_db.policy.reading import parse_policy
+from ldiv_db.reporting.report import make_report
+from ldiv_db.reporting.request import ReportRequest
+
+ROWS = 1_000
+#: Seven quasi-identifiers of stays at a hospital, hardly two of them alike.
+STAYS = f"""CREATE TABLE stays AS SELECT CAST(hash(i, 1) % 365 AS INTEGER) AS admitted,
+    CAST(hash(i, 2) % 30 AS INTEGER) AS nights, printf('R%d%02d', hash(i, 3) % 6, hash(i, 4) % 12) AS region,
+    's' || (hash(i, 5) % 2) AS sex, CAST(1930 + hash(i, 6) % 80 AS INTEGER) AS birth,
+    'w' || (hash(i, 7) % 6) AS ward, 'i' || (hash(i, 8) % 8) AS insurance,
+    'd' || (hash(i, 7) % 6 + hash(i, 9) % 20) AS diagnosis FROM range({ROWS}) AS t (i)"""
+POLICY: dict[str, Any] = {
+    "source": "stays",
+    "target": "published",
+    "quasi_identifiers": {
+        **{name: {"numeric": True} for name in ("admitted", "nights", "birth")},
+        "region": {"taxonomy": {"prefix": [4, 2]}},
+        **{name: {"taxonomy": {"flat": True}} for name in ("sex", "ward", "insurance")},
+    },
+    "sensitive": ["diagnosis"],
+    "require": [{"frequency": 3}, {"k": 4}],
+    "algorithm": "tp_plus",
+    "seed": 1,
+}
+#: Rows made for each of the source: some 730, of which 350 are pairs of predicates and people.
+MOST = 850
+
+
+def test_a_report_makes_few_rows_for_each_of_its_source() -> None:
+    """Labels of `tp_plus` cover many people each: nearly all that a report makes are people in classes."""
+    made: list[Step] = []
+    with duckdb.connect() as con:
+        con.execute(STAYS)
+        ldiv_db.run(con, POLICY)
+        listener = ldiv_db.Listener(on_step=made.append)
+        found = make_report(con, "published", ReportRequest(parse_policy(POLICY), worlds=0), listener)
+    people = {one["attack"]: one["figures"].get("people") for one in found.document["attacks"]["attacks"]}
+    assert people["definetti"] == people["counting"] == ROWS
+    # Everybody of a kind is in the same classes: kinds are measured, not people.
+    measured = [step.rows for step in made if step.name in ("before", "after")]
+    assert len(measured) == 2 and max(measured) < ROWS / 4
+    # What is believed of a person in a class is written once a round, and added up from there.
+    assert sum(step.rows for step in made) < MOST * ROWS
