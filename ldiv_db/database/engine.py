@@ -213,7 +213,7 @@ class Engine(TableQueries):
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
         with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
-            for relation in (*itertools.chain.from_iterable(self._free.values()), *reversed(self._scratch)):
+            for relation in reversed(self._all_scratch()):
                 self.connection.execute(self._dropping(relation))
             for view in self._caller_views:
                 self.connection.execute(f"DROP VIEW IF EXISTS {view.sql()}")
@@ -223,6 +223,10 @@ class Engine(TableQueries):
         self._free.clear()
         self._counted.clear()
         self._caller_views.clear()
+
+    def _all_scratch(self) -> list[Relation]:
+        """All TEMP tables and views of ours that may be there."""
+        return [*itertools.chain.from_iterable(self._free.values()), *self._scratch]
 
     def _dropping(self, relation: Relation) -> str:
         # A setting of the caller's keeps a table while there are views on it; all of these are ours.
@@ -234,6 +238,7 @@ class Engine(TableQueries):
         if self.in_transaction():
             yield
             return
+        before = self._all_scratch()
         with self._writing_alone():
             try:
                 self.execute("BEGIN TRANSACTION")
@@ -243,6 +248,10 @@ class Engine(TableQueries):
             except BaseException:
                 with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
                     self.connection.execute("ROLLBACK")
+                # What was dropped within is there again, and what was put in its place is gone.
+                self._scratch = [*dict.fromkeys([*before, *self._scratch])]
+                self._free.clear()
+                self._counted.clear()
                 with suppress(DatabaseError):
                     self.refresh_servers()
                 raise
