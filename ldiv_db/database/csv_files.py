@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import CsvForm, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, literal
 
 Table = Relation | FileRelation
@@ -157,9 +157,7 @@ def _explained() -> Iterator[None]:
         where = f" in line {int(line):,}" if line else ""
         counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
         if "nicode" in text:
-            query = "source: {query: \"FROM read_csv('FILE', encoding = 'latin-1', comment = '')\"}"
-            hint = f"convert it, as `iconv -f WINDOWS-1252 -t UTF-8` does, or name its encoding: {query}"
-            raise _UnreadableError(f"is not in UTF-8{where}: Latin-1, Windows-1252 or another encoding", hint) from None
+            raise _UnreadableError(NOT_UTF_8.format(where), CONVERT) from None
         if counts:
             what = f"has {_fields(int(counts[2]))}{where}, and {count_phrase(int(counts[1]), 'column', 'columns')}"
             raise _UnreadableError(what, "mend the line, or put a value with a separator in quotes") from None
