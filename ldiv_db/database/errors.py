@@ -240,6 +240,11 @@ def rows_phrase(number: int) -> str:
     return count_phrase(number, "row", "rows")
 
 
+def people_phrase(number: int) -> str:
+    """`1 person`, `2 people`."""
+    return count_phrase(number, "person", "people")
+
+
 def classes_phrase(number: int, kind: str = "") -> str:
     """`1 class`, `2 distinct classes` of the `kind` distinct."""
     return count_phrase(number, f"{kind}class", f"{kind}classes")
