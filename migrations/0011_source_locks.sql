@@ -4,4 +4,4 @@ CREATE TABLE ldiv.source_lock (
     name VARCHAR NOT NULL,
     run_id VARCHAR
 );
-INSERT INTO ldiv.source_lock (name) SELECT CAST(unnest(range(64)) AS VARCHAR);
+INSERT INTO ldiv.source_lock (name) SELECT CAST(unnest(range(1024)) AS VARCHAR);

@@ -352,7 +352,7 @@ def spread(rows: Iterable[Sequence[Any]], separator: str | None = None) -> list[
     """
     found = []
     for number, (*labels, held) in enumerate(rows):
-        listed = held or [] if separator is None else [text.strip() for text in (held or "").split(separator)]
+        listed = held or [] if separator is None else [text.strip(" []{}'\"") for text in (held or "").split(separator)]
         members = {member for member in listed if member not in (None, "")} or {None}
         found += [(*labels, member, number) for member in members]
     return found

@@ -23,15 +23,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
-from ldiv_db.recoding.rules import (
-    RANGE_FORMS,
-    choose_reading,
-    count_unread,
-    read_parts,
-    read_ranges,
-    read_starred,
-    span_ranges,
-)
+from ldiv_db.recoding import rules
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -204,18 +196,18 @@ def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence
 
 def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
     """The axis with the known values that its labels cover; raises PolicyError for labels that cannot be read."""
-    parts = read_parts(engine, axis.labels)
+    parts = rules.read_parts(engine, axis.labels)
     last = engine.count(axis.dictionary) - 1
     if axis.by_range:
-        ranges = read_ranges(engine, parts, axis.kind)
-        spans = span_ranges(engine, ranges, axis.dictionary, last, last)
+        ranges = rules.read_ranges(engine, parts, axis.kind)
+        spans = rules.span_ranges(engine, ranges, axis.dictionary, last, last)
         engine.drop(ranges)
     else:
         spans = _find_values(engine, axis, parts, last)
-    chosen, covered = choose_reading(engine, spans, axis.sets_first)
-    unread = count_unread(engine, axis.labels, chosen)["count"]
+    chosen, covered = rules.choose_reading(engine, spans, axis.sets_first)
+    unread = rules.count_unread(engine, axis.labels, chosen)["count"]
     if unread:
-        hint = RANGE_FORMS if axis.by_range else ""
+        hint = rules.RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     return replace(axis, parts=parts, chosen=chosen, spans=covered)
 
@@ -244,7 +236,7 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
     """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
     taxonomy = axis.hierarchy.taxonomy
     nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
-    starred = read_starred(engine, parts, axis.dictionary)
+    starred = rules.read_starred(engine, parts, axis.dictionary)
     known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "type": axis.type}
     read = {"parts": parts, "starred": starred, "null_code": Value(null_code)}
     spans = engine.materialise("found", "attacking/covering/find_values", **read, **known)

@@ -22,7 +22,7 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
-from ldiv_db.database.errors import AuditError, count_phrase
+from ldiv_db.database.errors import AuditError, classes_phrase, count_phrase, people_phrase
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Encoded, Renamed
@@ -258,7 +258,8 @@ class LikelyPeople:
     rows: int
 
     def __str__(self) -> str:
-        counts = f"{self.rows:,} rows belong to {self.people:,} people if {self.column.name} identifies people"
+        rows = count_phrase(self.rows, "row belongs", "rows belong")
+        counts = f"{rows} to {people_phrase(self.people)} if {self.column.name} identifies people"
         return f"{counts}, and requirements count rows"
 
 
@@ -325,7 +326,7 @@ def warn_of_people(
     found = engine.record("auditing/count_people", **params)
     if not found["repeated"]:
         return ""
-    repeated = f"{found['repeated']:,} of {found['classes']:,} classes have two rows of one person"
+    repeated = f"{found['repeated']:,} of {classes_phrase(found['classes'])} have two rows of one person"
     way_out = f"`individual: {people.column.name}` in the policy keeps one person's rows apart"
     return f"{people}: {repeated}, {found['alone']:,} have one person alone; {way_out}"
 

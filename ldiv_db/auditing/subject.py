@@ -17,7 +17,7 @@ from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, rows_phrase
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed, person_units
@@ -229,7 +229,7 @@ def read_again(
     classes must be good by these.
     """
     if most is not None and rows > most:
-        return replace(verdict, once=f"reading it again would take {rows:,} rows, more than {most:,}")
+        return replace(verdict, once=f"reading it again would take {rows_phrase(rows)}, more than {most:,}")
     if subject.pair is not None or (subject.person is not None and not subject.by_rows):
         return replace(verdict, once=UNREAD)
     subject = subject.of_rows

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, PolicyError, Problem, count_phrase
 from ldiv_db.database.templates import CsvForm, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, literal
 
 Table = Relation | FileRelation
@@ -114,6 +114,14 @@ def _with_form(engine: Engine, file: FileRelation, paths: Sequence[str]) -> File
     return replace(file, form=form)
 
 
+def _fields(number: int) -> str:
+    return count_phrase(number, "field", "fields")
+
+
+def _names(number: int) -> str:
+    return count_phrase(number, "name", "names")
+
+
 def _encoding(path: str) -> str:
     """The option for a file that says by its first bytes that it is in UTF-16, else nothing."""
     with open(path, "rb") as file:
@@ -149,11 +157,9 @@ def _explained() -> Iterator[None]:
         where = f" in line {int(line):,}" if line else ""
         counts = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
         if "nicode" in text:
-            query = "source: {query: \"FROM read_csv('FILE', encoding = 'latin-1', comment = '')\"}"
-            hint = f"convert it, as `iconv -f WINDOWS-1252 -t UTF-8` does, or name its encoding: {query}"
-            raise _UnreadableError(f"is not in UTF-8{where}: Latin-1, Windows-1252 or another encoding", hint) from None
+            raise _UnreadableError(NOT_UTF_8.format(where), CONVERT) from None
         if counts:
-            what = f"has {counts[2]} fields{where}, and {counts[1]} columns"
+            what = f"has {_fields(int(counts[2]))}{where}, and {count_phrase(int(counts[1]), 'column', 'columns')}"
             raise _UnreadableError(what, "mend the line, or put a value with a separator in quotes") from None
         if "state machine" in text:
             what = "has lines that end in different ways (CR, LF, CR LF), or a quote that does not end"
@@ -197,15 +203,15 @@ def _sniffed(engine: Engine, path: str, options: str, head: Sequence[str]) -> di
         return found
     ends = head[0].rstrip().endswith(separator)
     if lines and ends and all(fields == columns - 1 for _, fields in lines):
-        what = f"has a header of {columns} names, the last of them empty, over lines of {columns - 1} fields"
+        what = f"has a header of {columns} names, the last of them empty, over lines of {_fields(columns - 1)}"
         raise _UnreadableError(what, f"take the {literal(separator)} off the end of the header")
     if lines and all(fields == columns + 1 for _, fields in lines):
-        what = f"has a header of {columns} names over lines of {columns + 1} fields"
+        what = f"has a header of {_names(columns)} over lines of {_fields(columns + 1)}"
         hint = "name the first column too; R's write.table takes col.names = NA or row.names = FALSE"
         raise _UnreadableError(what, hint)
     for line, fields in lines:
         if fields != columns:
-            what = f"has {fields} fields in line {line:,}, and a header of {columns} names"
+            what = f"has {_fields(fields)} in line {line:,}, and a header of {_names(columns)}"
             raise _UnreadableError(what, "mend the line, or put a value with a separator in quotes")
     # Nothing is wrong with its first lines: all of it is read as text, or an error says why not.
     types = [{"name": name, "type": _TEXT} for name in next(csv.reader(head[:1], delimiter=separator))]
@@ -274,7 +280,7 @@ def _require_all_lines(engine: Engine, path: str, encoding: str, quote: str, rea
     )
     ((found, quoted),) = engine.execute(sql, {"p": path, "q": quote}, [lines])
     if found != read and not quoted:
-        raise _UnreadableError(f"has {found:,} lines, of which {read:,} were read")
+        raise _UnreadableError(f"has {count_phrase(found, 'line', 'lines')}, of which {read:,} were read")
 
 
 def as_spelt(engine: Engine, file: Table, names: Collection[str], counted: Collection[str] = ()) -> Table:

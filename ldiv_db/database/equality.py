@@ -43,16 +43,16 @@ _TRIMMED = (
     "trim(regexp_replace(regexp_replace(regexp_replace({0}, '\\p{{Cf}}+', '', 'g'),"
     " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
 )
-#: A text without blanks of any kind at its ends.
-STRIPPED = "regexp_replace({0}, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')"
+#: A member of a set without blanks of any kind, brackets and quotes at its ends: many files have `[HIV, 'flu']`.
+STRIPPED = "regexp_replace(x, '^[\\s\\pZ\\[\\]{}\"'']+|[\\s\\pZ\\[\\]{}\"'']+$', '', 'g')"
 
 
 @dataclass(frozen=True)
 class Members:
     """The last step of a column of sets: each becomes the list of its different members in order, NULL if it has none.
 
-    A text has a `separator` between its members, and blanks at their ends are left out; without one it is a list. The
-    steps before are taken of each member: what they fold may be the separator.
+    A text has a `separator` between its members, and blanks, brackets and quotes at their ends are left out; without
+    one it is a list. The steps before are taken of each member: what they fold may be the separator.
     """
 
     separator: str | None = None
@@ -181,7 +181,7 @@ def _as_one(name: str, steps: Reading) -> str:
     value = name
     if members.separator is not None:
         split = f"string_split(decode(encode({name})), {literal(members.separator)})"
-        value = f"[m FOR m IN [{_folded(STRIPPED.format('x'), steps)} FOR x IN {split}] IF m <> '']"
+        value = f"[m FOR m IN [{_folded(STRIPPED, steps)} FOR x IN {split}] IF m <> '']"
     return f"nullif(list_sort(list_distinct({value}), 'ASC', 'NULLS LAST'), []) AS {name}"
 
 

@@ -216,6 +216,14 @@ def what_is_wrong(item: Mapping[str, Any]) -> str:
     return str(item["msg"]).removeprefix("Value error, ")
 
 
+#: What is wrong with a file whose bytes are no UTF-8, and the way out.
+NOT_UTF_8 = "is not in UTF-8{}: Latin-1, Windows-1252 or another encoding"
+CONVERT = (
+    "convert it, as `iconv -f WINDOWS-1252 -t UTF-8` does, or name its encoding: source:"
+    " {query: \"FROM read_csv('FILE', encoding = 'latin-1', comment = '')\"}"
+)
+
+
 def place_in_file(text: str) -> str:
     """The place in a CSV file of the database's error, as `, in line 7`; no more of its text may be shown."""
     match = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
@@ -230,6 +238,11 @@ def count_phrase(number: int, one: str, many: str) -> str:
 def rows_phrase(number: int) -> str:
     """`1 row`, `2 rows`."""
     return count_phrase(number, "row", "rows")
+
+
+def people_phrase(number: int) -> str:
+    """`1 person`, `2 people`."""
+    return count_phrase(number, "person", "people")
 
 
 def classes_phrase(number: int, kind: str = "") -> str:

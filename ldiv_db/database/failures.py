@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 
 from ldiv_db.database.errors import (
+    CONVERT,
+    NOT_UTF_8,
     ConflictError,
     ConstraintError,
     DatabaseError,
@@ -167,6 +169,8 @@ def _of_duckdb(text: str, kind: str, statement: Statement) -> DatabaseError:
         return DatabaseError(f"cannot write {statement.writes}: {hint}")
     if statement.reads and (kind in _OF_ROWS or statement.template == BUILT_IN):
         names = " and ".join(dict.fromkeys(map(str, statement.reads)))
+        if "nicode" in text and (place := place_in_file(text)):
+            return DatabaseError(f"{names} {NOT_UTF_8.format(place)} ({CONVERT})")
         where = place_in_file(text) or f", while running {statement.template}" * (statement.template != BUILT_IN)
         return DatabaseError(f"{names} cannot be read: {hint}{where}")
     hint = text if kind in _PLAIN else f"{hint}{place_in_file(text)}"

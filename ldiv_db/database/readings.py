@@ -18,6 +18,10 @@ from ldiv_db.database.templates import FileRelation, Identifier, Relation, liter
 NUMBERS, TIMES = ("BIGINT", "DOUBLE"), ("DATE", "TIMESTAMP")
 #: What every text of a type looks like, where a cast would take more, or round it.
 _FORMS = {"BIGINT": r"^[-+]?[0-9]+$", "DOUBLE": r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"}
+#: What may stand between digits, and numbers with a decimal sign: the other one parts thousands alone, so that `2.5`
+#: is not read as 25 where the decimal sign is a comma.
+_BETWEEN = r"[\s\pZ%'']"
+_GROUPED = r"^[-+]?([0-9]*|[0-9]{{1,3}}([{other}][0-9]{{2,3}})*[{other}][0-9]{{3}})([{sign}][0-9]*)?([eE][-+]?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
@@ -86,25 +90,40 @@ def _misfits(column: Column, reading: Reading, kind: str) -> str:
     value = _value(column, reading)
     if column.is_number:
         return f"{value} <> floor({value}) OR abs({value}) > 1e15" if kind == "BIGINT" else "false"
-    form = _FORMS.get(kind)
-    misses = f"NOT regexp_matches({value}, '{form}') OR " if form else ""
+    forms = {value: _FORMS[kind]} if kind in _FORMS else {}
+    if reading.decimal and reading.types:
+        forms[_digits(column, reading)] = _GROUPED.format(sign=reading.decimal, other=_other(reading.decimal))
+    misses = "".join(f"NOT regexp_matches({of}, '{form}') OR " for of, form in forms.items())
     return f"{value} IS NOT NULL AND ({misses}TRY_CAST({value} AS {kind}) IS NULL)"
 
 
 def _value(column: Column, reading: Reading) -> str:
     """The value of a column that is to be cast, as SQL: NULL where it stands for none."""
-    name = Identifier(column.name).sql()
     if column.is_number:
+        name = Identifier(column.name).sql()
         numbers = ", ".join(f"CAST({literal(text.strip())} AS DOUBLE)" for text in reading.nulls if _is_number(text))
         return f"CASE WHEN {name} NOT IN ({numbers}) THEN {name} END" if numbers else name
-    nulls = ", ".join(literal(text.strip()) for text in reading.nulls)
-    value = f"CASE WHEN trim({name}) NOT IN ({nulls}) THEN {name} END" if nulls else name
-    if not reading.types:
-        return value
-    if reading.decimal is None:
-        return f"trim({value})"
-    thousands = "." if reading.decimal == "," else ","
-    return f"replace(regexp_replace({value}, '[\\s\\pZ%''{thousands}]', '', 'g'), '{reading.decimal}', '.')"
+    if reading.types and reading.decimal:
+        digits = _digits(column, reading)
+        return f"replace(replace({digits}, '{_other(reading.decimal)}', ''), '{reading.decimal}', '.')"
+    value = _text(column, reading)
+    return f"trim({value})" if reading.types else value
+
+
+def _text(column: Column, reading: Reading) -> str:
+    """The text of a column, as SQL: NULL where it stands for no value."""
+    name, nulls = Identifier(column.name).sql(), ", ".join(literal(text.strip()) for text in reading.nulls)
+    return f"CASE WHEN trim({name}) NOT IN ({nulls}) THEN {name} END" if nulls else name
+
+
+def _digits(column: Column, reading: Reading) -> str:
+    """The text of a number, as SQL, without blanks, apostrophes and per cent signs."""
+    return f"regexp_replace({_text(column, reading)}, '{_BETWEEN}', '', 'g')"
+
+
+def _other(sign: str) -> str:
+    """The sign that parts thousands beside a decimal sign."""
+    return "." if sign == "," else ","
 
 
 def _is_number(text: str) -> bool:

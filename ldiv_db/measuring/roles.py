@@ -113,7 +113,7 @@ def may_name(summary: Summary) -> bool:
     """True if a column is of a type that names people, and not of a few values with many rows each."""
     if summary.is_measure or summary.column.type == "BOOLEAN" or summary.distinct < 2:
         return False
-    if summary.texts is not None and (summary.texts.labels or summary.texts.starred):
+    if summary.texts is not None and (2 * summary.texts.labels > summary.distinct or summary.texts.starred):
         return False  # as a release has them
     if is_dialled(summary.column.name) and not _has_digits(summary):
         return False

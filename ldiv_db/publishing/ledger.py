@@ -33,7 +33,7 @@ RUN_TABLES = ("run", "run_secret", "run_requirement", "run_recoding", "run_colum
 RELEASE_TABLES = ("release", "release_secret", "release_member", "release_group")
 SERIES_TABLES = ("series_secret", "series")
 #: How many rows there are of which those who publish one source hold the same, by a hash of what it is called.
-LOCKS = 64
+LOCKS = 1024
 #: By what a run's rows and policy are known again.
 _HASHES = ("hash_key", "rows_hash", "policy_hash", "columns_read")
 #: The types of values that are entered; all others are text.

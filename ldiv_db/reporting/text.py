@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ldiv_db.database.errors import count_phrase
+from ldiv_db.database.errors import count_phrase, people_phrase, rows_phrase
 from ldiv_db.database.templates import Statement
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.policy.quasi_identifiers import written
@@ -62,7 +62,7 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     if loss.kl is not None:
         yield "KL divergence", f"{loss.kl:.4f} nats"
     for attack in result.similarity:
-        shown = f"of {attack.rows_after:,} rows, of {attack.rows_before:,} in the source"
+        shown = f"of {rows_phrase(attack.rows_after)}, of {attack.rows_before:,} in the source"
         yield f"category of {attack.sensitive} revealed", shown
     yield "seconds", f"{result.seconds:.2f}"
     yield "run", result.run_id
@@ -177,7 +177,7 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if document["largest_l"] is not None:
         asked = "" if document["l"] is None else f"{document['l']}; "
         yield "l", f"{asked}up to {document['largest_l']} is feasible without suppression"
-    people = f", of {document['people']:,} people; requirements count people" if "people" in document else ""
+    people = f", of {people_phrase(document['people'])}; requirements count people" if "people" in document else ""
     different = f", {document['rows_different']:,} of them different" if "rows_different" in document else ""
     yield "rows of the source", f"{document['rows_in']:,}{different}{people}"
     most = "" if document["most_suppressed"] is None else f"; up to {document['most_suppressed']:,} are allowed"

@@ -13,7 +13,7 @@ from times import seeds
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.csv_files import as_spelt
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.errors import DatabaseError, PolicyError
 from ldiv_db.database.sources import resolve_source
 
 LINES = [f"{20 + i},{'FM'[i % 2]},{('flu', 'HIV', 'ulcer')[i % 3]}" for i in range(30)]
@@ -126,6 +126,16 @@ def test_lines_beyond_the_sample_are_held_against_its_types(con, tmp_path):
     (tmp_path / "t.csv").write_text("\n".join(["age,x", *(f"{age},a" for age in ages), "1,a,b"]))
     with pytest.raises(PolicyError, match=r"has 3 fields in line 30,00\d, and 2 columns"):
         opened(con, tmp_path)
+
+
+def test_text_in_another_encoding_beyond_the_sample_is_told_as_such(con, tmp_path):
+    """A column of text is read by what uses it: the error that comes then names the encoding, and quotes nothing."""
+    lines = [f"{20 + i % 60},grippe" for i in range(30_000)]
+    (tmp_path / "t.csv").write_bytes("\n".join(["age,dx", *lines, "30,grippé"]).encode("latin-1"))
+    with pytest.raises((PolicyError, DatabaseError)) as told:
+        Engine(con).count_groups("counted", opened(con, tmp_path), ("dx", "value"))
+    assert "is not in UTF-8, in line 30002 of the file" in str(told.value) and "'latin-1'" in str(told.value)
+    assert "gripp" not in str(told.value)
 
 
 #: What a column holds, the type in which it is counted, and that which writes it as the file does.

@@ -60,6 +60,15 @@ def test_people_are_known_in_many_languages_and_by_their_rows(con: Any, tmp_path
         assert starter(con, found, tmp_path).policy["individual"] == name
 
 
+@pytest.mark.parametrize("form", ["19{0:06d}-{1:04d}", "{0:06d}-{1:04d}"])
+def test_numbers_of_people_with_a_dash_are_no_ranges(con: Any, form: str) -> None:
+    """As Sweden's: few of them rise, as ranges of a release all do."""
+    draw = random.Random(form)
+    ids = [form.format(draw.randrange(10_000, 990_000), draw.randrange(10_000)) for _ in range(100)]
+    found = profiled(con, "personnummer TEXT, sex TEXT, born INT, days INT, dx TEXT", stays(ids, 4, draw), "dx")
+    assert found.individual is not None and found.columns[0].role == "identifier"
+
+
 def test_a_repeated_id_is_told_as_a_plan_tells_it(con: Any, tmp_path: Path) -> None:
     draw = random.Random(5)
     rows = [(i, draw.random(), draw.choice(VALUES)) for i in range(120) for _ in range(draw.choice([1, 2]))]

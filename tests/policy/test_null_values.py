@@ -93,6 +93,8 @@ def test_what_cannot_be_read_is_refused_without_its_values(
         (["1.5", "-2", ""], [""], None, NUMBERS, "DOUBLE", [1.5, -2.0, None]),
         (["1.234,5", "7"], [], ",", NUMBERS, "DOUBLE", [1234.5, 7.0]),
         (["1,234", "12 %"], [], ".", NUMBERS, "BIGINT", [1234, 12]),
+        (["12,34,567.5", "+1e3", ".5"], [], ".", NUMBERS, "DOUBLE", [1234567.5, 1000.0, 0.5]),
+        (["1 234,50", "1'000", ",5"], [], ",", NUMBERS, "DOUBLE", [1234.5, 1000.0, 0.5]),
         (["2020-01-31", "?"], ["?"], None, (*NUMBERS, *TIMES), "DATE", ["2020-01-31", None]),
         (["99999999999999999999", "NA"], ["NA"], None, NUMBERS, "DOUBLE", [1e20, None]),
         (["x", "NA"], ["NA"], None, (), "VARCHAR", ["x", None]),
@@ -108,6 +110,16 @@ def test_a_text_is_what_it_stands_for(
         found = con.execute(f"SELECT x, typeof(x) FROM {view.sql()} ORDER BY place").fetchall()
     assert {one for _, one in found} == {kind}
     assert [str(value) if kind == "DATE" and value else value for value, _ in found] == read
+
+
+@pytest.mark.parametrize(
+    ("value", "decimal"), [("2.5", ","), ("1,234.50", ","), ("2,5", "."), ("1.234,50", "."), ("1.2.3", ",")]
+)
+def test_a_sign_that_parts_no_thousands_is_refused(con: Any, value: str, decimal: str) -> None:
+    """Taken out wherever it stands, it would make 25 of 2.5, and 1.23450 of 1,234.50."""
+    con.execute("CREATE TABLE t AS SELECT unnest(['7', $1]) AS x", [value])
+    with pytest.raises(ldiv_db.PolicyError, match="leaves 1 row whose values are no numbers"):
+        read_by(Engine(con), Relation(("t",)), [Reading("x", [], decimal, NUMBERS)])
 
 
 def test_numbers_that_stand_for_no_value_are_null(con: Any) -> None:

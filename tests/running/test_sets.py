@@ -47,9 +47,10 @@ def sets(draw: random.Random, rows: int, empty: bool = False) -> list[list[str]]
 
 
 def written(draw: random.Random, held: list[str], separator: str) -> str | None:
-    """The set as a text: with blanks, members twice and nothing between two separators."""
+    """The set as a text: with blanks, quotes and brackets, members twice and nothing between two separators."""
     texts = [*held, *([held[0]] if held and draw.random() < 0.2 else []), *([""] if draw.random() < 0.2 else [])]
-    joined = separator.join(draw.choice(["{}", " {}", "{}  "]).format(text) for text in texts)
+    joined = separator.join(draw.choice(['"{}"', " {}", "{}  "]).format(text) for text in texts)
+    joined = ("{}", "[{}]", "{{{}}}")[len(joined) % 3].format(joined)
     return None if not held and draw.random() < 0.3 else joined
 
 
@@ -150,13 +151,15 @@ def test_a_release_holds_by_its_members(con, algorithm, listed) -> None:
 
 
 def test_everybody_with_one_member_is_refused(con) -> None:
-    """Three different lists, and HIV in each."""
+    """Three different lists, and HIV in each; also where a list is written as a text."""
     held = [["HIV"], ["HIV", "flu"], ["flu", "HIV"]]
-    con.execute("CREATE TABLE source (a INTEGER, b VARCHAR, s VARCHAR[])")
-    con.executemany("INSERT INTO source VALUES (?, 'x', ?)", [[i, held[i % 3]] for i in range(12)])
-    for require in ({"frequency": 3}, {"distinct": 2}, {"alpha_k": {"alpha": 0.9, "k": 2}}):
-        with pytest.raises(InfeasibleError, match="fails even in the whole table as one class"):
-            ldiv_db.run(con, policy_of(None, [require]))
+    for kind, separator, form in (("VARCHAR[]", None, list), ("VARCHAR", ",", str), ("VARCHAR", ",", "{{{}}}".format)):
+        con.execute(f"CREATE OR REPLACE TABLE source (a INTEGER, b VARCHAR, s {kind})")
+        rows = [[i, form(held[i % 3])] for i in range(12)]
+        con.executemany("INSERT INTO source VALUES (?, 'x', ?)", rows)
+        for require in ({"frequency": 3}, {"distinct": 2}, {"alpha_k": {"alpha": 0.9, "k": 2}}):
+            with pytest.raises(InfeasibleError, match="fails even in the whole table as one class"):
+                ldiv_db.run(con, policy_of(separator, [require]))
 
 
 def test_lists_of_numbers_have_an_order(con) -> None:
@@ -343,6 +346,9 @@ LOOKS = {
     "bars": (["a|b", "b|a", "a"], "split at `|`"),
     "semicolons among commas": (["a, x; b, y", "b, y; a, x", "a, x"], "split at `;`"),
     "one value": (["a", "b", "a;b"], "split at `;`"),
+    "lists as text": (["[HIV]", "[HIV,flu]", "[flu,HIV]"], "split at `,`"),
+    "lists as Python and JSON write them": (["['HIV']", '["HIV", "flu"]', "['flu', 'HIV']"], "split at `,`"),
+    "arrays as PostgreSQL writes them": (["{HIV}", "{HIV,flu}", "{flu,HIV}"], "split at `,`"),
     "sentences": (["came on Monday, was ill", "fell, broke an arm", "flu"], ""),
     "no member again": (["a,b", "c,d", "e"], ""),
     "plain": (["a", "b", "c"], ""),
@@ -361,7 +367,7 @@ def test_texts_that_look_like_sets_are_told(con, texts, words) -> None:
         assert [words in line for line in told if "counts members" in line] == [True] * bool(words), told
     if words:
         parts = words[10]
-        member = Counter(part.strip() for i in range(30) for part in set(texts[i % 3].split(parts)))
+        member = Counter(part.strip(" []{}'\"") for i in range(30) for part in set(texts[i % 3].split(parts)))
         assert (
             f"the most frequent member is in {max(member.values())} rows, the most frequent value in 10" in planned[0]
         )

@@ -1211,6 +1211,6 @@ def test_no_statement_holds_a_value(statements):
         own = {
             literal.this
             for literal in tree.find_all(exp.Literal)
-            if f"'{literal.this}'" in template_text(template) + macros
+            if exp.Literal.string(literal.this).sql() in template_text(template) + macros
         }
         assert written <= own | patterns | {"", "utf-8"}, template  # the encoding that sqlglot adds to `encode`

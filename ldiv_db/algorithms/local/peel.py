@@ -43,6 +43,7 @@ from ldiv_db.algorithms.local.class_checker import (
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
 from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
 from ldiv_db.algorithms.neighbours.trades import TRADES
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
@@ -134,7 +135,7 @@ class Absorption:
         _, margins = self._judged(trials)
         first = engine.least(margins, "class_no", GOOD)
         if first is None:  # of monotone requirements all classes together are good
-            what = f"{self.unassigned_rows:,} rows fit no class"
+            what = f"{count_phrase(self.unassigned_rows, 'row fits', 'rows fit')} no class"
             raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
         numbers = {"power": Value(first), "merged": Value(0)}
         params = {"assigned": self.assigned, "trials": trials}

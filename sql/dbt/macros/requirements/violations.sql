@@ -91,7 +91,7 @@ where case when {{ measure.good }} then 0 else 1 end = 1
 
 {# The rows with sets of values, one for each member, each once: how many there are, and one of them that is the first. #}
 {% macro counts_of_members(table, class_columns, members, classes) %}
-    {% set stripped = "regexp_replace(m, '^[\\s\\pZ]+|[\\s\\pZ]+$', '', 'g')" if members.is_text else "m" %}
+    {% set stripped = "regexp_replace(m, '^[\\s\\pZ\\[\\]{}\"'']+|[\\s\\pZ\\[\\]{}\"'']+$', '', 'g')" if members.is_text else "m" %}
     {% set trimmed = ldiv.folded(stripped, members.same) if members.same else stripped %}
 sets as (
         select
