@@ -75,7 +75,7 @@ def resources(engine: Engine) -> Resources:
 
 def threads(engine: Engine) -> int:
     """The threads that the database may use."""
-    return int(engine.snapshot.settings["threads"])
+    return int(engine.execute("SELECT current_setting('threads')")[0][0])
 
 
 def refuse_settings(engine: Engine) -> None:

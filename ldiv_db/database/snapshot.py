@@ -18,7 +18,6 @@ _SETTINGS = (
     "memory_limit",
     "preserve_identifier_case",
     "temp_directory",
-    "threads",
 )
 _ASKED = ", ".join(
     [

@@ -215,7 +215,8 @@ def covers(label: str | None, texts: list[str | None], text: str | None, way: di
     # A whole number of floating point is published without a point.
     places = [text and re.sub(r"[.]0$", "", text) for text in texts]
     low, _, high = label[1:-1].partition(" .. ") if label.startswith("[") else (label, "", label)
-    return places.index(low) <= texts.index(text) <= places.index(high)
+    ends = [places.index(re.sub(r"[.]0$", "", end)) for end in (low, high)]
+    return ends[0] <= texts.index(text) <= ends[1]
 
 
 def verify(con: Any, table: Table, result: Any) -> None:
