@@ -20,6 +20,8 @@ pytest.register_assert_rewrite("beds", "there_cases")
 from beds import bed, bench, call, first_bed  # noqa: E402, F401 - fixtures of whoever calls the command line
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures"
+#: The tests that are marked `heavy` because they took seconds; `slowest.py` writes it.
+SLOW = Path(__file__).parent / "slow.txt"
 #: What tests in parallel are told of the terminal is no business of the output that they compare.
 os.environ.pop("COLUMNS", None)
 #: With LDIV_TEST_SHARE=4 a quarter of all tests is run: the same ones in each pass of the same turn.
@@ -59,23 +61,47 @@ def pytest_generate_tests(metafunc: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not of the share that is asked for, and the heavy tests whose turn it is not.
+    """Leave out what is not of the share that is asked for, and the heavy tests and the cases whose turn it is not.
 
     Tests are drawn by their names. One that is named itself (`pytest FILE::TEST`) is run; those marked `always` are of
     every share.
     """
-    heavy = times.HEAVY if times.FEW and not all("::" in word for word in config.args) else 1
-    left = [item for item in items if not _is_drawn(item, heavy)]
+    slow = set(SLOW.read_text(encoding="utf-8").split())
+    for item in items:
+        if _function(item) in slow:
+            item.add_marker(pytest.mark.heavy)
+    few = times.FEW and not all("::" in word for word in config.args)
+    left = [item for item in items if not _is_drawn(item, times.HEAVY if few else 1)]
+    if few and SHARE == 1:
+        left += _cases_left(items)
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
+
+
+def _function(item: pytest.Item) -> str:
+    return item.nodeid.split("[")[0]
+
+
+def _cases_left(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The cases of tests whose turn it is not: one of each is run at least."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if not (item.get_closest_marker("heavy") or item.get_closest_marker("always")):
+            cases.setdefault(_function(item), []).append(item)
+    for found in cases.values():
+        every = min(times.CASES, len(found))
+        yield from (item for number, item in enumerate(found) if (number + times.TURN) % every)
 
 
 def _is_drawn(item: pytest.Item, heavy: int) -> bool:
     number = zlib.crc32(item.nodeid.encode())
+    if SHARE > 1 and item.get_closest_marker("always"):
+        return True
     if item.get_closest_marker("heavy") and (number // SHARE + times.TURN) % heavy:
         return False
-    return not (number + times.TURN) % SHARE or item.get_closest_marker("always") is not None
+    return not (number + times.TURN) % SHARE
 
 
 @pytest.fixture

@@ -202,7 +202,7 @@ class _Writer:
         self._tell(attribute.name, before)
 
     def _tell(self, sensitive: str, before: int) -> None:
-        """Have the statement tell the doubts about an attribute, those after the first `before`."""
+        """Add the doubts about an attribute, from number `before` on, to the statement."""
         doubts = self._steps.doubts[before:]
         about = {"sensitive": Value(sensitive or None)}
         self._open += [{"problem": Value(f"open: {d.problem}"), "count": d.count, **about} for d in doubts]

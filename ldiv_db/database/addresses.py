@@ -149,7 +149,7 @@ class TablePlace:
         self.table = table
 
     def keep_open(self) -> None:
-        """Have the connection open as long as this is there."""
+        """Keep the connection open while the context lives."""
         self._kept = self._connection()
 
     def read(self) -> ClientRelation:

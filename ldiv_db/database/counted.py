@@ -79,7 +79,7 @@ class CountedConnection:
         return getattr(self._connection, name)
 
     def bring(self, table: Relation) -> None:
-        """Have a table of the warehouse here under its name, if it is there; raises PolicyError without its columns."""
+        """Bring a table of the warehouse here under its name, if it exists; raises PolicyError for missing columns."""
         if table in self._brought or not self.there.exists(table):
             return
         self._brought.add(table)

@@ -119,7 +119,7 @@ def main_schema(engine: Engine, database: str) -> str:
 
 
 def compare_here(engine: Engine) -> None:
-    """Have DuckDB itself group, filter and sort what MySQL holds, for which `flu` and `Flu` are one.
+    """Let DuckDB itself group, filter and sort the rows of MySQL, which takes `flu` and `Flu` for one.
 
     It hands these on to the server otherwise. The connection keeps the settings.
     """

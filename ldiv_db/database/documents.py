@@ -198,7 +198,7 @@ def parse_document(text: str, texts: Sequence[Sequence[str]] = ()) -> Any:
 
 
 def _keep_texts(node: yaml.Node, ways: Sequence[tuple[str, ...]]) -> None:
-    """Have the scalars at the end of the ways be texts."""
+    """Turn the scalars at the end of the paths into texts."""
     if () in ways:
         _mark_texts(node, set())
     elif isinstance(node, yaml.SequenceNode):  # of mappings that are merged

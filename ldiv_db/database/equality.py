@@ -215,7 +215,7 @@ def in_from(source: Relation | FileRelation) -> str:
 
 @contextmanager
 def compared_by_bytes(engine: Engine) -> Iterator[None]:
-    """Have text without a collation compared by bytes, whatever the connection's default, which is put back at the end.
+    """Compare text without a collation by bytes, and put the connection's default back at the end.
 
     Raises DatabaseError if that is another and settings are locked.
     """

@@ -95,7 +95,7 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Have the file on the disk before anybody says that it is there."""
+    """Flush the file to the disk before anybody reports it."""
     _sync(path)
 
 

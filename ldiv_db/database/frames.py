@@ -79,7 +79,7 @@ def _has_objects(frame: Any) -> bool:
 
 @contextmanager
 def _all_values_seen(engine: Engine, rows: int) -> Iterator[None]:
-    """Have types follow from all values: by a sample, one that is a text among numbers would fail a later statement."""
+    """Infer types from all values: after a sample, a text among numbers would fail a later statement."""
     ((before, locked),) = engine.execute(
         "SELECT current_setting('pandas_analyze_sample'), current_setting('lock_configuration')"
     )
@@ -143,7 +143,7 @@ def open_frames(given: Any, keep: bool) -> Iterator[Any]:
 
 
 def _name_frame(engine: Engine, name: Any, frame: Any) -> Callable[[], object]:
-    """Have a frame looked up by its name; what is returned takes the name away."""
+    """Register a frame under its name; the function that is returned removes it."""
     if not isinstance(name, str) or not name:
         raise PolicyError([Problem("frames", f"{name!r} is not the name of a frame", "map texts to frames")])
     if not is_frame(frame):

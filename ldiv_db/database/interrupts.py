@@ -33,7 +33,7 @@ def leave(number: int = 0, frame: FrameType | None = None) -> None:
 
 
 def listen_for_interrupts() -> None:
-    """Have Ctrl-C end the process; does nothing where it is not Python's own to handle."""
+    """End the process on Ctrl-C; do nothing where Python does not handle it itself."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, leave)
 

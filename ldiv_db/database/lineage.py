@@ -105,7 +105,7 @@ def _operators(node: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 @contextmanager
 def _whole_plan(engine: Engine) -> Iterator[None]:
-    """Have the plan shown as it is before branches without rows are left out, if the settings are not locked."""
+    """Show plans before branches without rows are pruned, unless the settings are locked."""
     before, locked = engine.execute("SELECT current_setting('explain_output'), current_setting('lock_configuration')")[
         0
     ]

@@ -141,7 +141,7 @@ def withheld(table: Relation) -> str:
 
 
 def withhold(engine: Engine, tables: Sequence[Relation]) -> None:
-    """Have tables of an attached database in which nobody but their owner has rights."""
+    """Withdraw all rights on tables of an attached database from everybody but their owner."""
     for table in tables:
         database, *within = located(engine, table)
         _tell(engine, database, withheld(Relation(tuple(within))), table)
@@ -192,7 +192,7 @@ def hides_rows(engine: Engine, relation: Relation) -> bool:
 
 
 def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str]) -> str | None:
-    """Have the rows in the table, which is made, or emptied if it has the same columns, or else made anew.
+    """Put the rows into the table: create it, empty it if it has the same columns, or else create it anew.
 
     `own` are the types in PostgreSQL of columns whose values are a source's, by name in lower case. Returns what is
     to be said of what a table that was made anew has lost. Inside a transaction.

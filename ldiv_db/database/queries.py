@@ -179,7 +179,7 @@ class Queries(ABC):
         self.execute(f"DROP TABLE IF EXISTS {table.sql()}", writes=table)
 
     def rename(self, table: Relation, target: Relation, replace: bool) -> None:
-        """Have the table under another name of its schema, in place of one that is there only if it is to `replace`."""
+        """Rename a table within its schema; with `replace` it takes the place of a table of that name."""
         if replace:
             self.drop_table(target)
         self.execute(f"ALTER TABLE {table.sql()} RENAME TO {Identifier(target.name).sql()}", writes=target)
@@ -206,7 +206,7 @@ class Queries(ABC):
         return bool(rows)
 
     def refresh_servers(self) -> None:
-        """Have the names of a server's tables looked up anew: others may have changed them, or we taken back ours."""
+        """Look up the names of a server's tables anew: others may have changed them, or we rolled ours back."""
         if self.snapshot.has("postgres"):
             self.execute("CALL pg_clear_cache()")
 

@@ -34,7 +34,7 @@ _NEEDS = {"iceberg": ("avro",)}
 
 
 def load_extension(connection: Any, name: str, why: str) -> None:
-    """Have the extension loaded, and those that it needs; raises DatabaseError that says how to install them.
+    """Load the extension, and those that it needs; raises DatabaseError that says how to install them.
 
     `why` is what needs it.
     """

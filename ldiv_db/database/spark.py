@@ -157,7 +157,7 @@ class SparkWarehouse(Warehouse):
         return Relation((name,))
 
     def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
-        """Have the rows of a TEMP table of the engine's as a view, in their order, or in a table where one is named."""
+        """Send the rows of one of the engine's TEMP tables, in order, as a view, or to a table if one is named."""
         view = table if table.name in self._views else self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
         types = import_module("pyspark.sql.pandas.types")
         given = engine.reader(rows).read_all()

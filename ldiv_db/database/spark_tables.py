@@ -119,7 +119,7 @@ def make_lasting(session: Any, table: Relation, columns: str) -> None:
 
 
 def rename(session: Any, table: Relation, name: str) -> None:
-    """Have a table under another name of its schema."""
+    """Rename a table within its schema."""
     with plainly(f"rename {table}"):
         session.sql(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(sibling(table, name))}")
 

@@ -218,7 +218,7 @@ class Warehouse:
         return self.beside(beside, name)
 
     def lend(self, engine: Engine, rows: Relation, table: Relation, typed: str = "") -> None:
-        """Have the rows of a TEMP table of the engine's in a table there that is dropped at the end.
+        """Copy the rows of one of the engine's TEMP tables to a table there that is dropped at the end.
 
         Its columns have the types of our own database, and it is counted to plan with it; or those of the SELECT
         `typed`, for a table that is read as a whole.

@@ -44,7 +44,7 @@ class LedgerThere:
         self._schema = named_table(schema, "catalog")
 
     def bring(self, engine: Engine, names: Sequence[str] = READ) -> None:
-        """Have what is entered there in the ledger here, and nothing else: a run that starts again has one already."""
+        """Copy the warehouse's ledger here, in place of what an earlier attempt copied."""
         migrate.remake(engine)
         for name in names:
             table = self.table(name)
@@ -123,7 +123,7 @@ class LedgerThere:
 
 
 def bring_ledger(engine: Engine) -> None:
-    """Have the ledger of the warehouse whose tables are counted on the engine's connection, if it is one, here."""
+    """Copy the ledger here if the engine's connection counts the tables of a warehouse."""
     there = getattr(engine.connection, "there", None)
     if there is not None and not table_exists(engine, ledger.table(engine, "run")):
         LedgerThere(there).bring(engine, ("run",))

@@ -160,7 +160,7 @@ class Classes:
         return Distribution(counts, engine.total(self.totals, "rows") - sum(counts))
 
     def place_people(self, people: Mapping[str, Relation]) -> None:
-        """Have the people that each class covers, (class_no, rows), by the name of their population.
+        """Set the people that each class covers, (class_no, rows), by the name of their population.
 
         People of no class have a number that no class has.
         """

@@ -34,7 +34,7 @@ class Movable(Protocol):
         """Count the rows by a template with the parameter `weight`, into a table of the planner's database."""
 
     def move(self, template: str, **params: Any) -> None:
-        """Have the rows be in other nodes, as the template has it."""
+        """Move the rows to other nodes, as the template says."""
 
     def settle(self, nodes: Sequence[int]) -> None:
         """These nodes are parts: their rows are not counted or moved any more."""

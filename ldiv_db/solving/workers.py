@@ -132,7 +132,7 @@ def solve_here(work: PartJob, task: Task, division: Division) -> SolvedDivision:
 
 
 def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int) -> SolvedDivision:
-    """Have so many processes solve the parts; raises what one of them raises, and DatabaseError if one dies twice."""
+    """Solve the parts in so many processes; raises what one of them raises, and DatabaseError if one dies twice."""
     engine = task.engine
     with _private_folder(engine) as folder:
         scatter(engine, division.rows, "node", folder)
@@ -206,7 +206,7 @@ class Crew:
                 worker.wait()
 
     def _drive(self) -> None:
-        """Have one worker after the other solve parts, as long as there are any."""
+        """Hand parts to idle workers until none is left."""
         worker = None
         try:
             while not self._stopped.is_set():

@@ -124,7 +124,7 @@ class Walk:
         return [*down, *generalised(self.evaluator.problem.trees, self.cut)]
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
-        """Have the costs of the cuts, and offer them as the best."""
+        """Look up the costs of the cuts, and keep the best."""
         unknown = [cut for cut in dict.fromkeys(cuts) if cut not in self.costs]
         for start in range(0, len(unknown), _AHEAD):
             batch = unknown[start : start + _AHEAD]

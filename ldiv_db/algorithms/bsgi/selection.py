@@ -290,7 +290,7 @@ def _round(task: Task, state: _GrownClasses, residual: Relation) -> tuple[Relati
 
 
 def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:
-    """Have the classes that settled rows join be as they are with them; only those are measured anew."""
+    """Measure anew the classes that settled rows have joined, and only those."""
     engine, encoded = task.engine, task.encoded
     grown = engine.materialise(
         "grown", "bsgi/residue/grow_bounds", bounds=state.bounds, settled=settled, rows=encoded.rows, axes=encoded.axes

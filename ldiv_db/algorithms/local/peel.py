@@ -306,7 +306,7 @@ class Peel(LocalAlgorithm):
             first = last
 
     def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
-        """Have the rows that are left join classes, by some of the vectors, the last of which says nothing."""
+        """Join the remaining rows to classes, by some of the vectors, the last of which suppresses every value."""
         suppresses = self.options.residue == "suppress"
         limit = sum(hierarchy.full for hierarchy in state.hierarchies) if suppresses else NO_LIMIT
         with state.task.engine.scope() as scope:
@@ -324,7 +324,7 @@ class Peel(LocalAlgorithm):
                 absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
 
     def _settle(self, state: Peeling, vectors: Sequence[Vector]) -> None:
-        """Have every class be good beside the table as it is published, without the rows that are left out."""
+        """Mend the classes that fail once the rows that are left out no longer count in the table."""
         engine = state.task.engine
         state.compare_with_published()
         with engine.scope() as scope:
