@@ -164,7 +164,7 @@ def show_command(
             branches[node.node] = Tree(label) if above is None else above.add(label)
     nodes = [_node(node) | ({} if source is None else {"rows": counts[node.node]}) for node in found.nodes]
     missing = {} if source is None else {"rows_missing": rows.get(None, 0)}
-    lacking = [f"{rows[None]:,} rows have no leaf"] if rows.get(None) else []
+    lacking = [f"{count_phrase(rows[None], 'row has', 'rows have')} no leaf"] if rows.get(None) else []
     show({**_summary(name, found), "nodes": nodes, **missing}, [branches[found.nodes[0].node], *lacking], json)
 
 

@@ -17,7 +17,7 @@ import yaml
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse, rows_phrase
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
@@ -115,8 +115,8 @@ def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
 
 def _sets(found: LikelySets) -> Iterator[str]:
     yield f"{found.rows:,} of {found.whole:,} rows have what looks like a set. The most frequent member is in"
-    yield f"{found.most:,} rows, the most frequent value in {found.largest:,}. If members need protection, uncomment"
-    yield "the line below: requirements count them then, and `ldiv plan` says what all rows can meet."
+    yield f"{rows_phrase(found.most)}, the most frequent value in {found.largest:,}. If members need protection,"
+    yield "uncomment the line below: requirements count them then, and `ldiv plan` says what all rows can meet."
     yield found.setting
 
 
@@ -159,7 +159,7 @@ def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
 
 def _several(who: ColumnProfile, rows: int) -> str:
     """The words for the values of the column that may say whose a row is, and its rows."""
-    return f"PEOPLE MAY HAVE SEVERAL ROWS: {_name(who)} has {who.distinct:,} values in {rows - who.nulls:,} rows"
+    return f"PEOPLE MAY HAVE SEVERAL ROWS: {_name(who)} has {who.distinct:,} values in {rows_phrase(rows - who.nulls)}"
 
 
 def _name(column: ColumnProfile) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from markupsafe import Markup
 
+from ldiv_db.database.errors import rows_phrase
 from ldiv_db.reporting.charts import Bar, Point, bar_chart, scatter
 from ldiv_db.reporting.drawing import CHART_STYLE, element, joined_lines
 from ldiv_db.running.exploring.outcomes import Axis, Exploration, VariantOutcome, findings, is_beaten
@@ -65,7 +66,8 @@ def page(found: Exploration) -> str:
         element("h1", "Risk and utility of ", element("code", found.source)),
         element("p", _INTERNAL, class_="internal"),
         element(
-            "p", f"{len(found.done):,} variants of a policy, rehearsed on {found.rows:,} rows. Nothing was published."
+            "p",
+            f"Variants of a policy: {len(found.done):,}, rehearsed on {rows_phrase(found.rows)}. Nothing is published.",
         ),
         element("ul", *(element("li", f"{line[:1].upper()}{line[1:]}.") for line in findings(found))),
         *_charts(found, set(parts)),

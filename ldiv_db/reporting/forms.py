@@ -61,9 +61,8 @@ def audits_line(audits: Sequence[Audit]) -> str:
 
 def profile_line(profile: Profile) -> str:
     unique = profile.uniqueness.unique_rows if profile.uniqueness else 0
-    return (
-        f"Profile of {profile.table}: {len(profile.columns)} columns, {profile.rows:,} rows, {unique:,} of them unique"
-    )
+    rows = f"{rows_phrase(profile.rows)}, {unique:,} of them unique"
+    return f"Profile of {profile.table}: {len(profile.columns)} columns, {rows}"
 
 
 def attacks_line(attacks: Attacks) -> str:

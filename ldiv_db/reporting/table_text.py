@@ -13,7 +13,7 @@ from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.database.errors import classes_phrase, count_phrase, rows_phrase
+from ldiv_db.database.errors import classes_phrase, count_phrase, people_phrase, rows_phrase
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.measure import Measurement
@@ -88,7 +88,7 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
             for verdict in audit.verdicts
         ]
         about = audit.sensitive or "rows alone"
-        people = "" if audit.least_people is None else f", each of at least {audit.least_people:,} people"
+        people = "" if audit.least_people is None else f", each of at least {people_phrase(audit.least_people)}"
         title = f"audit of {about}: {classes_phrase(audit.classes, 'distinct ')}, {rows_phrase(audit.rows)}{people}"
         yield table_of(title, (*_VERDICTS, f"{unit} in them"), rows)
         yield from audit.readings
@@ -186,7 +186,8 @@ def profile_text(found: Profile) -> Iterator[Part]:
     ]
     if found.individual is not None:
         who, counted = found.individual, found.rows - found.individual.nulls
-        yield f"{counted:,} rows belong to {who.distinct:,} people if {who.column.name} identifies people"
+        belong = count_phrase(counted, "row belongs", "rows belong")
+        yield f"{belong} to {people_phrase(who.distinct)} if {who.column.name} identifies people"
     yield table_of(f"{found.table}: {rows_phrase(found.rows)}", _COLUMNS, rows)
     if document["uniqueness"]:
         yield from _uniqueness(document["uniqueness"])

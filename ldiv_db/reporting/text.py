@@ -205,7 +205,7 @@ def exploration_text(found: Exploration) -> Iterator[Part]:
         risks = ["posterior", "prosecutor"] if found.sensitive else ["prosecutor"]
         named = [_RISKS[risk] for risk in risks]
         headings = ("variant", "*", found.compared, *named, DISTINCT_CLASSES, "algorithm", "rows left out")
-        title = f"{found.source}: {count_phrase(len(found.done), 'variant', 'variants')}, {found.rows:,} rows"
+        title = f"{found.source}: {count_phrase(len(found.done), 'variant', 'variants')}, {rows_phrase(found.rows)}"
         best = {outcome.variant.number for outcome in found.frontier}
         rows = [_variant(found, one, risks, one.variant.number in best) for one in found.ranked]
         yield table_of(title, headings, rows)

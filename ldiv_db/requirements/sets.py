@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import rows_phrase
 from ldiv_db.database.templates import Relation
 
 
@@ -31,7 +32,8 @@ class LikelySets:
     def __str__(self) -> str:
         split = f"split at `{self.separator}` into members" if self.separator else "are lists of members"
         known = f"{self.values:,} of its values, in {self.rows:,} of {self.whole:,} rows, {split} that others have too"
-        counted = f"the most frequent member is in {self.most:,} rows, the most frequent value in {self.largest:,}"
+        member = f"the most frequent member is in {rows_phrase(self.most)}"
+        counted = f"{member}, the most frequent value in {self.largest:,}"
         return f"{known}, and each counts as one value: {counted}; `{self.setting}` counts members"
 
 

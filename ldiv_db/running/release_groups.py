@@ -26,7 +26,7 @@ from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, rows_phrase
 from ldiv_db.database.templates import Identifier, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
@@ -168,7 +168,7 @@ def plan_groups(
     if resolved.transparent and groups.rows < matched.rows_in - matched.left_out:
         # Frequent values would wait: of those who are not there more is known.
         rows = matched.rows_in - matched.left_out - groups.rows
-        what = f"{rows:,} rows found no group, and a transparent release has all of them"
+        what = f"{rows_phrase(rows)} found no group, and a transparent release has all of them"
         raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
     combined = _plan_combined(start, source, groups, options)
     return DecomposedDraft(

@@ -15,7 +15,7 @@ from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Encoded
@@ -58,7 +58,8 @@ def _mended(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Seque
         lacking = engine.count(bad)
         classes = encoded.bound_classes(engine, assigned)
         if plan.classes is not None or engine.count(classes) == 1:
-            what = f"{lacking:,} classes lack people, or have too many rows of one value, once people are told apart"
+            classes_lack = count_phrase(lacking, "class lacks", "classes lack")
+            what = f"{classes_lack} people, or have too many rows of one value, once people are told apart"
             raise InfeasibleError(f"{what}: `individual: {{column: …, rows: together}}` plans by people")
         most = Value(max(1, PAIRS // engine.count(classes)))
         merges = engine.materialise(
@@ -121,7 +122,7 @@ def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together:
     found = engine.record("solving/count_scattered", rows=rows.rows, assigned=assigned, person=person.code)
     if not found["people"]:
         return []
-    several = f"{found['people']:,} people have several rows"
+    several = f"{count_phrase(found['people'], 'person has', 'people have')} several rows"
     if together:
         known = "whoever knows them all, but not how many there are, learns no more than from one"
         return [f"{several}, each person's in one class: {known}"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
@@ -108,7 +108,7 @@ def _secrets(engine: Engine, resolved: Resolved, snapshot: Relation) -> tuple[Se
         leafless = engine.count(secret.dictionary, Where("leaf", None))
         if leafless:
             origin = taxonomy.origin if taxonomy else ""
-            what = f"taxonomy {origin} has no leaf for {leafless:,} values of the source"
+            what = f"taxonomy {origin} has no leaf for {count_phrase(leafless, 'value', 'values')} of the source"
             problems.add([Problem(f"sensitive.{name}.taxonomy", what)])
         secrets.append(secret)
     problems.refuse()
