@@ -71,7 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _function(item) in slow:
             item.add_marker(pytest.mark.heavy)
     few = times.FEW and not all("::" in word for word in config.args)
-    left = [item for item in items if not _is_drawn(item, times.HEAVY if few else 1)]
+    heavy = times.HEAVY if SHARE == 1 else times.HEAVY_OF_SHARE
+    left = [item for item in items if not _is_drawn(item, heavy if few else 1)]
     if few and SHARE == 1:
         left += _cases_left(items)
     if left:

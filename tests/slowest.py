@@ -1,6 +1,6 @@
 """Lists the tests that take seconds, by the report of a pass on a quiet machine: `python3 -m tests.slowest REPORT.xml`.
 
-The report is pytest's (`--junitxml`). Tests in `slow.txt` are marked `heavy`: a quarter of them is run by default.
+The report is pytest's (`--junitxml`). Tests in `slow.txt` are marked `heavy`: a tenth of them is run by default.
 """
 
 from __future__ import annotations
