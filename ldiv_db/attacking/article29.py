@@ -28,9 +28,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.attacking.covering import KnownAxis
+from ldiv_db.attacking.covering import KnownAxis, list_cells
 from ldiv_db.attacking.gains import Attack, Tried, tried_attack
-from ldiv_db.attacking.matching import KEPT, matched, prefixes_of
+from ldiv_db.attacking.matching import KEPT, Prefixes, number_prefixes, prefixes_of
 from ldiv_db.attacking.trials import (
     AttackedRelease,
     PeopleTrial,
@@ -171,8 +171,8 @@ def _attack(people: TrialPeople, secret: SecretColumn, histogram: Relation) -> l
     chosen = _chosen(people, rows, sets, columns)
     counts = dict(sorted(engine.tally(chosen, "kind")))
     random = _draw_random(people, rows, sets, counts)
-    everybody = people.of_targets(people.targets)
-    tried, guessed = (_right(people, predicates, everybody, secret) for predicates in (chosen, random))
+    everybody = _counted(people, people.of_targets(people.targets), secret)
+    tried, guessed = (_right(people, predicates, everybody) for predicates in (chosen, random))
     pairs = _against_control(people, chosen, secret, tried)
     measure = "share of predicates that fit one person"
     return [
@@ -188,14 +188,14 @@ def _chosen(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], colu
     engine, trial = people.released.engine, people.trial
     asked_of = {"rows": rows, "axes": people.axes, "value": _VALUE}
     params = {"columns": columns, "seed": Value(trial.seed), "most": Value(trial.tries)}
-    some: list[Relation] = []
+    chosen = None
     for asked in (sets[start : start + _AT_ONCE] for start in range(0, len(sets), _AT_ONCE)):
         found = engine.materialise("predicates", "attacking/singling_out/find_predicates", sets=asked, **asked_of)
-        some.append(
-            engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=[found], **params)
-        )
-        engine.drop(found)
-    return engine.materialise("chosen", "attacking/singling_out/choose_predicates", predicates=some, **params)
+        template, before = "attacking/singling_out/choose_predicates", chosen
+        chosen = engine.materialise("chosen", template, predicates=found, chosen=before, **params)
+        engine.drop(found, *([before] if before else []))
+    assert chosen is not None  # noqa: S101 - there is a quasi-identifier, and the sensitive value
+    return chosen
 
 
 def _against_control(
@@ -206,23 +206,52 @@ def _against_control(
         return None
     most = min(people.targets, people.control)
     if most < people.targets:
-        tried = _right(people, chosen, people.of_targets(most), secret)
-    control = _right(people, chosen, people.of_control(most), secret)
+        tried = _right(people, chosen, _counted(people, people.of_targets(most), secret))
+    control = _right(people, chosen, _counted(people, people.of_control(most), secret))
     return {kind: (tried[kind], control[kind]) for kind in _KINDS}
 
 
-def _right(people: TrialPeople, predicates: Relation, drawn: Relation, secret: SecretColumn) -> Counts:
-    """The predicates (class_no, the labels' columns, value, uses_value, kind) that fit one of the people, by kind."""
+@dataclass(frozen=True)
+class _Everybody:
+    """People as predicates are held against them: `cells` (cell_no, people, the known values), with their `secrets`.
+
+    These are (cell_no, value, rows): so many people of a cell have the sensitive value.
+    """
+
+    cells: Relation
+    secrets: Relation
+
+
+def _counted(people: TrialPeople, drawn: Relation, secret: SecretColumn) -> _Everybody:
     engine = people.released.engine
-    found = {}
-    if engine.count(predicates) and engine.count(drawn):
-        budget = people.released.budget // _TIMES
-        with matched(engine, predicates, people.axes, drawn, budget, by_classes=True) as matches, engine.scope():
-            placed = people.placed(drawn, matches.cells, people.axes)
-            params = {"predicates": matches.classes, "matches": matches.pairs, "people": placed, "secret": secret.alias}
-            found = {
-                kind: Tried(*counts) for kind, *counts in engine.rows("attacking/singling_out/count_right", **params)
-            }
+    cells = list_cells(engine, people.axes, drawn)
+    placed = people.placed(drawn, cells, people.axes)
+    return _Everybody(cells, engine.count_groups("secrets", placed, "cell_no", (secret.alias.name, "value")))
+
+
+def _right(people: TrialPeople, predicates: Relation, everybody: _Everybody) -> Counts:
+    """The predicates (class_no, the labels' columns, value, uses_value, kind) that fit one of the people, by kind."""
+    engine, budget = people.released.engine, people.released.budget // _TIMES // KEPT
+    if not engine.count(predicates) or not engine.count(everybody.cells):
+        return dict.fromkeys(_KINDS, Tried(0, 0))
+    with engine.scope():
+        numbered = number_prefixes(engine, predicates, people.axes, everybody.cells)
+        of_all = {"codes": numbered.codes, "axis": numbered.last}
+        secrets = engine.materialise(
+            "secrets_alike", "attacking/singling_out/list_secrets", secrets=everybody.secrets, **of_all
+        )
+        fits = engine.load("fits", {"kind": "VARCHAR", "cells": "BIGINT", "people": "BIGINT"}, [])
+
+        def keep(found: Prefixes) -> int:
+            before, params = engine.total(fits, "cells"), {"pairs": found.pairs, "boxes": found.boxes, **of_all}
+            template = "attacking/singling_out/count_fits"
+            engine.insert(fits, template, secrets=secrets, predicates=predicates, **params)
+            return engine.total(fits, "cells") - before
+
+        for _ in numbered.drawn(budget, by_classes=True, keep=keep):
+            pass
+        rows = engine.rows("attacking/singling_out/count_right", fits=fits)
+    found = {kind: Tried(*counts) for kind, *counts in rows}
     return {kind: found.get(kind, Tried(0, 0)) for kind in _KINDS}
 
 

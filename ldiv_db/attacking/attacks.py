@@ -21,7 +21,7 @@ from ldiv_db.attacking.attackers import Attackers, OtherRelease, refuse_question
 from ldiv_db.attacking.columns import Columns, Table
 from ldiv_db.attacking.composition import OverlappingPeople, composition, people_in_all
 from ldiv_db.attacking.counting import Counting, count_places, counting
-from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, within
+from ldiv_db.attacking.covering import LabelAxis, known_axes, within
 from ldiv_db.attacking.definetti import SLOT, GuessedPeople, by_groups, by_labels, definetti
 from ldiv_db.attacking.disclosure import (
     OF_SETS,
@@ -37,7 +37,7 @@ from ldiv_db.attacking.disclosure import (
 )
 from ldiv_db.attacking.downcoding import CANDIDATE, downcoding
 from ldiv_db.attacking.gains import Attack, all_hold, gain_of
-from ldiv_db.attacking.matching import Lost, Matches, Prefixes, matched, prefixes_of, refuse_shared
+from ldiv_db.attacking.matching import Lost, Matches, Prefixes, prefixes_of, refuse_shared
 from ldiv_db.attacking.several_rows import OwnedRows, PlacedPeople, placed_people, several_rows
 from ldiv_db.attacking.trials import AttackedRelease
 from ldiv_db.auditing.counts import Counted, counted
@@ -303,11 +303,8 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
     """The people that attackers know in the classes of a table."""
     with ExitStack() as stack:
         people = _KnownPeople(engine, stack, first, within(first, columns.quasi_identifiers), attackers.budget)
-        same = attackers.known == attackers.population
-        known = people.prefixes(attackers.known, "known", again=same or len(columns.sensitive) > 1)
-        population = known if same else people.prefixes(attackers.population, "population")
-        if same and known:
-            people.lost["population"] = people.lost["known"]
+        known = people.prefixes(attackers.known, "known")
+        population = people.prefixes(attackers.population, "population")
         everybody, places = None, None
         if attackers.counting or attackers.downcoding or attackers.promised_population:
             everybody = people.matches(attackers.population, "population", CANDIDATE, by_classes=True)
@@ -326,7 +323,10 @@ def _knowledge(engine: Engine, first: Counted, columns: Columns, attackers: Atta
 
 @dataclass(frozen=True)
 class _KnownPeople:
-    """Tables of people held against the classes of a table, as long as the stack is open; None where there is none."""
+    """Tables of people held against the classes of a table, as long as the stack is open; None where there is none.
+
+    Each table is encoded once for all attacks that know its people.
+    """
 
     engine: Engine
     stack: ExitStack
@@ -334,29 +334,24 @@ class _KnownPeople:
     axes: Sequence[LabelAxis]
     budget: int
     lost: dict[str, Lost] = field(default_factory=dict)
+    _encoded: dict[Table, tuple[Prefixes, Lost]] = field(default_factory=dict)
 
-    def _known(self, people: Table, key: str) -> list[KnownAxis]:
-        return known_axes(self.axes, columns_of(self.engine, people), key)
-
-    def prefixes(self, people: Table | None, key: str, again: bool = False) -> Prefixes | None:
-        """The people and the labels of classes, to be matched, `again` by the budget more than once."""
+    def prefixes(self, people: Table | None, key: str) -> Prefixes | None:
+        """The people and the labels of classes, to be matched."""
         if people is None:
             return None
-        known, budget = self._known(people, key), self.budget if again else None
-        found = self.stack.enter_context(prefixes_of(self.engine, self.first.listed, known, people, budget))
-        self.lost[key] = Lost.among(found)
+        if people not in self._encoded:
+            known = known_axes(self.axes, columns_of(self.engine, people), key)
+            encoding = prefixes_of(self.engine, self.first.listed, known, people, self.budget)
+            found = self.stack.enter_context(encoding)
+            self._encoded[people] = found, Lost.among(found)
+        found, self.lost[key] = self._encoded[people]
         return found
 
     def matches(self, people: Table | None, key: str, cost: int, by_classes: bool = False) -> Matches | None:
         """The classes that cover the people; drawn ones beyond the budget, a pair being as many as its cost."""
-        if people is None:
-            return None
-        known = self._known(people, key)
-        found = self.stack.enter_context(
-            matched(self.engine, self.first.listed, known, people, self.budget // cost, by_classes)
-        )
-        self.lost[key] = Lost.among(found.prefixes)
-        return found
+        found = self.prefixes(people, key)
+        return self.stack.enter_context(found.matched(self.budget // cost, by_classes)) if found else None
 
     def guessed(self, people: Table | None, names: Sequence[str]) -> GuessedPeople | None:
         """The people to be guessed: by the labels that cover them, or in the groups of a pair."""

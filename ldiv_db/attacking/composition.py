@@ -24,7 +24,7 @@ from typing import Any
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells, within
 from ldiv_db.attacking.disclosure import AttackedAttribute, make_target
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
-from ldiv_db.attacking.matching import match_cells
+from ldiv_db.attacking.matching import number_prefixes
 from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
@@ -133,7 +133,8 @@ def people_in_all(
         everybody = engine.total(cells, "people")
         fits = engine.load("fits", _FITS, [])
         for number, ((classes, _), axes) in enumerate(zip(releases, known, strict=True), 1):
-            matches = match_cells(engine, classes, axes, cells, budget // (_PAIR * len(releases)))
+            prefixes = number_prefixes(engine, classes, axes, cells)
+            matches = prefixes.match(budget // (_PAIR * len(releases)))
             cells = matches.cells
             engine.extend(fits, matches.pairs, "cell_no", "class_no", constants={"release_no": number})
         cells, fits = scope.keep(cells), scope.keep(engine.select_among("kept", fits, cells, "cell_no"))

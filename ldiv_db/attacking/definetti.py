@@ -83,8 +83,8 @@ class GuessedPeople:
 
 def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relation) -> GuessedPeople:
     """The people of a table, in the classes whose labels cover them."""
-    labels = [column for axis in matches.axes for column in axis.columns]
-    features = Feature.of(matches.axes)
+    labels = [column for axis in matches.prefixes.axes for column in axis.columns]
+    features = Feature.of(matches.prefixes.axes)
     places = GuessedPeople(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
     return replace(places, finished=matches.finished)
 

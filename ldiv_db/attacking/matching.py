@@ -11,7 +11,7 @@ same are made on any machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,8 @@ _CELL_PAIRS = 4
 _AT_ONCE = 4_000_000
 #: Pairs one quasi-identifier longer that are so few for each pair are looked at one by one.
 _FEW = 8
-#: So many pairs at most are kept for all who ask for them, if that takes a tenth of the budget.
+#: So many pairs of those alike, or `_AT_ONCE` of all, are kept for all who ask for them, if that takes a tenth of the
+#: budget.
 _SETTLED, _TENTH = 1_000_000, 10
 #: What is said of people whom no class covers.
 NO_CLASS = "stand in no class"
@@ -48,17 +49,21 @@ _FIRST, _GROWTH = 16, 8
 class Prefixes:
     """Combinations of labels and of known values, by number, and which of the former cover which of the latter.
 
-    `cells` is (cell_no, people, the known values). `boxes` is (class_no) and `codes` (cell_no), each with the numbers
-    of its labels or values and of their prefixes, axis by axis, of values by their kinds; `pairs` is (cell, box) of the
-    last of these prefixes.
+    `classes` is (class_no, the labels' columns), `cells` (cell_no, people, the known values). `boxes` is (class_no) and
+    `codes` (cell_no), each with the numbers of its labels or values and of their prefixes, axis by axis, of values by
+    their kinds. Once settled `pairs` is (cell, box) of the last of these prefixes, `matches` (class_no, cell_no), and
+    `made` how many pairs that took.
     """
 
     engine: Engine
     axes: tuple[KnownAxis, ...]
+    classes: Relation
     cells: Relation
     boxes: Relation
     codes: Relation
     pairs: Relation = NONE
+    matches: Relation = NONE
+    made: int = 0
 
     @property
     def last(self) -> KnownAxis:
@@ -66,10 +71,10 @@ class Prefixes:
         return self.axes[-1]
 
     @property
-    def made(self) -> set[Relation]:
-        """All relations behind it."""
+    def relations(self) -> set[Relation]:
+        """All relations behind it, but for the classes."""
         of_axes = (relation for axis in self.axes for relation in axis.made)
-        return {self.cells, self.boxes, self.codes, *({self.pairs} - {NONE}), *of_axes}
+        return {self.cells, self.boxes, self.codes, self.pairs, self.matches, *of_axes} - {NONE}
 
     def paired(self) -> tuple[Prefixes, int]:
         """With all pairs of its boxes and codes, and how many were made on the way."""
@@ -85,14 +90,16 @@ class Prefixes:
     def _candidates(self, params: dict[str, Any]) -> int:
         return int(self.engine.scalar("attacking/covering/count_candidates", **params))
 
-    def drawn(self, budget: int, by_classes: bool = False, apart: Relation = NONE) -> Iterator[Drawn]:
+    def drawn(
+        self, budget: int, by_classes: bool = False, keep: Callable[[Prefixes], int] | None = None
+    ) -> Iterator[Drawn]:
         """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent.
 
-        Pairs (class_no, cell_no), each told `apart`, are appended to that table, and count too.
+        What `keep` keeps of a part, so many pairs of a class and a cell, counts too.
         """
         engine, axis = self.engine, self.last
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
-        if self.pairs != NONE:
+        if self.pairs != NONE and keep is None:
             with engine.scope():
                 yield Drawn(self, side, 0)
             return
@@ -104,10 +111,7 @@ class Prefixes:
                 drawn = engine.select("drawn", lots, where=(Where("lot", done, ">"), Where("lot", done + step, "<=")))
                 part = engine.select_among("part", side, drawn, (axis.prefix.name, "number"))
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
-                if apart != NONE:
-                    before = engine.count(apart)
-                    engine.insert(apart, "attacking/covering/list_pairs", alike=False, **_pairing(found))
-                    made += (engine.count(apart) - before) // _CELL_PAIRS
+                made += keep(found) // _CELL_PAIRS if keep else 0
                 yield Drawn(found, part, made)
             done, spent = done + step, spent + made
             affordable = [(pairs * done) // max(spent, 1) for pairs in (_AT_ONCE, budget - spent)]
@@ -117,13 +121,58 @@ class Prefixes:
     def settled(self, budget: int) -> Prefixes:
         """With all pairs if they are few: made once for all who ask. What it makes is the caller's."""
         engine, total, done, made = self.engine, self.engine.count(self.codes), 0, 0
-        pairs = engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [])
-        for drawn in self.drawn(budget // _TENTH):
+        pairs, matches = engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, []), _no_matches(engine)
+        for drawn in self.drawn(budget // _TENTH, keep=_keeping(matches)):
             engine.extend(pairs, drawn.prefixes.pairs)
             done, made = done + engine.count(drawn.part), made + drawn.made
-            if engine.count(pairs) * total > _SETTLED * done or made * total > budget // _TENTH * done:
+            bounded = (engine.count(pairs), _SETTLED), (engine.count(matches), _AT_ONCE), (made, budget // _TENTH)
+            if any(count * total > most * done for count, most in bounded):
                 break
-        return replace(self, pairs=pairs) if done == total else self
+        return replace(self, pairs=pairs, matches=matches, made=made) if done == total else self
+
+    def match(self, budget: int | None = None, by_classes: bool = False) -> Matches:
+        """The classes that cover the people; by a budget a drawn part of either.
+
+        The caller's scope drops what is made.
+        """
+        engine, key = self.engine, "class_no" if by_classes else "cell_no"
+        if budget is None:
+            return Matches(self.classes, self.cells, pairs_of(self.paired()[0]), self)
+        if self.matches != NONE and self.made <= budget // KEPT:
+            return Matches(self.classes, self.cells, self.matches, self)
+        pairs, tried = _no_matches(engine), engine.load("tried", {key: "BIGINT"}, [])
+        for drawn in self.drawn(budget // KEPT, by_classes, keep=_keeping(pairs)):
+            engine.extend(tried, drawn.part, key)
+        whole = self.classes if by_classes else self.cells
+        if engine.count(tried) == engine.count(whole):
+            return Matches(self.classes, self.cells, pairs, self)
+        kept = engine.select_among("kept", whole, tried, key)
+        return Matches(kept if by_classes else self.classes, self.cells if by_classes else kept, pairs, self, False)
+
+    @contextmanager
+    def matched(self, budget: int | None = None, by_classes: bool = False) -> Iterator[Matches]:
+        """As `match`; what is made is dropped at the end."""
+        with self.engine.scope() as scope:
+            found = self.match(budget, by_classes)
+            made = {found.classes, found.cells, found.pairs} - {self.classes, self.cells, self.matches}
+            scope.kept |= made
+        yield found
+        self.engine.drop(*made)
+
+
+def _no_matches(engine: Engine) -> Relation:
+    return engine.load("matches", {"class_no": "INTEGER", "cell_no": "INTEGER"}, [])
+
+
+def _keeping(matches: Relation) -> Callable[[Prefixes], int]:
+    """Appends the pairs (class_no, cell_no) of a part to a table, and says how many they are."""
+
+    def keep(found: Prefixes) -> int:
+        before = found.engine.count(matches)
+        found.engine.insert(matches, "attacking/covering/list_pairs", alike=False, **_pairing(found))
+        return found.engine.count(matches) - before
+
+    return keep
 
 
 @dataclass(frozen=True)
@@ -183,7 +232,6 @@ class Matches:
     were found, its axes in an order of their own.
     """
 
-    axes: tuple[KnownAxis, ...]
     classes: Relation
     cells: Relation
     pairs: Relation
@@ -204,12 +252,8 @@ def matched(
 
     Raises PolicyError for labels that are no range, or that a taxonomy does not have.
     """
-    with engine.scope() as scope:
-        found = match_cells(engine, classes, axes, list_cells(engine, axes, people), budget, by_classes)
-        made = {*found.prefixes.made, found.pairs, found.cells, found.classes} - {classes}
-        scope.kept |= made
-    yield found
-    engine.drop(*made)
+    with prefixes_of(engine, classes, axes, people) as found, found.matched(budget, by_classes) as matches:
+        yield matches
 
 
 @contextmanager
@@ -222,42 +266,17 @@ def prefixes_of(
 ) -> Iterator[Prefixes]:
     """The people of a table and the labels of classes, to be matched, by a `budget` more than once; as `matched`."""
     with engine.scope() as scope:
-        found = _numbered(engine, classes, axes, list_cells(engine, axes, people))
+        found = number_prefixes(engine, classes, axes, list_cells(engine, axes, people))
         found = found if budget is None else found.settled(budget)
-        scope.kept |= found.made
+        scope.kept |= found.relations
     yield found
-    engine.drop(*found.made)
+    engine.drop(*found.relations)
 
 
 def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Relation:
     """The classes that cover each cell: (class_no, cell_no). Raises PolicyError for labels that cannot be read."""
     with engine.scope() as scope:
-        return scope.keep(match_cells(engine, classes, axes, cells).pairs)
-
-
-def match_cells(
-    engine: Engine,
-    classes: Relation,
-    axes: Sequence[KnownAxis],
-    cells: Relation,
-    budget: int | None = None,
-    by_classes: bool = False,
-) -> Matches:
-    """As `matched`, of `cells` in place of people; the caller's scope drops what is made."""
-    whole = _numbered(engine, classes, axes, cells)
-    if budget is None:
-        found, _ = whole.paired()
-        return Matches(tuple(axes), classes, cells, pairs_of(found), found)
-    pairs = engine.load("matches", {"class_no": "INTEGER", "cell_no": "INTEGER"}, [])
-    key = "class_no" if by_classes else "cell_no"
-    tried = engine.load("tried", {key: "BIGINT"}, [])
-    for drawn in whole.drawn(budget // KEPT, by_classes, apart=pairs):
-        engine.extend(tried, drawn.part, key)
-    if engine.count(tried) == engine.count(classes if by_classes else cells):
-        return Matches(tuple(axes), classes, cells, pairs, whole)
-    if by_classes:
-        return Matches(tuple(axes), engine.select_among("kept", classes, tried, key), cells, pairs, whole, False)
-    return Matches(tuple(axes), classes, engine.select_among("kept", cells, tried, key), pairs, whole, False)
+        return scope.keep(number_prefixes(engine, classes, axes, cells).match().pairs)
 
 
 def pairs_of(found: Prefixes, alike: bool = False) -> Relation:
@@ -269,12 +288,15 @@ def _pairing(found: Prefixes) -> dict[str, Any]:
     return {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes, "axis": found.last}
 
 
-def _numbered(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Prefixes:
-    """The combinations of labels and values by number, to be matched in the order of the axes."""
+def number_prefixes(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Prefixes:
+    """The combinations of labels and values by number, to be matched in the order of the axes.
+
+    The caller's scope drops what is made. Raises PolicyError for labels that cannot be read.
+    """
     ready = _in_order(read_axes(engine, classes, cells, axes), engine.count(classes), engine.count(cells))
     boxes = engine.materialise("boxes", "attacking/covering/number_boxes", classes=classes, axes=ready)
     codes = engine.materialise("numbered_cells", "attacking/covering/number_cells", cells=cells, axes=ready)
-    return Prefixes(engine, tuple(ready), cells, boxes, codes)
+    return Prefixes(engine, tuple(ready), classes, cells, boxes, codes)
 
 
 def _in_order(axes: Sequence[KnownAxis], classes: int, cells: int) -> list[KnownAxis]:

@@ -94,7 +94,7 @@ def placed_people(engine: Engine, owned: OwnedRows, matches: Matches, counts: Co
     with engine.scope() as scope:
         every, matched = matches.prefixes.cells, matches.cells
         with read_exactly(engine, owned.source) as people:
-            params = {"people": people, "cells": every, "axes": matches.axes, "person": owned.person}
+            params = {"people": people, "cells": every, "axes": matches.prefixes.axes, "person": owned.person}
             placed = engine.materialise("placed", "attacking/several_rows/place_rows", **params)
         totals = engine.record("attacking/several_rows/count_people", placed=placed, cells=matched)
         pools = None
