@@ -68,13 +68,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     slow = set(SLOW.read_text(encoding="utf-8").split())
     for item in items:
-        if _function(item) in slow:
+        if slow & {_function(item), _file(item)}:
             item.add_marker(pytest.mark.heavy)
     few = times.FEW and not all("::" in word for word in config.args)
     heavy = times.HEAVY if SHARE == 1 else times.HEAVY_OF_SHARE
     left = [item for item in items if not _is_drawn(item, heavy if few else 1)]
     if few and SHARE == 1:
-        left += _cases_left(items)
+        left = [*dict.fromkeys([*left, *_cases_left(items)])]
     if left:
         config.hook.pytest_deselected(items=left)
         gone = set(left)
@@ -85,11 +85,15 @@ def _function(item: pytest.Item) -> str:
     return item.nodeid.split("[")[0]
 
 
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.split("::")[0]
+
+
 def _cases_left(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """The cases of tests whose turn it is not: one of each is run at least."""
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if not (item.get_closest_marker("heavy") or item.get_closest_marker("always")):
+        if not item.get_closest_marker("always"):
             cases.setdefault(_function(item), []).append(item)
     for found in cases.values():
         every = min(times.CASES, len(found))
@@ -97,12 +101,12 @@ def _cases_left(items: list[pytest.Item]) -> Iterator[pytest.Item]:
 
 
 def _is_drawn(item: pytest.Item, heavy: int) -> bool:
-    number = zlib.crc32(item.nodeid.encode())
     if SHARE > 1 and item.get_closest_marker("always"):
         return True
-    if item.get_closest_marker("heavy") and (number // SHARE + times.TURN) % heavy:
+    # Slow tests of a file often share what makes them slow: they are drawn together.
+    if item.get_closest_marker("heavy") and (zlib.crc32(_file(item).encode()) + times.TURN // SHARE) % heavy:
         return False
-    return not (number + times.TURN) % SHARE
+    return not (zlib.crc32(item.nodeid.encode()) + times.TURN) % SHARE
 
 
 @pytest.fixture
