@@ -187,14 +187,14 @@ def test_prefixes_are_few_and_fall(longest: int) -> None:
         ("CASE i % 2 WHEN 0 THEN 'a;\"b' ELSE 'y*' END", {"file": "x.csv"}),
         ("CASE i % 2 WHEN 0 THEN '*' ELSE 'y' END", None),
         ("CASE WHEN i < 0 THEN 'y' END", None),
-        ("i % 2 = 0", {"file": "x.csv"}),
+        ("i % 2 = 0", None),
     ],
 )
 def test_a_text_finds_a_way_that_a_run_takes(con: Any, tmp_path: Any, values: str, way: Any) -> None:
     con.execute(f"CREATE TABLE t AS SELECT {values} AS x, i % 30 AS age, 'd' || i % 7 AS s FROM range(300) AS r(i)")
     profile = profiled(con, "s")
     found = {column.column.name: column for column in profile.columns}["x"]
-    assert (found.way.settings["taxonomy"] if found.way else None) == way
+    assert (found.way.settings.get("taxonomy") if found.way else None) == way
     skeleton, _ = make_starter_policy(Engine(con), profile, Relation.parse("t"), "t")
     assert skeleton is not None
     for name, text in skeleton.files.items():
