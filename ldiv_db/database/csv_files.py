@@ -142,7 +142,7 @@ def _first_lines(engine: Engine, path: str, encoding: str, most: int) -> list[st
         sql = f"SELECT line FROM read_csv($p{lines.options}) LIMIT {most}"
         found = [line or "" for (line,) in engine.execute(sql, {"p": path}, [lines])]
     if not "".join(found[:1]).strip():
-        raise _UnreadableError("has a blank first line" if found else "is empty", "its header stands there")
+        raise _UnreadableError("has a blank first line" if found else "is empty", "the first line is its header")
     return found
 
 
