@@ -266,7 +266,7 @@ BAD = {
         "source: t.parquet cannot be read as Parquet", source="t.parquet", files={"t.parquet": "nonsense" * 100}
     ),
     "source: no JSON": policy("source: t.json cannot be read as Json", source="t.json", files={"t.json": "{nonsense"}),
-    "source: an empty CSV": policy("t.csv is empty (the first line is its header)", source="t.csv", files={"t.csv": ""}),
+    "source: an empty CSV": policy("t.csv is empty (the first line", source="t.csv", files={"t.csv": ""}),
     "source: no rows": policy("empty is empty", code=1, source="empty"),
     "source: a broken view": policy(
         "broken",
