@@ -56,7 +56,7 @@ class Scope:
         return relation
 
 
-#: A TEMP table of so many rows is not dropped at once: the next step of its name takes its place.
+#: A TEMP table of fewer rows is not dropped at once: the next step of its name takes its place.
 SMALL = 10_000
 #: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}

@@ -170,7 +170,7 @@ class Bsgi(Algorithm):
         if residue and self.options.residue == "incorporate":
             incorporate(task, made.assigned, task.encoded.keys, made.last)
         left = task.encoded.row_count - task.engine.count(made.assigned)
-        notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and stay out"] if left else []
+        notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and are left out"] if left else []
         return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
 
     @property
