@@ -154,7 +154,7 @@ def test_leave_to_make_schemas_is_not_asked_for_where_they_are_there(postgres: A
     postgres.sql(
         f"CREATE ROLE {role} LOGIN; GRANT USAGE, CREATE ON SCHEMA public TO {role};"
         f" GRANT SELECT ON patients TO {role}; GRANT USAGE ON SCHEMA ldiv TO {role};"
-        f" GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA ldiv TO {role}"
+        f" GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA ldiv TO {role}; GRANT UPDATE ON ldiv.source_lock TO {role}"
     )
     called = postgres.call("run", postgres.address.replace("user=postgres", f"user={role}"), postgres.policy)
     assert called.exit_code == 0, called.output
