@@ -142,13 +142,7 @@ def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: V
     name = axis.code.name
     levels = tuple(CostLevel(f"{name}_{depth}", Value(depth)) for depth in depths)
     paths = task.engine.materialise(
-        f"levels_{name}",
-        "neighbours/trace_levels",
-        nodes=axis.nodes,
-        levels=levels,
-        domain=domain,
-        full=Value(full),
-        ncp=ncp,
+        f"levels_{name}", "neighbours/trace_levels", nodes=axis.nodes, levels=levels, domain=domain, full=full, ncp=ncp
     )
     return Measure(axis, levels, Value(full), paths)
 

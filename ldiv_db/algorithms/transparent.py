@@ -121,7 +121,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
     ways: Ways = [{"number": Value(number), "measure": measure} for number, measure in enumerate(measures, 1)]
     with engine.scope() as scope:
         params = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
-        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=Value(SIMPLE), **params)
+        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=SIMPLE, **params)
         costs = span_costs(task, measures)
         while largest > SIMPLE:
             task.progress(level, depth)
@@ -144,7 +144,7 @@ def _split(
         sides = engine.record("neighbours/bound_splits", splits=splits)
         halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, splits=splits, **params)
         if sides["least"] <= SIMPLE:
-            engine.insert(settled, "transparent/settle_nodes", nodes=halves, simple=Value(SIMPLE), **params)
+            engine.insert(settled, "transparent/settle_nodes", nodes=halves, simple=SIMPLE, **params)
         engine.drop(nodes)  # all the rows, once a level
         return scope.keep(halves), sides["most"]
 
@@ -153,10 +153,10 @@ def _choose(task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, deepest: 
     """The split of each node, (node, axis, classes, left_classes)."""
     engine, sensitive = task.engine, task.encoded.sensitive[0]
     codes = engine.materialise(
-        "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=Value(SIMPLE)
+        "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=SIMPLE
     )
     return engine.materialise(
-        "splits", "transparent/choose_splits", codes=codes, **vars(costs), part=Value(PART), deepest=Value(deepest)
+        "splits", "transparent/choose_splits", codes=codes, **vars(costs), part=PART, deepest=deepest
     )
 
 
@@ -176,7 +176,7 @@ def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict
         buckets = lay_out([rows for _, rows in values], columns)
         seats = seats_of(buckets, [code for code, _ in values])
         coins = engine.materialise(
-            "coins", "transparent/draw_coins", rows=task.encoded.rows, coins=Value(f"{task.seed}:transparent")
+            "coins", "transparent/draw_coins", rows=task.encoded.rows, coins=f"{task.seed}:transparent"
         )
         assigned, exchanges = build_from(task, coins, seats, rounds)
         scope.keep(assigned)

@@ -82,10 +82,10 @@ def _narrowed(engine: Engine, cells: Relation, told: Relation, options: Relation
     with engine.scope() as scope:
         kept = engine.select_among("kept", options, candidates, "cell_no", "value_no")
         members = engine.materialise(
-            "members", "attacking/joint/list_members", options=kept, told=told, cells=cells, most=Value(MOST_PLACES)
+            "members", "attacking/joint/list_members", options=kept, told=told, cells=cells, most=MOST_PLACES
         )
         full = engine.materialise(
-            "full_sets", "attacking/joint/find_full_sets", members=members, told=told, most=Value(MOST_VALUES)
+            "full_sets", "attacking/joint/find_full_sets", members=members, told=told, most=MOST_VALUES
         )
         if not engine.count(full):
             return scope.keep(kept)
@@ -156,11 +156,11 @@ def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: 
     with engine.scope():
         shown = engine.load("shown", _SHOWN, [])
         for number, histogram in enumerate(histograms, 1):
-            engine.insert(shown, "attacking/composition/list_cells", histogram=histogram, release=Value(number))
+            engine.insert(shown, "attacking/composition/list_cells", histogram=histogram, release=number)
         people = engine.select("people", seen.cells, "cell_no", "people", constants={"releases": seen.releases})
         joint = infer(engine, people, seen.fits, shown)
         measures = _measures(seen, joint)
-        summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
+        summary = engine.record("attacking/summarise_people", measures=measures, unit=UNIT)
         outcomes = _outcomes(engine, joint, measures, target.bounds.posterior)
     everybody, matched = summary["people"], summary["people"] - summary["no_class"]
     figures = {
@@ -221,7 +221,7 @@ def _measures(seen: OverlappingPeople, joint: Joint) -> Relation:
         cells=seen.cells,
         fits=seen.fits,
         weights=weights,
-        releases=Value(seen.releases),
+        releases=seen.releases,
     )
 
 
@@ -233,6 +233,6 @@ def _outcomes(engine: Engine, joint: Joint, measures: Relation, promised: Fracti
         measures=measures,
         options=joint.first,
         candidates=joint.intersected,
-        numerator=Value(bound.numerator),
-        denominator=Value(bound.denominator),
+        numerator=bound.numerator,
+        denominator=bound.denominator,
     )

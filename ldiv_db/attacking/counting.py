@@ -24,7 +24,7 @@ from ldiv_db.attacking.gains import UNIT, Attack, gain_of, share_in
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.attacking.transport import SolvedTransport, solve
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 
 #: A route costs as many pairs; so many times the routes that can be solved are put into components.
 ROUTE, _LISTED = 500, 2
@@ -95,7 +95,7 @@ def counting(target: AttackedAttribute, places: Counting) -> Attack:
     before = engine.materialise("before", "attacking/measure_people", matches=places.covering, **params)
     after = engine.materialise("after", "attacking/measure_people", matches=places.possible, **params)
     summary = engine.record("attacking/counting/summarise_people", before=before, after=after)
-    surest = share_in(engine.record("attacking/summarise_people", measures=after, unit=Value(UNIT)))
+    surest = share_in(engine.record("attacking/summarise_people", measures=after, unit=UNIT))
     sure = {"pairs": places.possible, "histogram": target.histogram}
     least = next(map(share_in, engine.records("attacking/counting/find_surest_share", **sure)), Fraction(0))
     engine.drop(before, after)

@@ -25,7 +25,8 @@ from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import Renamed
 
 #: How often the likelihoods are learned; more rounds change few guesses.
@@ -36,7 +37,6 @@ SLOT = 2
 PERSON = 10**6
 #: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
 MOST = 10**9
-_CLASS, _CELL, _VALUE = (Identifier(name) for name in ("class_no", "cell_no", "value_no"))
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,10 @@ class Feature:
     known: Identifier
     kind: str
     value: Identifier
-    number: int
+    place: int
 
-    @property
-    def place(self) -> Value:
-        return Value(self.number)
-
-    code = NamedAfter("code_{0.number}")
-    table = NamedAfter("l_{0.number}")
+    code = NamedAfter("code_{0.place}")
+    table = NamedAfter("l_{0.place}")
 
     @classmethod
     def of(cls, axes: Sequence[KnownAxis]) -> list[Feature]:
@@ -94,17 +90,11 @@ def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
 
     Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
     """
-    engine, measure = target.engine, "share of people guessed right"
+    measure = "share of people guessed right"
     if not guessed.finished:
         untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))
-        return untold.with_untried("people", 0, engine.count(guessed.people))
-    with engine.scope():
-        numbers = engine.materialise("numbers", "attacking/definetti/number_values", totals=target.classes.totals)
-        shown = engine.materialise(
-            "shown", "attacking/definetti/list_values", histogram=target.histogram, numbers=numbers
-        )
-        slots, shown = _slots(engine, guessed, shown)
-        judged = _judged(engine, target.sensitive, guessed, numbers, slots, shown)
+        return untold.with_untried("people", 0, target.engine.count(guessed.people))
+    judged = _judged(target, guessed)
     people, matched = judged["people"], judged["people"] - judged["no_class"]
     figures = {
         "people": people,
@@ -118,75 +108,54 @@ def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
     return Attack("definetti", target.sensitive, (gain_of(measure, share, None),), figures)
 
 
-def _judged(
-    engine: Engine, sensitive: str, guessed: GuessedPeople, numbers: Relation, slots: Relation, shown: Relation
-) -> dict[str, Any]:
+def _judged(target: AttackedAttribute, guessed: GuessedPeople) -> dict[str, Any]:
     """Counts the guesses that are right, of those that learned and of those that did not."""
-    chances, beliefs = _learned(engine, guessed, slots, shown)
-    params: dict[str, Any] = {"cells": guessed.cells, "numbers": numbers, "features": guessed.marks}
-    with read_exactly(engine, guessed.people) as people:
-        params |= {"people": people, "sensitive": Identifier(sensitive)}
-        truth = engine.materialise("truth", "attacking/definetti/list_truth", **params)
-    return engine.record(
-        "attacking/definetti/judge_guesses", truth=truth, chances=chances, beliefs=beliefs, unit=Value(UNIT)
-    )
+    flow = EngineFlow(target.engine, "attacking/definetti", cells=guessed.cells, features=guessed.features, unit=PERSON)
+    with flow.scope():
+        flow.step("numbers", "number_values", totals=target.classes.totals)
+        flow.step("shown", "list_values", histogram=target.histogram)
+        _spread(flow, guessed)
+        _learn(flow)
+        with read_exactly(target.engine, guessed.people) as people:
+            known = {"people": people, "features": guessed.marks, "sensitive": target.sensitive}
+            flow.step("truth", "list_truth", **known)
+        return flow.record("judge_guesses", beliefs=flow["sums"], unit=UNIT)
 
 
-def _slots(engine: Engine, guessed: GuessedPeople, shown: Relation) -> tuple[Relation, Relation]:
-    """The slots of people in classes, and the values of these classes; of equal classes one stands for all."""
+def _spread(flow: EngineFlow, guessed: GuessedPeople) -> None:
+    """Makes the `slots` of people in classes; of equal classes one stands for all."""
     if guessed.slots is not None:
-        return guessed.slots, shown
-    person = {"unit": Value(PERSON)}
-    merged = engine.materialise(
-        "merged",
-        "attacking/definetti/merge_classes",
-        classes=guessed.classes,
-        cells_of_values=shown,
-        labels=guessed.labels,
-        **person,
-    )
-    slots = engine.materialise(
-        "slots", "attacking/definetti/list_slots", pairs=guessed.pairs, cells=guessed.cells, merged=merged, **person
-    )
-    by_cell = engine.group("by_cell", slots, "cell_no", units=("max", "units"))
+        flow.know(slots=guessed.slots)
+        return
+    shown = flow["shown"]
+    flow.step("merged", "merge_classes", classes=guessed.classes, cells_of_values=shown, labels=guessed.labels)
+    flow.step("slots", "list_slots", pairs=guessed.pairs)
+    by_cell = flow.engine.group("by_cell", flow["slots"], "cell_no", units=("max", "units"))
     for _ in range(2):
-        slots = _scaled(engine, slots, merged, [_CLASS])
-        slots = _scaled(engine, slots, by_cell, [_CELL])
-    return slots, shown
+        _scale(flow, "slots", flow["merged"], ["class_no"])
+        _scale(flow, "slots", by_cell, ["cell_no"])
 
 
-def _learned(engine: Engine, guessed: GuessedPeople, slots: Relation, shown: Relation) -> tuple[Relation, Relation]:
-    """Beliefs in every combination (cell_no, value_no, units) by the shares of classes, and after learning."""
-    features = {"features": guessed.features}
-    codes = engine.materialise("codes", "attacking/definetti/number_codes", cells=guessed.cells, **features)
-    in_class = engine.group("in_class", slots, "class_no", units=("sum", "units"))
-    by_value, chances = (
-        engine.materialise("beliefs", "attacking/definetti/sum_beliefs", slots=some, shown=shown, keys=[key])
-        for some, key in ((in_class, _CLASS), (slots, _CELL))
-    )
-    sums, values = chances, Value((engine.most(shown, "value_no") or 0) + 1)
+def _learn(flow: EngineFlow) -> None:
+    """Makes beliefs (cell_no, value_no, units) in combinations: `chances` by the shares of classes, learned `sums`."""
+    flow.step("codes", "number_codes")
+    in_class = flow.engine.group("in_class", flow["slots"], "class_no", units=("sum", "units"))
+    flow.step("by_value", "sum_beliefs", slots=in_class, keys=["class_no"])
+    flow.know(sums=flow.step("chances", "sum_beliefs", keys=["cell_no"]))
+    flow.know(most=MOST, values=(flow.engine.most(flow["shown"], "value_no") or 0) + 1)
     for _ in range(ROUNDS):
-        with engine.scope() as scope:
-            params: dict[str, Any] = {"sums": sums, "codes": codes, **features}
-            learned = engine.materialise(
-                "likelihoods", "attacking/definetti/learn_likelihoods", unit=Value(PERSON), **params
-            )
-            params |= {"likelihoods": learned, "most": Value(MOST), "values": values}
-            weights = engine.materialise("weights", "attacking/definetti/weigh_values", **params)
-            params = {"slots": slots, "shown": shown, "weights": weights, "values": values}
-            told = engine.materialise("told", "attacking/definetti/weigh_beliefs", **params)
-            sums = scope.keep(_scaled(engine, told, by_value, [_CLASS, _VALUE], added=[_CELL, _VALUE]))
-    return chances, sums
+        with flow.scope("sums"):
+            flow.step("likelihoods", "learn_likelihoods")
+            flow.step("weights", "weigh_values")
+            flow.step("sums", "weigh_beliefs")
+            _scale(flow, "sums", flow["by_value"], ["class_no", "value_no"], added=["cell_no", "value_no"])
 
 
-def _scaled(
-    engine: Engine, given: Relation, targets: Relation, keys: Sequence[Identifier], added: Sequence[Identifier] = ()
-) -> Relation:
-    """The units scaled so that those with equal keys add up to their target, or `added`; what was given is dropped."""
-    params: dict[str, Any] = {"given": given, "targets": targets, "keys": keys, "added": added}
-    scaled = engine.materialise("scaled", "attacking/definetti/scale_units", **params)
-    engine.drop(given)
-    return scaled
+def _scale(flow: EngineFlow, name: str, targets: Relation, keys: Sequence[str], added: Sequence[str] = ()) -> None:
+    """Scales units so that those with equal keys add up to their target, or `added`; what they were is dropped."""
+    given = flow[name]
+    flow.step(name, "scale_units", given=given, targets=targets, keys=keys, added=added)
+    flow.engine.drop(given)
 
 
 @contextmanager
@@ -208,15 +177,7 @@ def by_groups(
     marks = [Feature(column, "text", Identifier(f"v{number}"), number) for number, column in enumerate(columns, 1)]
     with read_exactly(engine, table) as published:
         cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=marks)
-        slots = engine.materialise(
-            "slots",
-            "attacking/definetti/list_group_slots",
-            published=published,
-            classes=classes,
-            cells=cells,
-            features=marks,
-            group=group,
-            unit=Value(PERSON),
-        )
+        flow = EngineFlow(engine, "attacking/definetti", published=published, classes=classes, cells=cells, group=group)
+        slots = flow.step("slots", "list_group_slots", features=marks, unit=PERSON)
     yield GuessedPeople(people, marks[: len(names)], marks, cells, slots=slots)
     engine.drop(cells, slots)

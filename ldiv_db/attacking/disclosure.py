@@ -94,9 +94,9 @@ def place_values(engine: Engine, totals: Relation, promise: Guarantee, categorie
         totals=totals,
         members=members,
         shares=shares,
-        null_category=Value(categories.null_category if categories else 1),
-        numerator=Value(promise.share.numerator),
-        denominator=Value(promise.share.denominator),
+        null_category=categories.null_category if categories else 1,
+        numerator=promise.share.numerator,
+        denominator=promise.share.denominator,
     )
     engine.drop(members, shares)
     return priors
@@ -151,7 +151,7 @@ def _told_of_others(target: AttackedAttribute) -> tuple[int, Fraction | None]:
     """Of the values that are not harmless: the rows of those told for certain, and the largest posterior."""
     engine, others = target.engine, target.classes.exempting(target.harmless)
     shares = _count_shares(engine, others.histogram)
-    summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
+    summary = engine.records("attacking/summarise_shares", shares=shares, unit=UNIT)
     engine.drop(shares)
     return (int(summary[0]["certain"]), share_in(summary[0])) if summary else (0, None)
 
@@ -200,9 +200,9 @@ def _posterior(target: AttackedAttribute) -> Attack:
     """The posterior of every row's true value, given its class."""
     engine = target.engine
     shares = _count_shares(engine, target.histogram)
-    summary = engine.records("attacking/summarise_shares", shares=shares, unit=Value(UNIT))
+    summary = engine.records("attacking/summarise_shares", shares=shares, unit=UNIT)
     deciles = engine.load("deciles", {"decile": "INTEGER"}, [(i,) for i in range(1, 11)])
-    posteriors = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=Value(target.rows))
+    posteriors = engine.rows("attacking/list_deciles", shares=shares, deciles=deciles, total=target.rows)
     over = engine.record("attacking/count_excesses", histogram=target.histogram, priors=target.priors)
     engine.drop(shares, deciles)
     gain = gain_of("posterior", next(map(share_in, summary), None), target.bounds.posterior, kept=not over["rows"])
@@ -274,7 +274,7 @@ def population_attacks(exposure: Exposure, people: Prefixes, budget: int) -> lis
         engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
     tried = engine.count(populations), engine.count(exposure.classes)
     summary = engine.record(
-        "attacking/summarise_population", populations=populations, threshold=Value(exposure.threshold), unit=Value(UNIT)
+        "attacking/summarise_population", populations=populations, threshold=exposure.threshold, unit=UNIT
     )
     engine.drop(populations)
     mean = Fraction(int(summary["mean_units"]), UNIT * summary["rows"]) if summary["rows"] else None
@@ -324,7 +324,7 @@ def linking(target: AttackedAttribute, known: Prefixes, budget: int, show_values
     measures = engine.load("measures", _MEASURES, [])
     for drawn in known.drawn(budget):
         engine.insert(measures, "attacking/measure_people", histogram=histogram, **drawn.alike())
-    summary = engine.record("attacking/summarise_people", measures=measures, unit=Value(UNIT))
+    summary = engine.record("attacking/summarise_people", measures=measures, unit=UNIT)
     shown = _surest(target, known, measures) if show_values else None
     engine.drop(measures)
     people, matched = summary["people"], summary["people"] - summary["no_class"]

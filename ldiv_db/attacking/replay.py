@@ -23,7 +23,7 @@ from ldiv_db.attacking.disclosure import list_priors, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.requirements.parameters import LARGEST
 
@@ -240,7 +240,7 @@ def replay_attack(
     priors = place_values(engine, totals, promise, None)
     bounds = Bounds(promise, list_priors(engine, priors))
     judged = _judged(found, column, priors)
-    summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=Value(UNIT))
+    summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=UNIT)
     engine.drop(totals, priors, judged)
     above = int(summary["people_above"])
     bound = bounds.posterior if promised else None
@@ -274,7 +274,7 @@ def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:
         donors=found.donors,
         priors=priors,
         column=column,
-        errors=Value(ERRORS if tally.tries else 0),
+        errors=ERRORS if tally.tries else 0,
     )
     engine.drop(loaded)
     return judged

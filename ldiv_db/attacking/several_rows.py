@@ -161,7 +161,7 @@ def _judged(target: AttackedAttribute, found: PlacedPeople) -> Relation:
             "attacking/several_rows/list_groups",
             published=found.counts.read.table,
             class_columns=found.counts.columns,
-            sensitive=Identifier(target.sensitive),
+            sensitive=target.sensitive,
             person=found.pseudonym,
         )
     return engine.materialise(
@@ -169,6 +169,6 @@ def _judged(target: AttackedAttribute, found: PlacedPeople) -> Relation:
         "attacking/several_rows/judge_together",
         kinds=kinds,
         groups=groups,
-        unit=Value(_WAYS),
+        unit=_WAYS,
         linked=found.pseudonym is not None,
     )

@@ -26,7 +26,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.parts import LARGEST_SEED
 
 Table = Relation | FileRelation
@@ -125,9 +125,9 @@ class TrialPeople:
                 people=read,
                 axes=known,
                 secrets=secrets,
-                seed=Value(self.trial.seed),
-                most=Value(most),
-                control=Value(control),
+                seed=self.trial.seed,
+                most=most,
+                control=control,
             )
 
     def placed(self, people: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> Relation:

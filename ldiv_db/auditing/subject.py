@@ -167,9 +167,7 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     params: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
     listed = steps.materialise("classes", "auditing/list_classes", sized=sized, **params)
     params["unknown"] = unknown
-    histogram = steps.materialise(
-        "histogram", "auditing/number_values", tallied=Identifier("rows"), sized=sized, **params
-    )
+    histogram = steps.materialise("histogram", "auditing/number_values", tallied="rows", sized=sized, **params)
     whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
     shares = None
     if people and isinstance(steps, Engine):

@@ -32,7 +32,7 @@ from ldiv_db.database.dialects import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Figure, Identifier, Part, Relation, Statement, Value, header, render
+from ldiv_db.database.templates import Figure, Part, Relation, Statement, Value, header, render
 
 
 class Steps(Protocol):
@@ -112,9 +112,7 @@ class Composer:
     def sum_of(self, rows: Relation, column: str) -> Figure:
         """The sum of a column of whole numbers, 0 without rows."""
         if (rows, column) not in self._sums:
-            total = self.materialise(
-                f"{rows.name}_{column}", "database/sum_column", rows=rows, column=Identifier(column)
-            )
+            total = self.materialise(f"{rows.name}_{column}", "database/sum_column", rows=rows, column=column)
             self._sums[rows, column] = Figure(total, "total")
         return self._sums[rows, column]
 
@@ -186,7 +184,7 @@ class OneStatement:
         """The sum of a column of whole numbers, 0 without rows."""
         if rows not in self._parts:
             return self._engine.sum_of(rows, column)
-        return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=Identifier(column)), "total")
+        return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=column), "total")
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         """Raise PolicyError if what `template` has `found` is not 0, asked of the parts so far."""

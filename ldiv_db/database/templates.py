@@ -1,7 +1,8 @@
 """Jinja templates of SQL, with two kinds of parameter that never mix: names and values.
 
 A name is an `Identifier` or a `Relation`, quoted by sqlglot, or a `SqlType`; a value is a `Value`, always sent as a
-bound parameter. Anything else in a parameter is an error, so no text of the user's ever becomes SQL.
+bound parameter. A template's header says of which kind each parameter is, and a text or a number that is given for it
+becomes that kind. Anywhere else a number is bound, and a text is an error: none of the user's ever becomes SQL.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,6 +33,8 @@ from ldiv_db.database.errors import TemplateError
 DIALECT = "duckdb"
 #: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
+#: What is a single value.
+SCALARS = (str, int, float, Decimal, Fraction, date)
 #: What every template may call without importing it: `each`, and the macro that writes the items of any other list.
 LISTS = frozenset({"each", "join"})
 #: The reader of headers: the fast one, where YAML was built with it.
@@ -301,7 +307,7 @@ def _bind(value: Any) -> Markup:
 
 
 def _fill(param: Any) -> Markup:
-    """The text that Jinja puts out for one parameter; raises TemplateError for anything but a name or a value."""
+    """The text that Jinja puts out for one parameter; raises TemplateError for a text that nothing says the kind of."""
     if isinstance(param, Identifier | Relation | SqlType | Figure):
         return Markup(param.sql())
     if isinstance(param, FileRelation | Value):
@@ -310,6 +316,8 @@ def _fill(param: Any) -> Markup:
         return Markup(param)
     if isinstance(param, StrictUndefined):
         str(param)  # raises, naming the variable
+    if param is None or (isinstance(param, SCALARS) and not isinstance(param, str)):
+        return _bind(param)
     raise TemplateError(
         f"a parameter takes an Identifier, a Relation, a SqlType or a Value, not {type(param).__name__}"
     )
@@ -377,6 +385,25 @@ def declared_params(template: str, folders: tuple[Path, ...] = ()) -> frozenset[
     return frozenset(name for kind in PARAM_KINDS for name in head.get(kind) or ())
 
 
+@functools.cache
+def _kinds(template: str, folders: tuple[Path, ...]) -> dict[str, type[Identifier] | type[Value]]:
+    """What a text or a number becomes that is given for a parameter, by the parameter's name."""
+    head = header(template, folders)
+    kinds: list[tuple[str, type[Identifier] | type[Value]]] = [("identifiers", Identifier), ("values", Value)]
+    return {name: kind for said, kind in kinds for name in head.get(said) or ()}
+
+
+def _typed(param: Any, kind: type[Identifier] | type[Value] | None) -> Any:
+    """The parameter, or each item of a list, as the header's kind of it; what has a kind keeps it."""
+    if kind is None:
+        return param
+    if isinstance(param, list | tuple):
+        return [_typed(one, kind) for one in param]
+    if kind is Identifier:
+        return Identifier(param) if isinstance(param, str) else param
+    return Value(param) if isinstance(param, SCALARS) else param
+
+
 class Compiled(FileSystemBytecodeCache):
     """Compiled templates, kept where Python keeps its compiled modules, if that may be written."""
 
@@ -417,9 +444,11 @@ def render(
     if declared != given:
         missing, undeclared = sorted(declared - given), sorted(given - declared)
         raise TemplateError(f"{template}: missing parameters {missing}, undeclared parameters {undeclared}")
+    kinds = _kinds(template, folders)
+    typed = {name: _typed(param, kinds.get(name)) for name, param in params.items()}
     token = _bound.set(values := {} if values is None else values)
     try:
-        sql = _environment(folders).get_template(f"{template}.sql.j2").render(params)
+        sql = _environment(folders).get_template(f"{template}.sql.j2").render(typed)
     except JinjaError as error:
         raise TemplateError(f"{template}: {error}") from error
     finally:

@@ -149,7 +149,7 @@ def _compared(
     groups, figures = query.parts(engine, before)
     params = {"keys": [Identifier(name) for name in groups], "before": before, "after": after}
     for figure in figures:
-        found = engine.record("measuring/compare_answers", figure=Identifier(figure), **params)
+        found = engine.record("measuring/compare_answers", figure=figure, **params)
         off, size = float(found["off"] or 0), float(found["size"] or 0)
         error = round(off / size, _DIGITS) if size else None
         worst = None if found["worst"] is None else round(float(found["worst"]), _DIGITS)

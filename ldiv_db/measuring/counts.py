@@ -141,7 +141,7 @@ def _planned(engine: Engine, span: Spans) -> CountedColumn:
         span=span,
         places=places,
         nodes=axis.nodes,
-        leaves=Value(leaves),
+        leaves=leaves,
         bounds=span.form == "bounds",
     )
     made = (axis.dictionary, covers, covers, covers, leaves)
@@ -155,7 +155,7 @@ def _placed_values(engine: Engine, axis: SensitiveAxis, seed: int) -> CountedCol
     params = {"dictionary": axis.dictionary, "seed": Value(seed)}
     places = engine.materialise(f"places_{code}", "measuring/place_values", **params)
     leaves = engine.count(places)
-    covers = engine.materialise(f"covers_{code}", "measuring/cover_values", places=places, leaves=Value(leaves))
+    covers = engine.materialise(f"covers_{code}", "measuring/cover_values", places=places, leaves=leaves)
     made = (axis.dictionary, covers, covers, covers, leaves)
     return CountedColumn(ResolvedColumn(axis.column.name, axis.code, axis.table, *made, first=1), places)
 
@@ -183,7 +183,7 @@ def _errors(
         anchors = engine.materialise("anchors", "measuring/anchor_pairs", draws=drawn, pairs=source)
         asked = engine.materialise("asked", "measuring/ask_pairs", anchors=anchors, pairs=pairs)
         params = {"asked": asked, "source_pairs": source, "release_pairs": release, "pairs": pairs}
-        answers = engine.rows("measuring/answer_pairs", unit=Value(float(ESTIMATE_UNIT)), **params)
+        answers = engine.rows("measuring/answer_pairs", unit=float(ESTIMATE_UNIT), **params)
     errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
     median, most = statistics.median(errors), nine_tenths(errors)
     return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))

@@ -229,7 +229,7 @@ class _Measuring:
             "recoding/input/map_sensitive",
             rows=copied.snapshot,
             column=code,
-            seed=Value(self._wanted.seed),
+            seed=self._wanted.seed,
             weight=copied.weight,
             individuals=False,
         )
@@ -256,9 +256,7 @@ class _Measuring:
         suppressed, total = max(0, rows_in - published), max(rows_in, published)
         lm, ncp, stars = {}, 0.0, 0
         for column, axis in zip(found, axes, strict=True):
-            of = engine.record(
-                "measuring/sum_losses", values_of=column.values, weights=column.weights, unit=Value(LOSS_UNIT)
-            )
+            of = engine.record("measuring/sum_losses", values_of=column.values, weights=column.weights, unit=LOSS_UNIT)
             lm[column.name] = int(of["lm"]) / LOSS_UNIT + suppressed
             ncp += axis.weight * (int(of["ncp"]) / LOSS_UNIT + suppressed)
             stars += int(of["stars"])

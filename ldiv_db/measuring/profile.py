@@ -15,7 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.readings import read_by
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.population_uniqueness import refuse_population
 from ldiv_db.measuring.roles import (
@@ -316,5 +316,5 @@ def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnPr
 def _distribution(
     engine: Engine, table: Relation | FileRelation, column: Column, same: Sequence[Step] = ()
 ) -> Distribution:
-    counts = engine.rows("measuring/profile/count_values", source=table, column=Identifier(column.name), same=same)
+    counts = engine.rows("measuring/profile/count_values", source=table, column=column.name, same=same)
     return Distribution([count for (count,) in counts])

@@ -88,7 +88,7 @@ class Resolver:
         code = f"s{number}"
         values = self._values(Identifier(code))
         spans = self._engine.materialise(
-            f"spans_{code}", "measuring/find_sensitive", values_of=values, dictionary=dictionary, leaves=Value(leaves)
+            f"spans_{code}", "measuring/find_sensitive", values_of=values, dictionary=dictionary, leaves=leaves
         )
         table = Identifier(f"t_{code}")
         return ResolvedColumn(name, Identifier(code), table, dictionary, values, spans, spans, leaves, first=1)
@@ -114,7 +114,7 @@ class Resolver:
             starred=starred,
             dictionary=axis.dictionary,
             null_code=null_code,
-            last=Value(axis.scale),
+            last=axis.scale,
         )
         if kind in ("integer", "real"):
             ranges = read_ranges(engine, parts, "real")
@@ -156,12 +156,12 @@ class Resolver:
             "measuring/weigh_numbers",
             chosen=chosen,
             spans=spans,
-            null_code=Value(null_code),
-            smallest=Value(smallest),
-            largest=Value(largest),
-            shrink=Value(shrink),
-            width=Value(width * shrink),
-            unit=Value(LOSS_UNIT),
+            null_code=null_code,
+            smallest=smallest,
+            largest=largest,
+            shrink=shrink,
+            width=width * shrink,
+            unit=LOSS_UNIT,
         )
         engine.drop(parts, ranges, chosen)
         made = (ranks, values, spans, weights, leaves)
@@ -227,7 +227,7 @@ def _compare(engine: Engine, column: ResolvedColumn, role: str) -> Spread:
         values_of=column.values,
         spans=column.spans,
         weights=column.weights,
-        unit=Value(LOSS_UNIT),
+        unit=LOSS_UNIT,
     )
     engine.drop(bins)
     before, after = ([int(row[place]) / LOSS_UNIT for row in rows] for place in (1, 2))

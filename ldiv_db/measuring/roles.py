@@ -36,7 +36,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError, count_phrase
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.measuring import safe_harbor
 from ldiv_db.measuring.uniqueness import Summary, Texts
 from ldiv_db.policy.quasi_identifiers import covers
@@ -99,9 +99,7 @@ def held_by(
     if not others:
         return 0, 0
     column = Identifier(summary.column.name)
-    found = engine.record(
-        "measuring/profile/hold_together", source=table, column=column, others=others, most=Value(_MOST)
-    )
+    found = engine.record("measuring/profile/hold_together", source=table, column=column, others=others, most=_MOST)
     values = found["values"]
     extra = [[found[other[kind].name] - values for kind in ("together", "apart")] for other in others]
     vary = [(together, apart) for together, apart in extra if apart * 20 > values]

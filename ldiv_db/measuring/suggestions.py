@@ -42,9 +42,7 @@ def distance_between(engine: Engine, table: Relation | FileRelation, column: Col
     """
     if not (column.is_number or column.is_time) or distinct < _MANY_VALUES:
         return None
-    found = engine.record(
-        "measuring/profile/measure_spread", source=table, column=Identifier(column.name), kind=column.kind
-    )
+    found = engine.record("measuring/profile/measure_spread", source=table, column=column.name, kind=column.kind)
     low, high, smallest, largest = (float(found[key] or 0) for key in ("low", "high", "smallest", "largest"))
     if found["unplaced"] or not all(abs(end) < _LARGEST or column.is_time for end in (smallest, largest)):
         return None

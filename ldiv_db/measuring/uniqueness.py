@@ -108,9 +108,7 @@ def summarise(engine: Engine, table: Relation | FileRelation, column: Column, ro
     as_text = not (column.is_number or column.is_time)
     name = Identifier(column.name)
     forms = {"as_text": as_text, "as_real": column.is_fractional, "as_integer": column.is_integer}
-    counts = engine.record(
-        "measuring/profile/summarise_column", source=table, column=name, name=Value(column.name), **forms
-    )
+    counts = engine.record("measuring/profile/summarise_column", source=table, column=name, name=column.name, **forms)
     whole = {key: int(count) for key, count in counts.items()}
     largest = whole.pop("largest", 0)
     distinct, nulls, most, singles = (whole.pop(key) for key in ("different", "nulls", "most", "singles"))
@@ -216,7 +214,7 @@ def measure_uniqueness(
 
 
 def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[str, Any]:
-    return engine.record("measuring/profile/count_unique", cells=cells, columns=columns, rare=Value(RARE))
+    return engine.record("measuring/profile/count_unique", cells=cells, columns=columns, rare=RARE)
 
 
 def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
@@ -225,7 +223,7 @@ def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renam
         {"number": Value(i), "alias": column.alias, "others": [other for other in columns if other is not column]}
         for i, column in enumerate(columns, 1)
     ]
-    return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=Value(RARE))
+    return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=RARE)
 
 
 def _small(

@@ -88,9 +88,7 @@ def grow_tries(
 ) -> PrefixTrees:
     """The tries of the source's `cells` (`rows` rows) and of `numbered` (`published` rows, values by number)."""
     grain = 2 ** (_MASS_BITS - max(rows, published).bit_length())
-    boxes = engine.materialise(
-        "boxes", "measuring/list_boxes", numbered=numbered, columns=columns, grain=Value(float(grain))
-    )
+    boxes = engine.materialise("boxes", "measuring/list_boxes", numbered=numbered, columns=columns, grain=float(grain))
     steps = _steps(engine, columns, rows)
     cell_trie = engine.materialise("cell_trie", "measuring/number_prefixes", rows=cells, steps=steps)
     box_trie = engine.materialise("box_trie", "measuring/number_prefixes", rows=boxes, steps=steps)

@@ -127,7 +127,7 @@ def cast_of_texts(engine: Engine, source: Relation | FileRelation, column: Colum
         return ""
     forms = [{"alias": Identifier(f"form_{i}"), "written": Value(form)} for i, form in enumerate(_DATE_FORMS)]
     with read_exactly(engine, source) as read:
-        counts = engine.record("taxonomies/count_dates", source=read, column=Identifier(column.name), forms=forms)
+        counts = engine.record("taxonomies/count_dates", source=read, column=column.name, forms=forms)
     found = {form: counts[f"form_{i}"] for i, form in enumerate(_DATE_FORMS)}
     most, filled, name = max(found.values()), counts["filled"], Identifier(column.name).sql()
     fit = [form for form, count in found.items() if count == most]
@@ -220,7 +220,7 @@ def number_values(
         column=column,
         by_range=taxonomy.by_range,
         levels=levels,
-        null_code=Value(NULL_CODE),
+        null_code=NULL_CODE,
         weight=None,
     )
 

@@ -215,12 +215,12 @@ def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[LimitedA
                 attributes=limits,
                 group=group,
                 count=Identifier(release.count) if release.count else None,
-                release=Value(number),
+                release=number,
             )
         if release.people is not None:
             with read_exactly(engine, release.people) as people:
                 params = {"published": people, "key": Identifier(release.key or ""), "group": group}
-                engine.insert(members, "publishing/list_members", release=Value(number), **params)
+                engine.insert(members, "publishing/list_members", release=number, **params)
         else:
             ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
             ledger |= {"release": Value(release.number), "number": Value(number)}
@@ -241,7 +241,7 @@ def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
 def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:
     """Weights of groups that differ from release to release: of keys that only one has, and of all keys in them."""
     params = {"members": members, "cells": cells}
-    differing = engine.materialise("differing", "publishing/list_differing", since=Value(since), **params)
+    differing = engine.materialise("differing", "publishing/list_differing", since=since, **params)
     weighed = engine.materialise("weighed", "publishing/weigh_twins", differing=differing, cells=cells)
     keys = engine.materialise("keys", "publishing/weigh_keys", differing=differing, **params)
     engine.drop(differing)

@@ -17,7 +17,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.migrate import Held
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.recoding.rules import forget_recoding
 
@@ -156,7 +156,7 @@ def releases(engine: Engine, series: str | None = None, held: Held | None = None
     if "release" not in held:
         return []
     listed, noted = table(engine, "release"), "grouped_by" in held.columns("release")
-    rows = engine.records("publishing/list_releases", releases=listed, series=Value(series), noted=noted)
+    rows = engine.records("publishing/list_releases", releases=listed, series=series, noted=noted)
     return [Entry(**{**row, "report": json.loads(row["report"])}) for row in rows]
 
 

@@ -110,7 +110,7 @@ def plan_combinations(
     coded = [LimitedAttribute(secret.number, secret.code, secret.l) for secret in secrets]
     group = [Identifier("group_no")]
     cells = engine.materialise(
-        "cells", "publishing/list_cells", published=shown, attributes=coded, group=group, count=None, release=Value(1)
+        "cells", "publishing/list_cells", published=shown, attributes=coded, group=group, count=None, release=1
     )
     names = {secret.code.name: secret.name for secret in secrets}
     told = tuple(

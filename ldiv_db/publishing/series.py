@@ -233,4 +233,4 @@ def record_members(engine: Engine, series: Series, rows: Relation, shown: Relati
 def events(engine: Engine, series: str) -> list[dict[str, Any]]:
     """Count the keys each release of a series published and kept back for the first time, and its new groups."""
     members = table(engine, "release_member")
-    return engine.records("publishing/summarise_events", members=members, series=Value(series))
+    return engine.records("publishing/summarise_events", members=members, series=series)

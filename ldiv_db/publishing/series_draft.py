@@ -18,7 +18,7 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft
@@ -240,7 +240,7 @@ class SeriesDraft(Draft[Released]):
         """Counts of what became of rows, and what the tables must add up to."""
         matched = {"matched": self.matched.rows, "groups": self.matched.groups}
         params = {"rows": self.rows, "shown": self.shown, **matched}
-        counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=Value(self.threshold))
+        counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=self.threshold)
         short = counts.pop("short_groups")
         return counts, ExpectedTotals(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
 
@@ -305,9 +305,9 @@ def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | Decompositi
         members=members,
         key=coding.key,
         hashed=coding.sensitive,
-        secret=Value(series.secret),
-        series=Value(series.name),
-        release=Value(series.next),
+        secret=series.secret,
+        series=series.name,
+        release=series.next,
     )
     if not (series.is_new or series.key.is_written_as(series.key_before)):
         _check_spelling(start, matched, members)
@@ -324,8 +324,8 @@ def _check_spelling(start: ReleaseStart, rows: Relation, members: Relation) -> N
         rows=rows,
         members=members,
         key=Renamed(key, key),
-        secret=Value(start.series.secret),
-        series=Value(start.series.name),
+        secret=start.series.secret,
+        series=start.series.name,
     )
     if counts["respelt"]:
         what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"

@@ -89,7 +89,7 @@ class Encoder:
             column=code,
             by_range=taxonomy.by_range,
             levels=qi.hierarchy.levels,
-            null_code=Value(last if nullable else None),
+            null_code=last if nullable else None,
             weight=self._weight,
         )
         self._refuse_missing(qi, taxonomy, dictionary)
@@ -141,10 +141,10 @@ class Encoder:
             column=code,
             kind=kind,
             shifted=shifted,
-            smallest=Value(smallest),
-            width=Value(width or 1.0),
-            scale=Value(scale),
-            null_code=Value(null_code),
+            smallest=smallest,
+            width=width or 1.0,
+            scale=scale,
+            null_code=null_code,
             weight=self._weight,
         )
         axis = Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
@@ -173,7 +173,7 @@ class Encoder:
             "recoding/input/map_sensitive",
             rows=snapshot,
             column=code,
-            seed=Value(self._source.seed),
+            seed=self._source.seed,
             weight=self._weight,
             individuals=False,
         )

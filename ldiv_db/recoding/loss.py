@@ -101,7 +101,7 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:
     """The loss of a planned recoding, by its classes; `class_id` says whether their numbers are published."""
     params = {"classes": recoding.classes, "spans": recoding.spans}
-    sums = engine.record("recoding/loss/sum_losses", unit=Value(LOSS_UNIT), **params)
+    sums = engine.record("recoding/loss/sum_losses", unit=LOSS_UNIT, **params)
     sizes = engine.record("recoding/loss/sum_sizes", class_id=class_id, **params)
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published

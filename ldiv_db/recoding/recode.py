@@ -67,9 +67,9 @@ def find_sets(
         numbered=numbered,
         members=members,
         nodes=axis.nodes,
-        leaves=Value(axis.leaves),
-        null_code=Value(axis.null_code),
-        unit=Value(LOSS_UNIT),
+        leaves=axis.leaves,
+        null_code=axis.null_code,
+        unit=LOSS_UNIT,
     )
     both = {"left_columns": ["set_no"], "right_columns": ["code"]}
     codes = engine.join(f"set_members_{code}", numbered, members, "class_id", **both)
@@ -190,7 +190,7 @@ def _starred(engine: Engine, span: Spans) -> Spans:
         "recoding/publish/star_spans",
         spans=span.relation,
         shown=[shown.value for shown in span.shown],
-        unit=Value(LOSS_UNIT),
+        unit=LOSS_UNIT,
         scale=span.axis.scale_value,
         bounds=span.form == "bounds",
     )

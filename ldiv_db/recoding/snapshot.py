@@ -14,7 +14,7 @@ from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase, rows_phrase
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
 
@@ -243,9 +243,7 @@ def count_weights(engine: Engine, source: Source) -> int:
     """The rows that the counts of the source add up to; raises PolicyError unless all are positive whole numbers."""
     assert source.weight is not None  # noqa: S101 - the caller has looked
     weight = Identifier(source.weight.name)
-    found = engine.record(
-        "recoding/input/count_weights", source=source.relation, weight=weight, most=Value(MOST_COUNTED)
-    )
+    found = engine.record("recoding/input/count_weights", source=source.relation, weight=weight, most=MOST_COUNTED)
     most = f"more than {MOST_COUNTED:,}"
     wrong = {"missing": "NULL", "zero": "zero", "negative": "negative", "fractions": "no whole number", "high": most}
     listed = [f"{what} in {count_phrase(found[name], 'row', 'rows')}" for name, what in wrong.items() if found[name]]

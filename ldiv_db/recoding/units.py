@@ -151,7 +151,7 @@ class _Bagged:
             "listed", "recoding/input/list_bag_values", bags=self.numbered, numbered=units, members=members, **params
         )
         whole = engine.materialise(
-            "counted", "recoding/input/count_people_values", person=person.code, scale=Value(scale), **params
+            "counted", "recoding/input/count_people_values", person=person.code, scale=scale, **params
         )
         dictionary = engine.select("dictionary", self.numbered, "value", "rows", "code")
         found = _by_bags(engine, attribute, dictionary, listed, scale, whole)
@@ -174,7 +174,7 @@ def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxi
     """The attribute of sets, whose codes are those of the members of each: rows have them as people have a bag."""
     listed = engine.materialise("listed", "recoding/input/list_members", dictionary=attribute.dictionary)
     scale = person_units([size for size, _ in engine.tally(listed, "size")])
-    whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=Value(scale))
+    whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     codes = engine.select("codes", attribute.dictionary, ("code", "value"), "rows", "code")
     found = _by_bags(engine, attribute, codes, listed, scale, whole)
     return replace(found, dictionary=attribute.dictionary, whole=codes)

@@ -86,8 +86,8 @@ class _Counting:
                 "reporting/plainly/count_frequent",
                 release=self._release,
                 columns=[Identifier(one) for one in classes],
-                sensitive=Identifier(name),
-                bins=Value(len(bins)),
+                sensitive=name,
+                bins=len(bins),
                 sets=members_of(self._same[name]) is not None,
             )
             found = dict(rows)

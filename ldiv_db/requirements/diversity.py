@@ -158,9 +158,7 @@ def _suppress_others(
     if not requirement.harmless:
         return None
     others = classes.exempting(requirement.harmless).sizes
-    return engine.materialise(
-        "mended", "requirements/mend_others", measures=measures, others=others, least=Value(least)
-    )
+    return engine.materialise("mended", "requirements/mend_others", measures=measures, others=others, least=least)
 
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.

@@ -12,7 +12,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import CountRequirement, KAnonymity
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
@@ -127,7 +127,7 @@ class Threshold(Requirement):
     def missing(self, engine: Engine, table: Relation | FileRelation, column: str) -> set[Named]:
         names = dict(zip(self.named, self.written, strict=True))
         members = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in self.named])
-        rows = engine.rows("requirements/list_absent", totals=table, members=members, column=Identifier(column))
+        rows = engine.rows("requirements/list_absent", totals=table, members=members, column=column)
         engine.drop(members)
         return {names[value] for (value,) in rows}
 
@@ -136,7 +136,7 @@ class Threshold(Requirement):
         if not self.from_base:
             return self
         frequent = engine.rows(
-            "requirements/spread_thresholds", dictionary=dictionary, base=Value(units(self.default)), one=Value(UNIT)
+            "requirements/spread_thresholds", dictionary=dictionary, base=units(self.default), one=UNIT
         )
         by_value = {value: Fraction(int(over), int(under)) for value, over, under in frequent} | dict(self.thetas)
         thetas = tuple((value, by_value[value]) for value in sorted(by_value, key=in_order))

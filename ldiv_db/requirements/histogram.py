@@ -208,15 +208,15 @@ def suppress_by_core(
             kept=kept,
             histogram=classes.histogram,
             numerators=numerators,
-            numerator=Value(numerator),
-            denominator=Value(denominator),
+            numerator=numerator,
+            denominator=denominator,
         )
         changed = engine.scalar("requirements/count_shrunk", kept=kept, shrunk=shrunk)
         engine.drop(kept)
         kept = shrunk
         if not changed:
             break
-    mended = engine.materialise("mended", "requirements/mend_core", measures=measures, kept=kept, least=Value(least))
+    mended = engine.materialise("mended", "requirements/mend_core", measures=measures, kept=kept, least=least)
     engine.drop(kept, numerators)
     return mended
 

@@ -13,7 +13,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import plain
@@ -206,7 +206,7 @@ def _near_classes(engine: Engine, classes: Classes, attribute: Attribute, rows: 
     totals = classes.totals
     with engine.scope():
         params = {"histogram": classes.histogram, "places": _places(engine, totals, attribute)}
-        near = engine.scalar("requirements/reading/count_near", **params, parts=Value(PARTS))
+        near = engine.scalar("requirements/reading/count_near", **params, parts=PARTS)
     if not near:
         return []
     what = f"{_part(near, rows)} are in classes whose values lie within 1/{PARTS} of the column's range"

@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.diversity import TOLERANCE, EntropyL, RecursiveCL
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
@@ -66,9 +66,9 @@ class DistinctAlpha(Requirement):
             summary=classes.summary,
             categorised=classes.by_category(categories).histogram,
             weights=weights,
-            l=Value(self.values_needed),
+            l=self.values_needed,
             **in_lowest_units("alpha", self.alpha),
-            denominator=Value(categories.denominator),
+            denominator=categories.denominator,
         )
         steps.drop(weights)
         return measures

@@ -91,7 +91,7 @@ def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Rel
         "running/demo/select_training",
         source=FileRelation("read_parquet", str(_fixtures() / "adult.parquet")),
         columns=[Identifier(name) for _, name in policy.roles()],
-        rows=Value(rows),
+        rows=rows,
     )
     return source
 
@@ -120,14 +120,14 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
         result = run(connection, policy, folder, listener, show_values=True)  # public data
         names = [name for _, name in policy.roles()]
         columns = [Identifier(name) for name in names]
-        before = engine.rows("running/demo/list_rows", rows=source, columns=columns, limit=Value(_ROWS_BEFORE))
+        before = engine.rows("running/demo/list_rows", rows=source, columns=columns, limit=_ROWS_BEFORE)
         third = max(result.loss.classes // 3, 1)
         after = engine.rows(
             "running/demo/list_classes",
             rows=Relation.parse(policy.target.table or ""),
             columns=columns,
             keys=[Identifier(name) for name in policy.quasi_identifiers],
-            sensitive=Identifier(next(iter(policy.sensitive))),
+            sensitive=next(iter(policy.sensitive)),
             classes=Value([third, 2 * third]),
         )
     return Demo(policy, result, names, before, after, directory)

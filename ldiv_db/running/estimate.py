@@ -25,7 +25,6 @@ from ldiv_db.database import databases
 from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import Encoded
 
 READING, MEASURING, WRITING = "reading the source", "measuring what is lost", "writing and auditing the release"
@@ -267,7 +266,7 @@ def _widths(engine: Engine, encoded: Encoded) -> list[int]:
     if not encoded.kept:
         return []
     step = 1 if encoded.cells else max(encoded.row_count // _SAMPLE, 1)
-    found = engine.record("recoding/input/measure_widths", rows=encoded.counted, columns=encoded.kept, step=Value(step))
+    found = engine.record("recoding/input/measure_widths", rows=encoded.counted, columns=encoded.kept, step=step)
     return [round(float(found[column.alias.name] or 0)) for column in encoded.kept]
 
 

@@ -17,7 +17,7 @@ from ldiv_db.attacking.replay import Cell, SampledWorlds, World, WorldSet, arran
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.recoding.recode import SpanColumn
@@ -75,7 +75,7 @@ class NumberedPeople:
             moves=moves,
             known=self.known,
             told=self.told,
-            world=Value(number),
+            world=number,
         )
 
 

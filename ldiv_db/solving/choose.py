@@ -180,7 +180,7 @@ def _is_settled(task: Task) -> bool:
     settled = []
     for attribute in encoded.sensitive:
         counts = encoded.count_cells(engine, attribute.code.name)
-        settled.append(engine.scalar("solving/count_settled", counts=counts, codes=codes, size=Value(size)))
+        settled.append(engine.scalar("solving/count_settled", counts=counts, codes=codes, size=size))
         engine.drop(counts)
     return bool(2 * min(settled) >= encoded.row_count)
 

@@ -50,7 +50,7 @@ def _split(
             "counts", "bsgi/count_positions", scales=costs.scales, by_bucket=True, simple=Value(1), **params
         )
         splits = scope.keep(_choose(task, counts, costs, l, PART if most * PART >= 100 * l else 50, side))
-        cells = scope.keep(engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l)))
+        cells = scope.keep(engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=l))
     rows.move("bsgi/split_cells", cells=cells, splits=splits, weight=None, **params)
     halves = sorted(engine.rows("solving/list_halves", splits=splits))
     engine.drop(splits, cells)

@@ -188,9 +188,7 @@ class HalvedNodes:
         if way == "cut":
             medians = engine.materialise("medians", "solving/find_cells", placed=placed)
         else:
-            medians = engine.materialise(
-                "medians", "local/mondrian/find_medians", placed=placed, weight=Identifier("found")
-            )
+            medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight="found")
         return engine.materialise("sides", "solving/list_sides", choices=choices, medians=medians, cut=way == "cut")
 
     def _placed(self, counts: Relation, choices: Relation) -> Relation:
@@ -212,7 +210,7 @@ class HalvedNodes:
         cells = engine.materialise("cells", "solving/share_cells", counts=counts, sides=sides, sensitive=sensitive)
         halves = engine.materialise("halves", "solving/count_halves", counts=counts, cells=cells, sensitive=sensitive)
         margins = self._checker.margins(halves)
-        splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(self.last))
+        splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=self.last)
         self.last += 2 * engine.count(splits)
         children = engine.materialise("children", "solving/list_children", halves=halves, splits=splits)
         kept = [

@@ -32,7 +32,7 @@ from ldiv_db.database.databases import resources, threads
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered
-from ldiv_db.database.templates import FileRelation, Relation, Value
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.solving.divide import Division
 from ldiv_db.solving.parts import PartJob, opened, solve_part
 
@@ -122,7 +122,7 @@ def solve_here(work: PartJob, task: Task, division: Division) -> SolvedDivision:
         task.progress(done, total)
         with engine.scope():
             solved, search = solve_part(work, engine, division.rows, node, report=task.report)
-            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=solved, last=Value(last))
+            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=solved, last=last)
             last += int(engine.most(solved, "class_id") or 0)
         searches.append(search)
         done += rows
@@ -144,7 +144,7 @@ def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int
         assigned, last = engine.load("assigned", _ASSIGNED, []), 0
         for node, _ in division.parts:
             found = FileRelation("read_parquet", str(classes_of(folder, node)))
-            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=Value(last))
+            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=last)
             last += outcomes[node].last_class
         return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
 

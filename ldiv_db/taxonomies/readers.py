@@ -204,7 +204,7 @@ def _cyclic(parents: dict[str, str | None]) -> list[str]:
 
 def read_edges(engine: Engine, source: Relation, child: str, parent: str) -> Taxonomy:
     """The taxonomy of a parent-child table in the database."""
-    rows = engine.rows("taxonomies/list_edges", edges=source, child=Identifier(child), parent=Identifier(parent))
+    rows = engine.rows("taxonomies/list_edges", edges=source, child=child, parent=parent)
     return from_edges(rows, str(source))
 
 

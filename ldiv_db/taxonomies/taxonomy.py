@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import catalog_table, table_exists
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, first_of, nearest, refuse
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
 ROOT_LABEL = "*"
@@ -241,9 +241,7 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
     origins = stored(engine)
     if name not in origins:
         return None
-    rows = engine.rows(
-        "taxonomies/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=Value(name)
-    )
+    rows = engine.rows("taxonomies/list_taxonomy_nodes", nodes=catalog_table(engine, "taxonomy_node"), taxonomy=name)
     if not rows:
         raise DatabaseError(f"the catalog's taxonomy {name!r} has lost its nodes; import it again with --replace")
     return Taxonomy(tuple(Node(*row) for row in rows), origins[name])

@@ -4,7 +4,7 @@ import pytest
 
 from ldiv_db.database import templates
 from ldiv_db.database.catalog import named_table
-from ldiv_db.database.errors import LdivError
+from ldiv_db.database.errors import LdivError, TemplateError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
 
 HOSTILE = [
@@ -82,6 +82,20 @@ def test_files_are_told_by_their_ending(path, reader):
 def test_value_does_not_become_sql_even_in_an_identifiers_place():
     statement = render("recoding/input/bound_numbers", {"rows": Relation(("t",)), "column": Value("x"), "kind": "real"})
     assert "x" not in statement.sql.replace("max", "") and statement.values
+
+
+def test_what_a_header_says_decides_what_a_text_becomes():
+    hostile = 'x" FROM t; DROP TABLE u; --'
+    rows, other = Relation(("t",)), Relation(("u",))
+    name = render("database/number_groups", {"rows": rows, "by": [hostile], "columns": (), "number": hostile}).sql
+    assert Identifier(hostile).sql() in name and hostile not in name.replace(Identifier(hostile).sql(), "")
+    bound = render("taxonomies/list_taxonomy_nodes", {"nodes": rows, "taxonomy": hostile})
+    assert list(bound.values.values()) == [hostile] and hostile not in bound.sql
+    condition = {"column": Identifier("c"), "sign": "=", "value": 7}
+    counted = render("database/count_groups", {"rows": other, "columns": [], "conditions": [condition]})
+    assert list(counted.values.values()) == [7]
+    with pytest.raises(TemplateError, match="not str"):
+        render("database/count_groups", {"rows": other, "columns": [], "conditions": [condition | {"value": hostile}]})
 
 
 def test_compiled_templates_are_kept_if_they_may_be(tmp_path, monkeypatch):

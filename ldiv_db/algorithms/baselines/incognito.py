@@ -246,9 +246,7 @@ class Lattice:
         for start in range(0, len(vectors), most):
             placed, axes = self._place(vectors[start : start + most], range(len(self.top)))
             params: dict[str, Any] = {"cells": codings.cells, "places": placed, "axes": axes}
-            rows = codings.engine.rows(
-                "baselines/incognito/sum_costs", total=Value(codings.total), metric=metric, **params
-            )
+            rows = codings.engine.rows("baselines/incognito/sum_costs", total=codings.total, metric=metric, **params)
             costs |= {start + number: int(cost) for number, cost in rows}
             codings.engine.drop(placed)
         return [costs[number] for number in range(len(vectors))]

@@ -120,7 +120,7 @@ class Codings:
         for requirement in self.task.requirements:
             for read in classes.readings(requirement):
                 measures = requirement.measure(engine, read)
-                rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=Value(self.total))
+                rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=self.total)
                 failed |= {number for (number,) in rows}
                 engine.drop(measures)
         classes.drop()

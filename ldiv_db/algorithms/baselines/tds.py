@@ -133,7 +133,7 @@ class Descent:
             places=places,
             dictionary=dictionary,
             axes=codings.axes,
-            total=Value(codings.total),
+            total=codings.total,
         )
 
     def _place(self) -> Relation:

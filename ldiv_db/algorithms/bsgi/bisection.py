@@ -78,8 +78,8 @@ def fill_root(task: Task, quotas: list[int], classes: int, others: Sequence[Sens
         axes=encoded.axes,
         sensitive=sensitive,
         others=others,
-        seed=Value(task.seed),
-        classes=Value(classes),
+        seed=task.seed,
+        classes=classes,
     )
 
 
@@ -96,8 +96,8 @@ def _halve(
         sensitive=encoded.sensitive[0],
         others=others,
         wanting=[{"key": key, "left": Value(left), "right": Value(right)} for key, (left, right) in sides],
-        l=Value(l),
-        unit=Value(SPREAD_UNIT),
+        l=l,
+        unit=SPREAD_UNIT,
     )
 
 
@@ -168,7 +168,7 @@ def _root(task: Task, quotas: list[int], classes: int) -> Relation:
     engine = task.engine
     rows = fill_root(task, quotas, classes)
     codes = [*(axis.code for axis in task.encoded.axes), task.encoded.sensitive[0].code]
-    grouped = engine.materialise("node", "bsgi/group_rows", rows=rows, codes=codes, classes=Value(classes))
+    grouped = engine.materialise("node", "bsgi/group_rows", rows=rows, codes=codes, classes=classes)
     engine.drop(rows)  # all the rows, as long as nodes are split
     return grouped
 
@@ -190,10 +190,10 @@ def _split(task: Task, nodes: Relation, domain: _Domain, l: int, largest: int, m
         splits = _choose(task, nodes, counts, domain, l, largest, most)
         params = {"nodes": nodes, "splits": splits, "positions": domain.positions, "sensitive": sensitive}
         if counts and largest > FORCED and (task.is_part or task.encoded.row_count >= MANY_ROWS):
-            cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=Value(l))
+            cells = engine.materialise("cells", "bsgi/cut_cells", counts=counts, splits=splits, l=l)
             halves = engine.materialise("node", "bsgi/split_cells", cells=cells, weight=WEIGHT, **params)
         else:
-            halves = engine.materialise("node", "bsgi/split_nodes", l=Value(l), weight=WEIGHT, **params)
+            halves = engine.materialise("node", "bsgi/split_nodes", l=l, weight=WEIGHT, **params)
         engine.drop(nodes)  # all the rows, once a level
         sides = engine.record("neighbours/bound_splits", splits=splits)
         return scope.keep(halves), sides["most"], sides["least"]
@@ -209,7 +209,7 @@ def _count(task: Task, nodes: Relation, domain: _Domain, by_bucket: bool) -> Rel
         positions=domain.positions,
         sensitive=task.encoded.sensitive[0],
         by_bucket=by_bucket,
-        simple=Value(SIMPLE),
+        simple=SIMPLE,
         weight=WEIGHT,
     )
 
@@ -223,4 +223,4 @@ def _choose(
     if not counts:
         return engine.materialise("splits", "bsgi/choose_dearest", nodes=nodes, positions=domain.positions, **tables)
     tables |= {"counts": counts, "l": Value(l), "simple": Value(SIMPLE), "part": Value(PART), "most": Value(most)}
-    return engine.materialise("splits", "bsgi/choose_splits", ranked=Value(RANKED), forced=largest > FORCED, **tables)
+    return engine.materialise("splits", "bsgi/choose_splits", ranked=RANKED, forced=largest > FORCED, **tables)

@@ -42,7 +42,7 @@ from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
@@ -84,8 +84,8 @@ def trimmed(subtask: Subtask, l: int) -> Subtask:
             rows=encoded.rows,
             key=worst,
             others=[key for key in encoded.keys if key is not worst],
-            most=Value(subtask.classes),
-            seed=Value(subtask.task.seed),
+            most=subtask.classes,
+            seed=subtask.task.seed,
         )
         if rows:
             engine.drop(rows)  # all the rows, once for every code that is too frequent
@@ -129,7 +129,7 @@ class _Made:
 
     def add(self, task: Task, more: _Made) -> None:
         """Take in more classes, numbered after these."""
-        task.engine.insert(self.assigned, "bsgi/residue/shift_classes", assigned=more.assigned, last=Value(self.last))
+        task.engine.insert(self.assigned, "bsgi/residue/shift_classes", assigned=more.assigned, last=self.last)
         self.last += more.last
         self.classes += more.classes
         self.repairs += more.repairs

@@ -110,7 +110,7 @@ def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], 
         rows=encoded.rows,
         assigned=assigned,
         keys=numbered,
-        least=Value(classes // 2),
+        least=classes // 2,
     )
     members = engine.materialise(
         "members",
@@ -168,7 +168,7 @@ def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) ->
             members=state.members,
             classes=state.classes,
             measures=state.measures,
-            ranked=Value(RANKED),
+            ranked=RANKED,
         )
         moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
         exchanges = _settle(task, ranked, moves)

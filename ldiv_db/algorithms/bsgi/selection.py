@@ -158,7 +158,7 @@ def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis
         measures=measures,
         sensitive=encoded.sensitive[0],
         others=others,
-        seed=Value(task.seed),
+        seed=task.seed,
     )
     return Candidates(measures, free, _draws(task, l, classes), others)
 
@@ -174,8 +174,8 @@ def _grow_batch(task: Task, candidates: Candidates, first: int, end: int, l: int
             draws=candidates.draws,
             coded=task.encoded.rows,
             measures=candidates.measures,
-            first=Value(first),
-            end=Value(end),
+            first=first,
+            end=end,
         )
         started = sorted(engine.columns(grown, "class_id", "row_id"))
         picks = [(class_id, batch.choose(class_id, [row])) for class_id, row in started]
@@ -203,11 +203,11 @@ def _choose_step(
             held=_held_codes(task, candidates, batch) if candidates.others else None,
             others=candidates.others,
             measures=candidates.measures,
-            step=Value(step),
-            end=Value(batch.end),  # later classes are given up already
-            modulus=Value(task.encoded.row_count + 1),
-            stride=Value(TIE_STRIDE),
-            ranked=Value(RANKED),
+            step=step,
+            end=batch.end,  # later classes are given up already
+            modulus=task.encoded.row_count + 1,
+            stride=TIE_STRIDE,
+            ranked=RANKED,
         )
     best = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
     for class_id in classes:

@@ -213,7 +213,7 @@ class Sweep:
             prefixes=keys,
             members=self._members,
             digits=self._decided[start:end],
-            below=Value(below),
+            below=below,
             refused=self._refused,
         )
         self._engine.drop(keys)
@@ -230,7 +230,7 @@ class Sweep:
                 break
             cut = {(d.tree.number, node) for d in self._decided for node in d.tree.all_cuts[d.of(prefix)]}
             for digit in self._free:
-                rows = self._engine.rows("cuts/list_boxes", boxes=summed, prefix=Value(prefix), below=Value(below))
+                rows = self._engine.rows("cuts/list_boxes", boxes=summed, prefix=prefix, below=below)
                 costs = {digit.of(key): cost for key, cost in rows}
                 cut |= {(digit.tree.number, node) for node in digit.tree.best_cut(costs)}
             self._best.offer(frozenset(cut), cost)

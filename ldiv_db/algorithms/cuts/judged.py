@@ -128,8 +128,8 @@ def _find_bad(task: Task, judged: JudgedAttributes, packs: Sequence[Pack], table
                 places=places,
                 packs=packs,
                 sensitive=judged.axes,
-                first=Value(first),
-                last=Value(first + MOST_AT_ONCE - 1),
+                first=first,
+                last=first + MOST_AT_ONCE - 1,
             )
             engine.extend(failing, judged.checker.margins(counts), "class_no", where=[Where("margin", 0, "<")])
             engine.drop(counts)

@@ -22,7 +22,7 @@ from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, lay_out_key
 from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import PolicyError, Problem, UnprovedError
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 
 #: What becomes of violating partitions where some quasi-identifiers are recoded at no cost.
 _BOUNDED_BY = {"none": "none", "vioRec": "vioRec", "allRec": "anyRec"}
@@ -251,7 +251,7 @@ def _assign(problem: CutProblem, places: Relation, parts: Relation, thetas: Rela
         words=problem.words,
         sensitive=problem.task.encoded.sensitive[0].code,
         label=problem.cost.label.alias if problem.cost.label else None,
-        seed=Value(problem.task.seed),
+        seed=problem.task.seed,
         scheme=problem.cost.scheme,
     )
 

@@ -131,7 +131,7 @@ def largest_l_quotas(counts: Sequence[int], l: int, waits: Sequence[int] | None 
 def deal(task: Grouping) -> Grouping:
     """The task with the rows that have no group, in an order of coins, without anything that people are known by."""
     dealt = task.engine.materialise(
-        "dealt", "decomposition/deal_rows", rows=task.rows, secrets=task.secrets, coins=Value(task.coins)
+        "dealt", "decomposition/deal_rows", rows=task.rows, secrets=task.secrets, coins=task.coins
     )
     return replace(task, rows=dealt)
 

@@ -85,7 +85,7 @@ def list_refused(task: Grouping, members: Relation) -> Relation:
                 members=members,
                 primary=task.primary,
                 attribute=attribute,
-                noise=Value(task.options.noise != "none"),
+                noise=task.options.noise != "none",
             )
     return refused
 
@@ -199,7 +199,7 @@ def _openings(task: Grouping, members: Relation, threshold: int) -> Relation:
             members=members,
             primary=task.primary,
             attributes=with_counts(task, members).others,
-            starvation=Value(threshold),
+            starvation=threshold,
         )
         return scope.keep(openings)
 
@@ -256,7 +256,7 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
             dealt=task.rows,
             primary=task.primary,
             attributes=noisy.others,
-            coins=Value(task.coins),
+            coins=task.coins,
         )
         scope.keep(shown)
         groups, rows = engine.most(shown, "group_no") or 0, engine.count(shown)

@@ -107,7 +107,7 @@ class Mondrian(LocalAlgorithm):
             engine.drop(active)  # all the rows, once a level
             counts = count_classes(engine, sensitive, sides, weight=WEIGHT)
             margins = checker.margins(counts)
-            splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=Value(last))
+            splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=last)
             params = {"sides": sides, "splits": splits, "codes": _codes(task)}
             moved = engine.materialise("active", "local/mondrian/move_rows", **params)
             return scope.keep(moved), last + 2 * engine.count(splits)

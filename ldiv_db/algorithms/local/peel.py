@@ -97,7 +97,7 @@ class Absorption:
             unassigned, all_keys = keys(self.left), keys(self.grid)
             by = {"costs": self.costs, "hierarchies": self.hierarchies, "vector": Value(number)}
             params = {"keys": all_keys, "waiting": unassigned, "assigned": self.assigned, "standing": self.class_slack}
-            offered = engine.materialise("guests", "local/peel/list_guests", **params, **by, limit=Value(self.limit))
+            offered = engine.materialise("guests", "local/peel/list_guests", **params, **by, limit=self.limit)
             engine.drop(unassigned, all_keys)  # all the rows
             taken = self._take(offered, by) if engine.count(offered) else 0
             scope.keep(self.class_slack)

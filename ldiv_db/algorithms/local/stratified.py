@@ -105,7 +105,7 @@ class StratifiedSplits:
             sides, cuts = self._try(active, nodes)
             bounds, traced = self.traced(sides)
             chosen = engine.materialise(
-                "chosen", "local/stratified/choose_cuts", traced=traced, cuts=cuts, nodes=nodes, last=Value(last)
+                "chosen", "local/stratified/choose_cuts", traced=traced, cuts=cuts, nodes=nodes, last=last
             )
             engine.extend_others(assigned, active, chosen, "node", "row_id", ("node", "class_id"))
             splits = engine.count(chosen)
@@ -123,11 +123,9 @@ class StratifiedSplits:
         engine, sensitive, last = self.task.engine, self.task.encoded.sensitive, Value(MIXES)
         with engine.scope() as scope:
             params = {"active": active, "nodes": nodes, "widths": self.widths}
-            placed = engine.materialise(
-                "placed", "local/stratified/place_rows", **params, least=Value(2 * self.checker.least)
-            )
+            placed = engine.materialise("placed", "local/stratified/place_rows", **params, least=2 * self.checker.least)
             counted = engine.count_groups("counted", placed, "node", "axis", "code", "stratum")
-            cuts = engine.materialise("cuts", "local/stratified/list_cuts", counted=counted, parts=Value(PARTS))
+            cuts = engine.materialise("cuts", "local/stratified/list_cuts", counted=counted, parts=PARTS)
             mixed = engine.materialise(
                 "mixed", "local/stratified/mix_shares", cuts=cuts, counted=counted, mixes=self.mixes, last=last
             )
@@ -137,10 +135,10 @@ class StratifiedSplits:
                 mixed=mixed,
                 strata=self.strata,
                 sensitive=sensitive,
-                total=Value(self.task.encoded.row_count),
-                kept=Value(KEPT),
-                spare=Value(SPARE),
-                unit=Value(UNIT),
+                total=self.task.encoded.row_count,
+                kept=KEPT,
+                spare=SPARE,
+                unit=UNIT,
                 reserved=self.reserved,
             )
             margins = self.checker.margins(trials)

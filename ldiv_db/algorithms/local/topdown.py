@@ -206,7 +206,7 @@ class _Round:
         if not engine.count(chosen):
             return None
         targets = engine.materialise(
-            "targets", "local/topdown/number_parts", chosen=chosen, measured=measured, last=Value(self.last)
+            "targets", "local/topdown/number_parts", chosen=chosen, measured=measured, last=self.last
         )
         params = {"chosen": chosen, "targets": targets, "taken": taken, "measured": measured}
         moved = engine.materialise("active", "local/topdown/move_rows", **params, **nodes.params)

@@ -89,10 +89,10 @@ def _find(state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relati
         **params,
         common=common,
         measures=classes.measures,
-        left=Identifier("a"),
-        right=Identifier("b"),
-        l=Value(state.l),
-        square=Value(state.l**2),
+        left="a",
+        right="b",
+        l=state.l,
+        square=state.l**2,
     )
 
 

@@ -51,8 +51,8 @@ def _pairs(state: Improving, classes: ClassState, orders: Sequence[Sequence[Meas
         "near_pairs",
         "neighbours/regroup/list_near_pairs",
         near=classes.near(orders, number),
-        large=Value(LARGE),
-        jitter=Value(JITTER if number else 1),
+        large=LARGE,
+        jitter=JITTER if number else 1,
         **params,
     )
     chosen = choose_first(engine, near)

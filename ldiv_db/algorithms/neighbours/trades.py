@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Relation
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
 ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000
@@ -44,11 +44,11 @@ def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measu
             near=near,
             measures=state.measures,
             sensitive=task.encoded.sensitive,
-            left=Identifier("a"),
-            right=Identifier("b"),
-            ranked=Value(RANKED),
-            tried=Value(TRIED),
-            turn=Value(number),
+            left="a",
+            right="b",
+            ranked=RANKED,
+            tried=TRIED,
+            turn=number,
         )
         chosen, count, gain = choose_good(state, trades, assigned)
         return Changed(scope.keep(engine.reassign(assigned, chosen)), count, gain, classes.cost)

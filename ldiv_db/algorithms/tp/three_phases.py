@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
 _PARTS = 2
@@ -51,7 +51,7 @@ class Histogram:
     @classmethod
     def of_cores(cls, engine: Engine, cells: Relation, l: int) -> Histogram:
         """Phase one: the core of every group is kept; `cells` is (group_no, code, rows)."""
-        state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
+        state = engine.materialise("state", "tp/keep_cores", cells=cells, l=l)
         residue = engine.materialise("residue", "tp/count_residue", state=state)
         return cls(engine, l, state, residue, _measured(engine, residue))
 
@@ -116,8 +116,8 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
                 "tp/list_alive",
                 state=histogram.state,
                 residue=histogram.residue,
-                l=Value(histogram.l),
-                height=Value(histogram.removed.height),
+                l=histogram.l,
+                height=histogram.removed.height,
             )
             values = _values(engine, alive, "slack")
             if not values:
@@ -162,7 +162,7 @@ def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Rel
     """Rows of fat groups, and how many: values rise to the level, or as far as rows are offered and the gap goes."""
     engine = histogram.engine
     with engine.scope() as scope:
-        offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=Value(level))
+        offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=level)
         quotas = share_out(_values(engine, offers, "offered"), level, histogram.gap)
         loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
         taken = scope.keep(engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded))
@@ -195,10 +195,10 @@ def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) 
         "taken",
         "tp/take_pillars",
         alive=alive,
-        level=Value(level),
-        height=Value(histogram.removed.height),
-        gap=Value(histogram.gap),
-        most=Value(most),
+        level=level,
+        height=histogram.removed.height,
+        gap=histogram.gap,
+        most=most,
     )
 
 
@@ -214,7 +214,7 @@ def _cover_pillars(histogram: Histogram) -> int:
         chosen = engine.load("chosen", {"group_no": "BIGINT"}, groups)
         alike = engine.materialise("alike", "tp/find_alike", pillars=pillars, chosen=chosen)
         rounds = _count_rounds(histogram, pillars, chosen, alike)
-        taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=Value(rounds))
+        taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=rounds)
         scope.keep(taken)
     histogram.remove(taken)
     return rounds
@@ -246,7 +246,7 @@ def _count_rounds(histogram: Histogram, pillars: Relation, chosen: Relation, ali
         pillars=pillars,
         chosen=chosen,
         residue=histogram.residue,
-        height=Value(histogram.removed.height),
+        height=histogram.removed.height,
     )
     limits = [bounds["room"], histogram.gap // (_PARTS * histogram.l * bounds["groups"])]
     return int(max(1, min(limits if bounds["margin"] is None else [*limits, bounds["margin"]])))

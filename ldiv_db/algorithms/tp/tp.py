@@ -29,7 +29,7 @@ from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, refuse
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.templates import Relation
 
 
 def eligible_l(task: Task, name: str) -> int:
@@ -137,7 +137,7 @@ class TpPlus(Tp):
         kept = _kept_rows(engine, assigned)
         removed = engine.select_others("removed", rows, kept, "row_id")
         classes, last = cut(task, removed, l)
-        engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=Value(last))
+        engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=last)
         engine.drop(removed, kept, assigned)  # all the rows, before classes are bounded
         return classes
 
@@ -186,7 +186,7 @@ def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
         sensitive=task.encoded.sensitive[0],
         cells=cells,
         state=state,
-        seed=Value(task.seed),
+        seed=task.seed,
     )
 
 
@@ -248,7 +248,7 @@ class Matching(Tp):
         keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
         with engine.scope() as scope:
             cells = _count_cells(task)
-            state = engine.materialise("state", "tp/keep_cores", cells=cells, l=Value(l))
+            state = engine.materialise("state", "tp/keep_cores", cells=cells, l=l)
             listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
             surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
             flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
@@ -256,7 +256,7 @@ class Matching(Tp):
             kept = scope.keep(_kept_rows(engine, assigned))
             loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
             params = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
-            engine.insert(kept, "tp/pair_rows", seed=Value(task.seed), **params)
+            engine.insert(kept, "tp/pair_rows", seed=task.seed, **params)
         return kept, {"optimal": True, "matched_groups": len(surplus)}
 
 

@@ -112,9 +112,9 @@ def dimensions_of(axes: Sequence[Axis]) -> tuple[list[Dimension], int]:
 
 def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits: int) -> Relation:
     """(codes, position): every combination of codes that the rows have, along the curve of cubes of 2^bits a side."""
-    points = engine.materialise("points", "tp/scale_codes", rows=rows, dimensions=dimensions, sides=Value(2**bits))
+    points = engine.materialise("points", "tp/scale_codes", rows=rows, dimensions=dimensions, sides=2**bits)
     for bit in range(bits - 1, 0, -1):
-        turned = engine.materialise("points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=Value(2**bit))
+        turned = engine.materialise("points", "tp/turn_cubes", points=points, dimensions=dimensions, bit=2**bit)
         engine.drop(points)  # all combinations of codes, once a bit
         points = turned
     falling = [
