@@ -362,7 +362,7 @@ class Spark(Server):
 
 
 class Snowflake(Server):
-    """fakesnow, which is Snowflake's dialect and connector on DuckDB."""
+    """fakesnow, which is Snowflake's dialect and connector on DuckDB; names are Snowflake's."""
 
     dialect = "snowflake"
     mark = "%s"
@@ -370,12 +370,13 @@ class Snowflake(Server):
     types = _named("VARCHAR", "INTEGER", "DOUBLE", "NUMBER(12, 2)", "DATE", "TIMESTAMP_NTZ", "BOOLEAN")
 
     def __init__(self) -> None:
+        import exact_names  # noqa: PLC0415
         import fakesnow  # noqa: PLC0415
         import snowflake.connector  # noqa: PLC0415
 
         with contextlib.ExitStack() as stack:
             stack.enter_context(fakesnow.patch())
-            self.connection = snowflake.connector.connect(database="CLINIC", schema="PUBLIC")
+            self.connection = exact_names.Connection(snowflake.connector.connect(database="CLINIC", schema="PUBLIC"))
             atexit.register(stack.pop_all().close)  # its database lasts as long as the patch
 
     def version(self) -> str:

@@ -55,7 +55,10 @@ def bound(statement: Statement, dialect: str) -> exp.Expr:
 
 
 def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
-    """The statement with plain quoted names as the database folds such names without quotes."""
+    """The statement with plain names in quotes, as the database folds such names without quotes.
+
+    Names without quotes are folded too: they would be quoted as they are later on, and name nothing that is there.
+    """
     upper = Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.UPPERCASE
     return tree.transform(_folded) if upper else tree
 
@@ -86,7 +89,7 @@ def _in_characters(node: exp.Expr) -> exp.Expr:
 
 def _folded(node: exp.Expr) -> exp.Expr:
     """A plain name in upper case; any other node as it is."""
-    if isinstance(node, exp.Identifier) and node.quoted and _PLAIN.fullmatch(node.name):
+    if isinstance(node, exp.Identifier) and _PLAIN.fullmatch(node.name):
         return exp.to_identifier(node.name.upper(), quoted=True)
     return node
 
