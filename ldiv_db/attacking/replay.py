@@ -15,17 +15,16 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ldiv_db.attacking.disclosure import list_priors, place_values
+from ldiv_db.attacking.base import Attacker, list_priors, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem
+from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.requirements.guarantees import Guarantee
-from ldiv_db.requirements.parameters import LARGEST
 
 #: The payload of each row, in the order of the rows.
 World = tuple[int, ...]
@@ -103,27 +102,6 @@ def arrange(payloads: World, most: int, coins: Random) -> Arrangements:
 #: With secret coins: so many runs must give the release before shares of them are told, and a share exceeds a promise
 #: if it does by so many standard errors.
 FEWEST_HITS, ERRORS = 25, 5
-
-
-@dataclass(frozen=True)
-class Replay:
-    """Options of a replay: the seed (None for that of the policy, or of the ledger), and about how many worlds.
-
-    With `tries` the attacker lacks the seed: every world is run so often, with seeds drawn anew; the true one serves to
-    find out which rows the classes of the release have.
-    """
-
-    seed: int | None = None
-    tries: int = 0
-    limit: int = 2_000
-
-    def problems(self) -> Iterator[Problem]:
-        if self.seed is not None and not 0 <= self.seed < 2**127:
-            yield Problem("replay_seed", "takes a whole number from 0 to 2^127 - 1")
-        if not 0 <= self.tries <= LARGEST:
-            yield Problem("replay_tries", f"takes a whole number from 1 to {LARGEST:,}")
-        if not 2 <= self.limit <= LARGEST:
-            yield Problem("replay_limit", f"takes a whole number from 2 to {LARGEST:,}")
 
 
 @dataclass(frozen=True)
@@ -216,6 +194,15 @@ class WorldTally:
         return found
 
 
+class Replayer(Attacker):
+    """Whoever has the program, and makes the release of other worlds; `running/attack.py` runs it for them."""
+
+    names = ("replay",)
+    key = "replay"
+    place = 8
+    lacking = "needs the source"
+
+
 @dataclass(frozen=True)
 class Replayed:
     """Worlds in the database, `moves` (world_no, row_no, payload_no), and the rows: `people`, a donor a payload."""
@@ -235,46 +222,28 @@ def replay_attack(
     The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
     and the figures say how many people are above the promise.
     """
-    engine = found.engine
-    totals = engine.count_groups("totals", found.people, (column.name, "value"))
-    priors = place_values(engine, totals, promise, None)
-    bounds = Bounds(promise, list_priors(engine, priors))
-    judged = _judged(found, column, priors)
-    summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=UNIT)
-    engine.drop(totals, priors, judged)
+    engine, tally = found.engine, found.tally
+    known = {"people": found.people, "donors": found.donors, "moves": found.moves}
+    flow = EngineFlow(engine, "attacking/replay", **known, column=column, unit=UNIT)
+    with flow.scope():
+        priors = place_values(engine, engine.count_groups("totals", found.people, (column.name, "value")), promise)
+        bounds = Bounds(promise, list_priors(engine, priors))
+        masses = {"world_no": "BIGINT", "set_no": "BIGINT", "mass": "HUGEINT"}
+        flow.know(tally=engine.load("tally", masses, tally.masses()), priors=priors)
+        flow.step("judged", "judge_beliefs", errors=ERRORS if tally.tries else 0)
+        summary = flow.record("summarise_beliefs")
     above = int(summary["people_above"])
-    bound = bounds.posterior if promised else None
     # Shares of drawn runs scatter: the promise is broken by those that exceed it by more than chance.
-    gain = gain_of("posterior", share_in(summary), bound)
-    if promised and found.tally.tries:
-        gain = type(gain)(gain.measure, gain.gain, gain.bound, not above)
+    gain = gain_of("posterior", share_in(summary), bounds.posterior if promised else None)
+    if promised and tally.tries:
+        gain = replace(gain, holds=not above)
     figures = {
-        **found.tally.figures(),
+        **tally.figures(),
         "people": summary["people"],
         "mean": mean_of(summary["mean_units"], summary["people"]),
         "promised_without_replay": None if bounds.posterior is None else float(bounds.posterior),
         "people_above": above,
         "people_certain": summary["people_certain"],
     }
-    found_all = Attack("replay", sensitive, (gain,), figures)
-    return found_all.with_untried("rows", min(summary["people"], rows), rows)
-
-
-def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:
-    """(set_no, row_no, mass of the likeliest value, total, above): every row that was tried."""
-    engine, tally = found.engine, found.tally
-    masses = {"world_no": "BIGINT", "set_no": "BIGINT", "mass": "HUGEINT"}
-    loaded = engine.load("tally", masses, tally.masses())
-    judged = engine.materialise(
-        "judged",
-        "attacking/replay/judge_beliefs",
-        moves=found.moves,
-        tally=loaded,
-        people=found.people,
-        donors=found.donors,
-        priors=priors,
-        column=column,
-        errors=ERRORS if tally.tries else 0,
-    )
-    engine.drop(loaded)
-    return judged
+    attack = Attack("replay", sensitive, (gain,), figures)
+    return attack.with_untried("rows", min(summary["people"], rows), rows)

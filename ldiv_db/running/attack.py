@@ -15,17 +15,17 @@ from random import Random
 from typing import Any
 
 from ldiv_db.algorithms.base import Progress
-from ldiv_db.attacking.attackers import Attackers
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import AttackRequest
-from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack
+from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay
+from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
 from ldiv_db.auditing.kept import warn_of_source
-from ldiv_db.database.attach import asks, takes_database
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
+from ldiv_db.database.requests import asks
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.quasi_identifiers import read_columns
@@ -146,16 +146,16 @@ def _count_hits(
     return WorldTally(sampled, hits, tries)
 
 
-def _warnings(engine: Engine, policy: Policy, attackers: Attackers, folder: Path) -> list[str]:
+def _warnings(engine: Engine, policy: Policy, known: Knowledge, folder: Path) -> list[str]:
     """What is said of kept columns by those who know people, or else by the source, and of what was not tried."""
     told = []
-    if policy.individual and attackers.owned is None:
+    if policy.individual and known.owned is None:
         lacking = f"{policy.individual.column} of {policy.source} is not there"
         told.append(f"several rows of a person: not tried, as {lacking}")
     if not policy.keep:
         return told
     with suppress(PolicyError):  # a source that is not there tells nothing
-        people = attackers.known or open_source(engine, policy.source, folder)
+        people = known.people.get("known") or open_source(engine, policy.source, folder)
         told += warn_of_source(
             engine, read_columns(engine, policy, people), policy.keep, list(policy.quasi_identifiers)
         )
@@ -207,9 +207,9 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
             return replay_groups(ReplaySubject(context, request.table, None, policy), replay, request.budget)
         published = open_given(engine, request.table, "table")
         columns = request.columns(engine, published, policy)
-        attackers = request.attackers(engine, policy)
-        found = attack_table(engine, published, columns, promised, attackers)
-        told = _warnings(engine, policy, attackers, context.folder) if policy else []
+        known = request.opened(engine, policy)
+        found = attack_table(engine, published, columns, promised, known)
+        told = _warnings(engine, policy, known, context.folder) if policy else []
         found = replace(found, warnings=(*found.warnings, *told))
         if replay is None or policy is None:
             return found

@@ -1,0 +1,128 @@
+"""Attacks on rows: by whoever looks for somebody's row among those that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from ldiv_db.attacking.base import AttackedTable, Attacker, Exposure
+from ldiv_db.attacking.columns import Columns
+from ldiv_db.attacking.gains import UNIT, Attack, Gain, gain_of, share_in
+from ldiv_db.attacking.question import Knowledge
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.queries import Where
+from ldiv_db.measuring.population_uniqueness import estimate_uniqueness, refuse_population
+
+_POPULATIONS = dict.fromkeys(("class_rows", "found", "population"), "BIGINT")
+_RECOGNISED = "share of rows recognised"
+
+
+class Prosecutor(Attacker):
+    """The attack of those who know that somebody is in the table: they guess a row of the class, risk `1 / |G|`."""
+
+    names = ("prosecutor",)
+    of_values = False
+    words: ClassVar = {"mean": "mean risk"}
+
+    def attacks(self) -> Iterator[Attack]:
+        yield prosecutor(self.table.exposure)
+
+
+def prosecutor(exposure: Exposure) -> Attack:
+    """The attack on any classes."""
+    engine, (classes, rows) = exposure.engine, exposure.sizes
+    units = int(exposure.threshold * UNIT)  # it has at most nine digits
+    risky = Where("class_rows", (UNIT - 1) // units if units else None, "<=" if units else "<>")
+    figures = {
+        "mean": classes / rows if rows else None,
+        "threshold": float(exposure.threshold),
+        "rows_above_threshold": engine.total(exposure.classes, "class_rows", risky),
+    }
+    return Attack("prosecutor", None, (_risk(engine.least(exposure.classes, "class_rows"), exposure.bound),), figures)
+
+
+def _risk(least: int | None, bound: Fraction | None) -> Gain:
+    return gain_of("1 / people alike", Fraction(1, least) if least else None, bound)
+
+
+class Journalist(Attacker):
+    """Journalist and marketer risk, and who is in the table, by how many people of a population each class covers.
+
+    Without a population marketers match all rows at once to people in the table: they are right about one row a class.
+    """
+
+    names = ("journalist", "marketer", "presence")
+    people = "population"
+    reads_labels = True
+    of_values = False
+    words: ClassVar = {"mean": "mean risk"}
+
+    def __init__(self, table: AttackedTable) -> None:
+        super().__init__(table)
+        self.prefixes = table.prefixes("population") if "population" in table.known.people else None
+
+    def attacks(self) -> Iterator[Attack]:
+        exposure, engine = self.table.exposure, self.table.engine
+        if self.prefixes is None:
+            classes, rows = exposure.sizes
+            mean = Fraction(classes, rows) if rows else None
+            yield Attack("marketer", None, (gain_of(_RECOGNISED, mean, exposure.bound),))
+            return
+        populations = engine.load("populations", _POPULATIONS, [])
+        for drawn in self.prefixes.drawn(self.table.budget, by_classes=True):
+            classes = engine.select_among("kept", exposure.classes, drawn.part, "class_no")
+            engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
+        tried = engine.count(populations), engine.count(exposure.classes)
+        params = {"populations": populations, "threshold": exposure.threshold, "unit": UNIT}
+        summary = engine.record("attacking/summarise_population", **params)
+        engine.drop(populations)
+        matched = summary["rows"]
+        mean = Fraction(int(summary["mean_units"]), UNIT * matched) if matched else None
+        figures = {
+            "threshold": float(exposure.threshold),
+            "rows_above_threshold": summary["rows_above"],
+            "rows_beyond_population": summary["rows_unlisted"],
+        }
+        bounds = (exposure.bound, exposure.people_bound)
+        bound = min((one for one in bounds if one is not None), default=None)  # a population has all of the table
+        present = gain_of("share of people alike who are in the table", share_in(summary), exposure.presence_bound)
+        for attack in (
+            Attack("journalist", None, (_risk(summary["least"], bound),), figures),
+            Attack("marketer", None, (gain_of(_RECOGNISED, mean, bound),)),
+            Attack("presence", None, (present,)),
+        ):
+            yield attack.with_untried("classes", *tried)
+
+
+class PopulationUniqueness(Attacker):
+    """The attack of those who know the population's size: the share of rows of people who are unique in it.
+
+    It is 0 where no class has one row, which any bound on a row's risk promises. Raises PolicyError for a population
+    smaller than the table.
+    """
+
+    names = ("population uniqueness",)
+    key = "population_size"
+    of_values = False
+
+    @classmethod
+    def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
+        if columns.pair is not None:
+            yield Problem("population-size", "goes with one table: a pair publishes values as they are")
+
+    def attacks(self) -> Iterator[Attack]:
+        exposure, rows, population = self.table.exposure, self.table.rows, self.table.known.asked.population_size
+        assert population is not None  # noqa: S101 - it was asked for
+        refuse_population(population, rows)
+        found = estimate_uniqueness(exposure.engine, exposure.classes, "class_rows", population)
+        share = Fraction(0) if found is None else None if found.share is None else Fraction(found.share)
+        bound = Fraction(0) if exposure.bound is not None and exposure.bound < 1 else None
+        figures: dict[str, Any] = {"population": population}
+        if found is not None:
+            figures |= {"sampling_fraction": found.rows / population, "model": found.chosen}
+            for name, estimate in found.estimates.items():
+                figures[f"unique_people_by_{name}"] = estimate.reason if estimate.uniques is None else estimate.uniques
+        what, kept = "share of rows unique in the population, estimated", bound is None or share == 0
+        yield Attack("population uniqueness", None, (gain_of(what, share, bound, kept=kept),), figures)
