@@ -205,18 +205,21 @@ class Replayer(Attacker):
 
 @dataclass(frozen=True)
 class Replayed:
-    """Worlds in the database, `moves` (world_no, row_no, payload_no), and the rows: `people`, a donor a payload."""
+    """Worlds in the database, `moves` (world_no, row_no, payload_no), and the rows: `people`, a donor a payload.
+
+    So many `rows` and `classes` were published.
+    """
 
     engine: Engine
     people: Relation
     donors: Relation
     moves: Relation
     tally: WorldTally
+    rows: int
+    classes: int
 
 
-def replay_attack(
-    found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool, rows: int
-) -> Attack:
+def replay_attack(found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool) -> Attack:
     """The attack by replay on one sensitive attribute, `column` of the people.
 
     The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
@@ -246,4 +249,4 @@ def replay_attack(
         "people_certain": summary["people_certain"],
     }
     attack = Attack("replay", sensitive, (gain,), figures)
-    return attack.with_untried("rows", min(summary["people"], rows), rows)
+    return attack.with_untried("rows", min(summary["people"], found.rows), found.rows)

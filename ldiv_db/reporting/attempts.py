@@ -10,7 +10,7 @@ what half of all people have in common.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
 from ldiv_db.reporting.release_facts import ReportedTable, Table, earlier_tables
 from ldiv_db.reporting.request import ReportRequest
-from ldiv_db.running.attack import replay_table
+from ldiv_db.running.attack import replay
 from ldiv_db.running.replay_methods import ReplaySubject
 
 #: All worlds of a replay together have so many rows, some half a minute of work; fewer worlds than these tell little.
@@ -135,7 +135,7 @@ def population_of(engine: Engine, asked: ReportRequest) -> Table | None:
 
 def _composition(
     engine: Engine, table: Table, noted: ReportedTable, columns: Columns, known: Knowledge, asked: ReportRequest
-) -> list[Attack] | str:
+) -> Iterable[Attack] | str:
     """The attack by this release and all earlier ones of the ledger together, or why it is not tried."""
     policy = asked.policy
     assert policy is not None  # noqa: S101 - who knows people has a policy
@@ -168,7 +168,7 @@ def _replay(
     question: CheckRequest,
     asked: ReportRequest,
     source: Table | None,
-) -> list[Attack] | str:
+) -> Iterable[Attack] | str:
     """The attack by who runs the program again, as far as it is affordable, or why it is not tried."""
     policy = asked.policy
     if policy is None or source is None:
@@ -182,11 +182,11 @@ def _replay(
             f"each world is a run of the program on {rows:,} rows" if asked.worlds > 1 else "no worlds were asked for"
         )
         return f"{what} (ldiv attack --replay)"
-    replay = Replay(limit=worlds)
+    wanted = Replay(limit=worlds)
     try:
-        AttackRequest(replay=replay).refuse_replay(policy)
+        AttackRequest(replay=wanted).refuse_replay(policy)
         subject = ReplaySubject(context, noted.table, table, policy, columns.quasi_identifiers)
-        return replay_table(subject, replay, question.require, asked.budget)
+        return replay(subject, wanted, question.require, asked.budget).attacks
     except (PolicyError, InfeasibleError) as error:
         return _words(error)
 
