@@ -163,9 +163,8 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
         for part in numbered.drawn(table.budget // KEPT):
-            found = part.prefixes
-            params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes, "unit": _UNIT}
-            engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **params)
+            found = part.prefixes.flow("attacking/linkability", last=numbered.last, unit=_UNIT)
+            found.insert(nearest, "find_nearest", axes=distanced)
             engine.extend(tried, part.part, "cell_no")
         cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
         placed = people.placed(drawn, cells, axes)
@@ -250,15 +249,13 @@ def _right(people: TrialPeople, predicates: Relation, everybody: tuple[Relation,
         return dict.fromkeys(_KINDS, Tried(0, 0))
     with engine.scope():
         numbered = number_prefixes(engine, predicates, people.axes, cells)
-        known = {"codes": numbered.codes, "axis": numbered.last, "predicates": predicates}
-        flow = EngineFlow(engine, "attacking/singling_out", **known, secrets=secrets)
-        flow.know(secrets=flow.step("secrets_alike", "list_secrets"))
+        flow = numbered.flow("attacking/singling_out", predicates=predicates, secrets=secrets)
+        alike = flow.step("secrets_alike", "list_secrets")
         fits = engine.load("fits", {"kind": "VARCHAR", "cells": "BIGINT", "people": "BIGINT"}, [])
 
         def keep(found: Prefixes) -> int:
             before = engine.total(fits, "cells")
-            params = flow.params("count_fits", pairs=found.pairs, boxes=found.boxes)
-            engine.insert(fits, flow.path("count_fits"), **params)
+            flow.insert(fits, "count_fits", pairs=found.pairs, boxes=found.boxes, secrets=alike)
             return engine.total(fits, "cells") - before
 
         for _ in numbered.drawn(budget, by_classes=True, keep=keep):

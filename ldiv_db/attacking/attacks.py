@@ -23,8 +23,7 @@ from ldiv_db.attacking.disclosure import (
     Skewness,
 )
 from ldiv_db.attacking.downcoding import Downcoding
-from ldiv_db.attacking.exposure import Journalist, PopulationUniqueness, Prosecutor
-from ldiv_db.attacking.form import Form
+from ldiv_db.attacking.exposure import Form, Journalist, PopulationUniqueness, Prosecutor
 from ldiv_db.attacking.gains import Attack, all_hold
 from ldiv_db.attacking.matching import Lost
 from ldiv_db.attacking.question import Knowledge

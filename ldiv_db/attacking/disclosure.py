@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker
 from ldiv_db.attacking.gains import UNIT, Attack, Gain, gain_of, mean_of, share_in
-from ldiv_db.attacking.matching import Prefixes, pairs_of
+from ldiv_db.attacking.matching import Prefixes
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Relation
 from ldiv_db.requirements import Classes
@@ -201,11 +200,11 @@ def one_value_gain(summary: Mapping[str, Any], bound: Fraction | None) -> Gain:
 
 def _surest(target: AttackedAttribute, known: Prefixes, measures: Relation) -> list[dict[str, Any]]:
     """The people that are told most surely, with their values."""
-    flow = EngineFlow(target.engine, "attacking", measures=measures, cells=known.cells, axes=known.axes)
+    flow = known.flow("attacking", measures=measures, histogram=target.histogram)
     with flow.scope():
-        codes = flow.step("surest", "list_surest_people", codes=known.codes, axis=known.last, most=SHOWN)
+        codes = flow.step("surest", "list_surest_people", most=SHOWN)
         found, _ = replace(known, codes=codes).paired()
-        rows = flow.records("list_people", measures=codes, matches=pairs_of(found), histogram=target.histogram)
+        rows = flow.records("list_people", measures=codes, matches=found.covered())
     return [{name: _plain(value) for name, value in row.items()} for row in rows]
 
 

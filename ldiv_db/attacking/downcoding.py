@@ -161,8 +161,7 @@ def _count_halved(table: AttackedTable) -> tuple[int, int]:
 def _labelled(table: AttackedTable, axis: LabelAxis) -> AxisParameter:
     """The axis with its labels; `inner` are those that are ranges of numbers, or else of times, with values inside."""
     engine = table.engine
-    label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
-    known = KnownAxis(*label, kind=_KINDS[0], known=Identifier(axis.name), value=Identifier("value"))
+    known = axis.known_as(Identifier(axis.name), Identifier("value"), _KINDS[0])
     labels = engine.materialise("labels", "attacking/covering/number_labels", classes=table.classes, axis=known)
     parts = read_parts(engine, labels)
     found = [_ranges(engine, parts, kind, inner_of=labels) for kind in _KINDS]

@@ -68,11 +68,6 @@ class Replay:
         2_000, "About how many worlds (assignments of sensitive values) to try at most.", least=2, most=LARGEST
     )
 
-    def problems(self) -> Iterator[Problem]:
-        if self.seed is not None and not 0 <= self.seed < 2**127:
-            yield Problem("replay_seed", "takes a whole number from 0 to 2^127 - 1")
-        yield from number_problems(self, *(["tries"] if self.tries else []), "limit", prefix="replay_")
-
 
 def _two_parts(written: str | None) -> tuple[list[str], list[str]] | None:
     """The two lists of columns that an option parts by `|`."""
@@ -189,22 +184,25 @@ class AttackRequest:
             found.append(OtherRelease(table, columns_by_policy(engine, table, read, folder)))
         return found
 
-    def refuse_replay(self, policy: Policy | None) -> None:
-        """Raise PolicyError for a replay that is none, or lacks a policy."""
-        if self.replay is None:
-            return
-        problems = list(self.replay.problems())
-        if policy is None:
-            problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
-        elif any(setting.set for setting in policy.sensitive.values()):
-            problems.append(Problem("replay", "compares releases by single values, not sets"))
-        elif any(setting.same for setting in policy.sensitive.values()):
-            problems.append(Problem("replay", "compares releases as they are written, without `same`"))
-        if policy is not None and policy.counts_people:
-            problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
-        if policy is not None and not policy.sensitive:
-            problems.append(Problem("replay", "needs a sensitive attribute"))
-        refuse(problems)
+
+def refuse_replay(replay: Replay, policy: Policy | None) -> None:
+    """Raise PolicyError for options that are none, for a policy that cannot be replayed, and if there is none."""
+    problems = []
+    if replay.seed is not None and not 0 <= replay.seed < 2**127:
+        problems.append(Problem("replay_seed", "takes a whole number from 0 to 2^127 - 1"))
+    problems += number_problems(replay, *(["tries"] if replay.tries else []), "limit", prefix="replay_")
+    if policy is None:
+        refuse([*problems, Problem("replay", "needs the policy of the release", "give --policy")])
+        return
+    if any(setting.set for setting in policy.sensitive.values()):
+        problems.append(Problem("replay", "compares releases by single values, not sets"))
+    elif any(setting.same for setting in policy.sensitive.values()):
+        problems.append(Problem("replay", "compares releases as they are written, without `same`"))
+    if policy.counts_people:
+        problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
+    if not policy.sensitive:
+        problems.append(Problem("replay", "needs a sensitive attribute"))
+    refuse(problems)
 
 
 def read_threshold(written: float | str | Decimal) -> Decimal:

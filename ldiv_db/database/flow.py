@@ -73,6 +73,10 @@ class EngineFlow(Flow):
         """As `Engine.record`."""
         return self.engine.record(self.path(template), **self.params(template, **more))
 
+    def insert(self, target: Relation, template: str, /, **more: Any) -> None:
+        """As `Engine.insert`."""
+        self.engine.insert(target, self.path(template), **self.params(template, **more))
+
     @contextmanager
     def scope(self, *kept: str) -> Iterator[None]:
         """Within, what steps make is dropped at the end, and what names meant before is known again, but for `kept`."""

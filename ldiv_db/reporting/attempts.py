@@ -19,7 +19,7 @@ from ldiv_db.attacking.attacks import ATTACKER_OF, ATTACKERS, Attacks, attack_ta
 from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import AttackRequest, Knowledge, OtherRelease, Replay
+from ldiv_db.attacking.question import AttackRequest, Knowledge, OtherRelease, Replay, refuse_replay
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
@@ -184,7 +184,7 @@ def _replay(
         return f"{what} (ldiv attack --replay)"
     wanted = Replay(limit=worlds)
     try:
-        AttackRequest(replay=wanted).refuse_replay(policy)
+        refuse_replay(wanted, policy)
         subject = ReplaySubject(context, noted.table, table, policy, columns.quasi_identifiers)
         return replay(subject, wanted, question.require, asked.budget).attacks
     except (PolicyError, InfeasibleError) as error:

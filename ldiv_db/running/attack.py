@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Progress
 from ldiv_db.attacking.attacks import Attacks, attack_table
-from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay
+from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.database.attach import takes_database
@@ -33,8 +33,8 @@ from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
-from ldiv_db.running.replay_methods import ReplaySubject, method_of, seed_of_release
-from ldiv_db.running.world_sampler import Method, sample_worlds
+from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release
+from ldiv_db.running.world_sampler import sample_worlds
 
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
 #: Draws the seeds that an attacker tries who lacks the true one: figures are the same each time.
@@ -170,7 +170,8 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     """
     policy = None if request.policy is None else parse_policy(request.policy)
     promised = request.promised(policy)
-    request.refuse_replay(policy)
+    if request.replay:
+        refuse_replay(request.replay, policy)
     settings = (request.listener, request.catalog, request.folder, request.show_values)
     with open_context(con, *settings, databases=policy.databases if policy else {}) as context:
         engine = context.engine

@@ -101,8 +101,8 @@ def _find_places(flow: EngineFlow, method: Method, made: MadeRelease) -> None:
     if made.labels is None:
         flow.step("fits", "list_fits_of_people", shown=[one for one in people.known if one.name[0] in _SHOWN])
         return
-    columns = (*(one.alias.name for one in made.shown), ("label_rank", "class_no"))
-    places = engine.select("places", made.labels, *columns, distinct=True)
+    shown = [one.alias.name for one in made.shown]
+    places = engine.select("places", made.labels, *shown, ("label_rank", "class_no"), distinct=True)
     aliases = iter(made.shown)
     axes = [
         replace(axis, name=f"q{number}", columns=tuple(next(aliases).alias for _ in axis.columns))
