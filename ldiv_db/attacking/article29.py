@@ -35,7 +35,7 @@ from ldiv_db.attacking.matching import KEPT, Prefixes, number_prefixes, prefixes
 from ldiv_db.attacking.trials import SecretColumn, TrialPeople, draw, inference, tried_on
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.reading import names_of
 
 #: Distances are summed in parts of a column's known values.
@@ -139,15 +139,14 @@ def _numbered(axes: Sequence[KnownAxis]) -> tuple[KnownAxis, ...]:
 def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
     """The attack on `drawn` people."""
     table = people.table
-    flow = EngineFlow(table.engine, "attacking/linkability")
+    flow = EngineFlow(table.engine, "attacking/linkability", classes=table.classes)
     with ExitStack() as stack:
         for place, part in zip(("first", "second"), parts, strict=True):
             side = stack.enter_context(_side(people, drawn, part))
             flow.know(**{f"{place}_{name}": found for name, found in side.items()})
         pair = tried_on(flow.rows("count_linked"))
-    guessed = people.guessed(flow.path("count_random"), classes=table.classes)
     compared = None if people.control is None else pair
-    found = tried_attack("linkability", None, "share of people linked", pair[0], guessed, compared)
+    found = tried_attack("linkability", None, "share of people linked", pair[0], people.guessed(flow), compared)
     return found.with_untried("people", sum(one.attempts for one in pair), table.engine.count(drawn))
 
 
@@ -157,7 +156,7 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
     table, engine = people.table, people.table.engine
     with prefixes_of(engine, table.classes, axes, drawn) as numbered, engine.scope():
         distanced = [  # spans are shares of the known values
-            {"code": a.code, "table": a.table, "spans": a.spans, "codes": Value(engine.count(a.dictionary))}
+            {"code": a.code, "table": a.table, "spans": a.spans, "codes": engine.count(a.dictionary)}
             for a in numbered.axes
         ]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])

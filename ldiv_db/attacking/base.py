@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from decimal import Decimal
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -205,24 +204,6 @@ def place_values(
 # -- a table -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Exposure:
-    """The classes of a table as rows to be recognised: (class_no, class_rows), and the risk that counts as high."""
-
-    engine: Engine
-    classes: Relation
-    threshold: Decimal
-    bound: Fraction | None
-    #: The largest risk among the people of a population, and the largest share of them who are in the table.
-    people_bound: Fraction | None = None
-    presence_bound: Fraction | None = None
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """(classes, rows): the number of classes, and of the rows in them."""
-        return self.engine.count(self.classes), self.engine.total(self.classes, "class_rows")
-
-
 class AttackedTable:
     """A published table, counted for each sensitive attribute, and the people whom attackers know in its classes.
 
@@ -266,9 +247,9 @@ class AttackedTable:
 
     # -- people --------------------------------------------------------------------------------------
 
-    def prefixes(self, key: str, people: Table | None = None) -> Prefixes:
-        """The people, by default those of that key, and the labels of classes, to be matched."""
-        people = people or self.known.people[key]
+    def prefixes(self, key: str) -> Prefixes:
+        """The people and the labels of classes, to be matched."""
+        people = self.known.people[key]
         if people not in self._encoded:
             known = known_axes(self.axes, columns_of(self.engine, people), key)
             found = self.stack.enter_context(prefixes_of(self.engine, self.classes, known, people, self.budget))
@@ -286,10 +267,9 @@ class AttackedTable:
         with prefixes_of(self.engine, self.classes, known, people) as numbered:
             self.lost[key] = Lost.among(numbered)
 
-    def matches(self, key: str, cost: int, by_classes: bool = False, people: Table | None = None) -> Matches:
+    def matches(self, key: str, cost: int, by_classes: bool = False) -> Matches:
         """The classes that cover the people; drawn ones beyond the budget, a pair being as many as its cost."""
-        found = self.prefixes(key, people)
-        return self.stack.enter_context(found.matched(self.budget // cost, by_classes))
+        return self.stack.enter_context(self.prefixes(key).matched(self.budget // cost, by_classes))
 
     @cached_property
     def everybody(self) -> Matches | None:
@@ -299,21 +279,22 @@ class AttackedTable:
         return self.matches("population", CANDIDATE, by_classes=True)
 
     @cached_property
-    def exposure(self) -> Exposure:
-        """The classes as rows to be recognised, and what is promised of them and of the population.
-
-        Raises PolicyError for classes that share people of a population of which something is promised that is known
-        only where they do not.
-        """
+    def bound(self) -> Fraction | None:
+        """The largest risk of re-identification that is promised of a row."""
         bounds = [target.bounds.record for target in self.targets]
-        bound = min((one for one in bounds if one is not None), default=None)
-        exposure = Exposure(self.engine, self.classes, self.known.threshold, bound)
+        return min((one for one in bounds if one is not None), default=None)
+
+    @cached_property
+    def population_bounds(self) -> tuple[Fraction | None, Fraction | None]:
+        """The largest risk that is promised of the people of a population, and the largest share who are in the table.
+
+        Raises PolicyError for classes that share people, where something is promised that is known only if they do not.
+        """
         name = self.known.promised_population
         if not name:
-            return exposure
+            return None, None
         if self.everybody:
             refuse_shared(self.engine, self.everybody, [one for one in self.required if one.named_population == name])
         promise = together(one.promise() for one in self.required)
         fewest, most = promise.fewest_people(name), promise.most_present(name)
-        on_people = Fraction(1, fewest) if fewest > 1 else None
-        return replace(exposure, people_bound=on_people, presence_bound=most if most < 1 else None)
+        return Fraction(1, fewest) if fewest > 1 else None, most if most < 1 else None

@@ -42,7 +42,7 @@ from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.settings import AlgorithmSpec
 from ldiv_db.recoding.rules import read_parts, read_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
@@ -195,7 +195,7 @@ def _sided(engine: Engine, axis: KnownAxis) -> AxisParameter | None:
         if taxonomy is not None:
             sides = flow.step("sides", "side_nodes", nodes=taxonomies.load(engine, taxonomy, axis.value.name))
         else:
-            numbered = [{"number": Value(number), "level": level} for number, level in enumerate(levels, 1)]
+            numbered = [{"number": number, "level": level} for number, level in enumerate(levels, 1)]
             sides = flow.step("sides", "side_levels", levels=numbered, coarsest=len(levels))  # finest first
         flow.step("apart", "list_apart")
     rules = flow.step("rules", "list_rules")

@@ -10,10 +10,11 @@ classes were made, which follows from sensitive values. Nothing is promised of e
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from ldiv_db.attacking.base import AttackedTable, Attacker, Exposure
+from ldiv_db.attacking.base import AttackedTable, Attacker
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.gains import UNIT, Attack, Gain, gain_of, share_in
 from ldiv_db.attacking.question import Knowledge
@@ -42,20 +43,26 @@ class Prosecutor(Attacker):
     words: ClassVar = {"mean": "mean risk"}
 
     def attacks(self) -> Iterator[Attack]:
-        yield prosecutor(self.table.exposure)
+        table = self.table
+        yield prosecutor(table.engine, table.classes, table.known.threshold, table.bound)
 
 
-def prosecutor(exposure: Exposure) -> Attack:
-    """The attack on any classes."""
-    engine, (classes, rows) = exposure.engine, exposure.sizes
-    units = int(exposure.threshold * UNIT)  # it has at most nine digits
+def prosecutor(engine: Engine, classes: Relation, threshold: Decimal, bound: Fraction | None) -> Attack:
+    """The attack on classes (class_no, class_rows); a risk above the threshold is high."""
+    units = int(threshold * UNIT)  # it has at most nine digits
     risky = Where("class_rows", (UNIT - 1) // units if units else None, "<=" if units else "<>")
+    mean = _mean_risk(engine, classes)
     figures = {
-        "mean": classes / rows if rows else None,
-        "threshold": float(exposure.threshold),
-        "rows_above_threshold": engine.total(exposure.classes, "class_rows", risky),
+        "mean": mean if mean is None else float(mean),
+        "threshold": float(threshold),
+        "rows_above_threshold": engine.total(classes, "class_rows", risky),
     }
-    return Attack("prosecutor", None, (_risk(engine.least(exposure.classes, "class_rows"), exposure.bound),), figures)
+    return Attack("prosecutor", None, (_risk(engine.least(classes, "class_rows"), bound),), figures)
+
+
+def _mean_risk(engine: Engine, classes: Relation) -> Fraction | None:
+    rows = engine.total(classes, "class_rows")
+    return Fraction(engine.count(classes), rows) if rows else None
 
 
 def _risk(least: int | None, bound: Fraction | None) -> Gain:
@@ -79,30 +86,29 @@ class Journalist(Attacker):
         self.prefixes = table.prefixes("population") if "population" in table.known.people else None
 
     def attacks(self) -> Iterator[Attack]:
-        exposure, engine = self.table.exposure, self.table.engine
+        table, engine = self.table, self.table.engine
         if self.prefixes is None:
-            count, rows = exposure.sizes
-            mean = Fraction(count, rows) if rows else None
-            yield Attack("marketer", None, (gain_of(_RECOGNISED, mean, exposure.bound),))
+            yield Attack("marketer", None, (gain_of(_RECOGNISED, _mean_risk(engine, table.classes), table.bound),))
             return
+        of_people, of_presence = table.population_bounds
         populations = engine.load("populations", _POPULATIONS, [])
-        for drawn in self.prefixes.drawn(self.table.budget, by_classes=True):
-            classes = engine.select_among("kept", exposure.classes, drawn.part, "class_no")
+        for drawn in self.prefixes.drawn(table.budget, by_classes=True):
+            classes = engine.select_among("kept", table.classes, drawn.part, "class_no")
             engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
-        tried = engine.count(populations), engine.count(exposure.classes)
-        params = {"populations": populations, "threshold": exposure.threshold, "unit": UNIT}
+        tried = engine.count(populations), engine.count(table.classes)
+        params = {"populations": populations, "threshold": table.known.threshold, "unit": UNIT}
         summary = engine.record("attacking/summarise_population", **params)
         engine.drop(populations)
         matched = summary["rows"]
         mean = Fraction(int(summary["mean_units"]), UNIT * matched) if matched else None
         figures = {
-            "threshold": float(exposure.threshold),
+            "threshold": float(table.known.threshold),
             "rows_above_threshold": summary["rows_above"],
             "rows_beyond_population": summary["rows_unlisted"],
         }
-        bounds = (exposure.bound, exposure.people_bound)
+        bounds = (table.bound, of_people)
         bound = min((one for one in bounds if one is not None), default=None)  # a population has all of the table
-        present = gain_of("share of people alike who are in the table", share_in(summary), exposure.presence_bound)
+        present = gain_of("share of people alike who are in the table", share_in(summary), of_presence)
         for attack in (
             Attack("journalist", None, (_risk(summary["least"], bound),), figures),
             Attack("marketer", None, (gain_of(_RECOGNISED, mean, bound),)),
@@ -128,12 +134,12 @@ class PopulationUniqueness(Attacker):
             yield Problem("population-size", "goes with one table: a pair publishes values as they are")
 
     def attacks(self) -> Iterator[Attack]:
-        exposure, rows, population = self.table.exposure, self.table.rows, self.table.known.asked.population_size
+        table, population = self.table, self.table.known.asked.population_size
         assert population is not None  # noqa: S101 - it was asked for
-        refuse_population(population, rows)
-        found = estimate_uniqueness(exposure.engine, exposure.classes, "class_rows", population)
+        refuse_population(population, table.rows)
+        found = estimate_uniqueness(table.engine, table.classes, "class_rows", population)
         share = Fraction(0) if found is None else None if found.share is None else Fraction(found.share)
-        bound = Fraction(0) if exposure.bound is not None and exposure.bound < 1 else None
+        bound = Fraction(0) if table.bound is not None and table.bound < 1 else None
         figures: dict[str, Any] = {"population": population}
         if found is not None:
             figures |= {"sampling_fraction": found.rows / population, "model": found.chosen}

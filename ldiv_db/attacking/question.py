@@ -34,6 +34,7 @@ from ldiv_db.policy.reading import (
     read_requirements,
     read_sensitive,
 )
+from ldiv_db.policy.settings import Individual
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.parameters import LARGEST
@@ -151,7 +152,9 @@ class AttackRequest:
         people = self._people(engine, policy, ("known", "population", "definetti"))
         owned = None
         if policy is not None and policy.individual is not None:
-            owned = owned_rows(engine, policy, Path(self.folder))
+            owned = OwnedRows.of(engine, policy, policy.individual, Path(self.folder))
+        if owned is not None:
+            people["source"] = owned.source
         threshold = bounded_risk(self.promised(policy)) or HIGH if self.threshold is None else self.threshold
         threshold = read_threshold(threshold)
         also = self._others(engine, policy)
@@ -233,19 +236,18 @@ class OwnedRows:
     together: bool
     pseudonym: str | None = None
 
-
-def owned_rows(engine: Engine, policy: Policy, folder: Path) -> OwnedRows | None:
-    """The rows of a policy's source; None if these, or whose they are, cannot be read."""
-    whose = policy.individual
-    assert whose is not None  # noqa: S101 - the caller has one
-    try:
-        table = open_columns(engine, policy, folder)
-        columns = {column.name.lower(): column.name for column in columns_of(engine, table)}
-    except PolicyError:
-        return None
-    person = columns.get(whose.column.lower())
-    together, pseudonym = whose.rows == "together", policy.output.person
-    return None if person is None else OwnedRows(table, Identifier(person), together, pseudonym)
+    @classmethod
+    def of(cls, engine: Engine, policy: Policy, whose: Individual, folder: Path) -> OwnedRows | None:
+        """The rows of a policy's source; None if these, or whose they are, cannot be read."""
+        try:
+            table = open_columns(engine, policy, folder)
+            columns = {column.name.lower(): column.name for column in columns_of(engine, table)}
+        except PolicyError:
+            return None
+        person = columns.get(whose.column.lower())
+        if person is None:
+            return None
+        return cls(table, Identifier(person), whose.rows == "together", policy.output.person)
 
 
 @dataclass(frozen=True)

@@ -63,16 +63,17 @@ def _taken(left: tuple[int, ...], order: Sequence[Cell], places: Collection[int]
 
 
 @dataclass(frozen=True)
-class Arrangements:
-    """Ways to give a class's payloads to its rows, the true one first: all there are, or some that were drawn.
+class WorldSet:
+    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
 
-    `weights` are what each stands for, in whole numbers: of those that were drawn the true one stands for itself, and
-    the others for all others.
+    `true` is what the rows have in the source. Weights are what worlds stand for, in whole numbers: of those that were
+    drawn the true one stands for itself, and the others for all others.
     """
 
-    worlds: list[World]
-    weights: list[int]
-    all: bool
+    rows: Sequence[int]
+    true: World
+    worlds: Sequence[World]
+    weights: Sequence[int]
 
 
 def count_arrangements(payloads: Sequence[int]) -> int:
@@ -83,38 +84,27 @@ def count_arrangements(payloads: Sequence[int]) -> int:
     return ways
 
 
-def arrange(payloads: World, most: int, coins: Random) -> Arrangements:
-    """The ways to give `payloads`, as they truly are, to as many rows; `most` (at least 2) of them, drawn by coins."""
+def arrange(rows: Sequence[int], payloads: World, most: int, coins: Random) -> WorldSet:
+    """The ways to give `payloads`, as they truly are, to as many rows, the true one first.
+
+    All there are, or `most` (at least 2) of them, drawn by coins.
+    """
     ways = count_arrangements(payloads)
     if ways <= most:
-        place = [{0}] * len(payloads)
-        cells = {(0, payload): rows for payload, rows in Counter(payloads).items()}
-        worlds = consistent_worlds(place, cells, ways) or []
+        cells = {(0, payload): count for payload, count in Counter(payloads).items()}
+        worlds = consistent_worlds([{0}] * len(payloads), cells, ways) or []
         others = [world for world in worlds if world != payloads]
-        return Arrangements([payloads, *others], [1] * ways, True)
+        return WorldSet(rows, payloads, [payloads, *others], [1] * ways)
     drawn = {payloads: None}
     while len(drawn) < most:
         drawn[tuple(coins.sample(payloads, len(payloads)))] = None
     beside = len(drawn) - 1
-    return Arrangements(list(drawn), [beside] + [min(ways - 1, _MOST_WEIGHT)] * beside, False)
+    return WorldSet(rows, payloads, list(drawn), [beside] + [min(ways - 1, _MOST_WEIGHT)] * beside)
 
 
 #: With secret coins: so many runs must give the release before shares of them are told, and a share exceeds a promise
 #: if it does by so many standard errors.
 FEWEST_HITS, ERRORS = 25, 5
-
-
-@dataclass(frozen=True)
-class WorldSet:
-    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
-
-    `true` is what the rows have in the source.
-    """
-
-    rows: Sequence[int]
-    true: World
-    worlds: Sequence[World]
-    weights: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -200,7 +190,6 @@ class Replayer(Attacker):
     names = ("replay",)
     key = "replay"
     place = 8
-    lacking = "needs the source"
 
 
 @dataclass(frozen=True)

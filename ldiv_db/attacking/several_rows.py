@@ -55,7 +55,7 @@ class SeveralRows(Attacker):
         super().__init__(table)
         owned, first = table.known.owned, table.first
         assert owned is not None  # noqa: S101 - a policy says whose rows are
-        matches = table.matches("source", 1, people=owned.source)
+        matches = table.matches("source", 1)
         published = {column.name.lower(): column.name for column in columns_of(table.engine, first.read.table)}
         pseudonym = published.get((owned.pseudonym or "").lower())
         self.pseudonym = Identifier(pseudonym) if pseudonym else None

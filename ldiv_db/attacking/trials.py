@@ -102,20 +102,20 @@ class TrialPeople:
 
     def placed(self, people: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> Relation:
         """Drawn people with the number of their combination of known values: (person_no, control, cell_no, …)."""
-        params = {"people": people, "cells": cells, "axes": axes, "secrets": self.secrets}
-        return self.table.engine.materialise("placed", "attacking/trials/place_people", **params)
+        flow = EngineFlow(self.table.engine, "attacking/trials", people=people, secrets=self.secrets)
+        return flow.step("placed", "place_people", cells=cells, axes=axes)
 
     def draw(self, number: int, what: str, below: int) -> int:
         """As `draw`, by the seed that was asked for."""
         return draw(self.seed, number, what, below)
 
-    def guessed(self, template: str, /, **params: object) -> Tried:
-        """The successes of random guesses, as the template counts them: of each by two rows of the release."""
+    def guessed(self, flow: EngineFlow) -> Tried:
+        """The successes of random guesses, as an attack counts them: of each by two rows of the release."""
         engine, rows, names = self.table.engine, self.table.rows, ("first_row", "second_row")
         count = min(self.tries, self.targets) if rows else 0
         listed = [(number, *(self.draw(number, name, rows) for name in names)) for number in range(1, count + 1)]
         draws = engine.load("draws", dict.fromkeys(["number", *names], "BIGINT"), listed)
-        found = Tried(**engine.record(template, draws=draws, **params))
+        found = Tried(**flow.record("count_random", draws=draws))
         engine.drop(draws)
         return found
 
@@ -165,7 +165,6 @@ def inference(people: TrialPeople, drawn: Relation) -> Iterator[Attack]:
             flow = EngineFlow(engine, "attacking/inference", **known, histogram=histogram, secret=secret.alias)
             flow.step("guesses", "guess_values")
             pair = tried_on(flow.rows("count_right"))
-            guessed = people.guessed(flow.path("count_random"), **flow.params("count_random"))
-            compared = None if people.control is None else pair
+            compared, guessed = None if people.control is None else pair, people.guessed(flow)
             attack = tried_attack("inference", secret.name, "share of guesses right", pair[0], guessed, compared)
             yield attack.with_untried("people", *tried)

@@ -35,7 +35,10 @@ MOST_THREADS = 1_024
 
 @dataclass(frozen=True)
 class OptionsOf:
-    """The options of a command that a request asks for, of another request within it under the name of that field."""
+    """The options of a command that a request asks for: those of its fields that say so.
+
+    A request within a request is an option of its own, without which the options of its fields are refused.
+    """
 
     request: Any
     prefix: str = ""
@@ -48,7 +51,7 @@ class OptionsOf:
                 f"--{how.name or name.replace('_', '-')}", help=how.words, min=how.least, max=how.most
             )
             kind = Annotated[bool if within else how.of, option] if how.words else SHARED[name]
-            given = False if within else default or None if type(default) is not how.of else default
+            given = False if within else default if type(default) is how.of else None
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
             if within:
                 yield from OptionsOf(how.of, f"{name}_").parameters()
@@ -56,7 +59,7 @@ class OptionsOf:
     def taken(self, given: dict[str, Any]) -> dict[str, Any]:
         """The arguments that these options give, taken out of all that are given.
 
-        Raises PolicyError for texts that cannot be read, and for options of another request that is not asked for.
+        Raises PolicyError for texts that cannot be read, and for options of a request within that is not asked for.
         """
         found: dict[str, Any] = {}
         for field, (default, how) in asked_fields(self.request).items():
@@ -70,6 +73,7 @@ class OptionsOf:
         return found
 
     def _made(self, given: dict[str, Any], field: str, wanted: bool) -> Any:
+        """The request within, None if it is not asked for."""
         if wanted:
             return self.request(**self.taken(given))
         values = {one.name: (one.default, given.pop(one.name)) for one in self.parameters()}

@@ -18,10 +18,10 @@ _KEY = "asked"
 
 @dataclass(frozen=True)
 class Asked:
-    """How a command asks for a field of a request: its words, and the type `of` what is written, which `read` reads.
+    """How a command asks for a field of a request: in what words, and for what type; `read` makes the field's of it.
 
-    Without words it is an option that several commands share. A number is from `least` to `most`; where the type is a
-    request, its fields are options as well, under the name of this one.
+    Without words it is an option that several commands share. A number is from `least` to `most`. Where it asks `of`
+    another request, the fields of that are options as well, named after this one.
     """
 
     words: str

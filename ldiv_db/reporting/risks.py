@@ -17,7 +17,7 @@ from typing import Any
 
 from ldiv_db.attacking.article29 import PeopleTrial
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.attacking.base import ABOVE, UNDECIDED, WITHIN, Exposure
+from ldiv_db.attacking.base import ABOVE, UNDECIDED, WITHIN
 from ldiv_db.attacking.columns import columns_by_policy
 from ldiv_db.attacking.covering import known_axes, list_cells
 from ldiv_db.attacking.exposure import prosecutor
@@ -276,7 +276,7 @@ def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
 def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
     """Prosecutor risk of the source, as of the release: the largest, the mean, and the rows above the threshold."""
     with counted(engine, Subject(source, names), "") as counts:
-        found = prosecutor(Exposure(engine, counts.listed, threshold, None))
+        found = prosecutor(engine, counts.listed, threshold, None)
     above = found.figures["rows_above_threshold"]
     return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 from ldiv_db.attacking.covering import known_axes
@@ -42,15 +42,6 @@ def sample_worlds(method: Method, made: MadeRelease, most: int) -> SampledWorlds
 # -- all worlds ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _UndecidedRows:
-    """Rows whose payload the release leaves open, what each fits, and the cells left; of others it is sure."""
-
-    rows: dict[int, set[int]]
-    cells: Mapping[Cell, int]
-    sure: Sequence[int]
-
-
 def _all_worlds(flow: EngineFlow, method: Method, made: MadeRelease, most: int) -> SampledWorlds | None:
     """One set of every world that the release leaves open; None if they are more than `most`."""
     engine, placed = flow.engine, flow["placed"]
@@ -64,12 +55,13 @@ def _all_worlds(flow: EngineFlow, method: Method, made: MadeRelease, most: int) 
         flow.step("fits", "list_hidden_fits")
     for row, place in engine.columns(flow["fits"], "row_no", "place_no"):
         fits[row].add(place)
-    left = _open_rows_and_cells(fits, cells)
-    worlds = consistent_worlds(list(left.rows.values()), left.cells, most)
+    sure = _sure_cells(fits, cells)
+    undecided = {row: places for row, places in sorted(fits.items()) if row not in sure}
+    worlds = consistent_worlds(list(undecided.values()), Counter(cells) - Counter(sure.values()), most)
     if worlds is None:
         return None
     true = dict(engine.columns(placed, "row_no", "payload_no"))
-    sets = [_world_set(rows, worlds, true) for rows, worlds in ((left.rows, worlds), (left.sure, None)) if rows]
+    sets = [_world_set(rows, worlds, true) for rows, worlds in ((undecided, worlds), (sure, None)) if rows]
     return SampledWorlds(sets, True)
 
 
@@ -80,19 +72,13 @@ def _world_set(rows: Iterable[int], worlds: list[World] | None, true: Mapping[in
     return WorldSet(list(rows), payloads, tried, [1] * len(tried))
 
 
-def _open_rows_and_cells(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> _UndecidedRows:
-    """The rows and cells that the release leaves open: a row that fits one place, all of one payload, has that."""
+def _sure_cells(fits: Mapping[int, set[int]], cells: Mapping[Cell, int]) -> dict[int, Cell]:
+    """The cells of rows that the release leaves no choice: they fit one place, all of one payload."""
     payloads: dict[int, list[int]] = defaultdict(list)
     for place, payload in cells:
         payloads[place].append(payload)
-    sure: dict[int, Cell] = {}
-    for row, places in sorted(fits.items()):
-        (place, *others) = places
-        if not others and len(payloads[place]) == 1:
-            sure[row] = (place, payloads[place][0])
-    left = Counter(cells) - Counter(sure.values())
-    rows = {row: places for row, places in sorted(fits.items()) if row not in sure}
-    return _UndecidedRows(rows, left, list(sure))
+    alone = ((row, *places) for row, places in sorted(fits.items()) if len(places) == 1)
+    return {row: (place, payloads[place][0]) for row, place in alone if len(payloads[place]) == 1}
 
 
 def _find_places(flow: EngineFlow, method: Method, made: MadeRelease) -> None:
@@ -122,11 +108,11 @@ def _draw_worlds(engine: Engine, placed: Relation, most: int) -> SampledWorlds:
     sets: list[WorldSet] = []
     left = most
     for rows, payloads in _classes(engine, placed, most, coins):
-        found = arrange(payloads, max(min(_MOST_WORLDS, most, _MOST_MOVES // len(rows)), 2), coins)
+        found = arrange(rows, payloads, max(min(_MOST_WORLDS, most, _MOST_MOVES // len(rows)), 2), coins)
         if len(found.worlds) > max(left, 2):
             break
         left -= len(found.worlds) - 1
-        sets.append(WorldSet(rows, payloads, found.worlds, found.weights))
+        sets.append(found)
     return SampledWorlds(sets, False)
 
 
