@@ -26,12 +26,9 @@ from ldiv_db.attacking.transport import SolvedTransport, solve
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier
 
 #: A route costs as many pairs; so many times the routes that can be solved are put into components.
 ROUTE, _LISTED = 500, 2
-_CLASS, _BOX, _ROWS = Identifier("class_no"), Identifier("box_no"), Identifier("class_rows")
-_CELL, _KIND, _PEOPLE = Identifier("cell_no"), Identifier("kind_no"), Identifier("people")
 
 
 class Counting(Attacker):
@@ -77,19 +74,18 @@ class Counting(Attacker):
         engine = table.engine
         flow = EngineFlow(engine, "attacking/counting", pairs=everybody.pairs)
         with flow.scope("kinds", "covering", "possible"):
-            flow.step("boxes", "merge_alike", key=_CLASS, other=_CELL, merged=_BOX)
-            flow.step("merged", "merge_alike", key=_CELL, other=_CLASS, merged=_KIND)
-            of_kinds = {"rows": everybody.cells, "key": _CELL, "number": _KIND, "counted": _PEOPLE}
+            flow.step("boxes", "merge_alike", key="class_no", other="cell_no", merged="box_no")
+            flow.step("merged", "merge_alike", key="cell_no", other="class_no", merged="kind_no")
+            of_kinds = {"rows": everybody.cells, "key": "cell_no", "number": "kind_no", "counted": "people"}
             kinds = flow.step("kinds", "count_merged", **of_kinds)
             covering = engine.select_among("covering", everybody.pairs, kinds, "cell_no")
             routes = engine.select_among("routes", covering, flow["boxes"], ("class_no", "box_no"))
             if engine.count(routes) <= _LISTED * most:
-                of_boxes = {"rows": table.classes, "key": _CLASS, "number": _BOX, "counted": _ROWS}
+                of_boxes = {"rows": table.classes, "key": "class_no", "number": "box_no", "counted": "class_rows"}
                 rows = flow.rows("count_merged", merged=flow["boxes"], **of_boxes)
                 people = engine.columns(kinds, "cell_no", "people")
-                self.solved = solve(
-                    dict(people), dict(rows), sorted(engine.columns(routes, "cell_no", "class_no")), most
-                )
+                numbered = sorted(engine.columns(routes, "cell_no", "class_no"))
+                self.solved = solve(dict(people), dict(rows), numbered, most)
             ruled_out = engine.load("impossible", {"cell_no": "BIGINT", "box_no": "BIGINT"}, self.solved.impossible)
             placed = engine.join("placed", covering, flow["boxes"], "class_no", right_columns=["box_no"])
             columns = ("class_no", "cell_no")

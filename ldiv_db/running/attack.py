@@ -94,7 +94,7 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
         if made is None or not method.is_release(made):
             what = "no world, not even the source's own values, gives this release by this policy and its seed"
             raise PolicyError([Problem("replay", what, "source, policy or seed differ from those of its run")])
-        classes = engine.count(engine.select("classes", made.assigned, made.class_id.name, distinct=True))
+        classes = engine.count(engine.select("classes", made.assigned, made.class_id, distinct=True))
         return sample_worlds(method, made, most), engine.count(made.assigned), classes
 
 

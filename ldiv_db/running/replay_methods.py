@@ -74,7 +74,7 @@ class ComparedTable:
     """A table of a release, and the columns in which it is compared with the same table of another."""
 
     table: Table
-    columns: Sequence[Identifier]
+    columns: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class MadeRelease:
 
     rows: Relation
     assigned: Relation
-    class_id: Identifier
+    class_id: str
     tables: Sequence[ComparedTable]
     labels: Relation | None = None
     shown: Sequence[SpanColumn] = ()
@@ -104,16 +104,15 @@ class NumberedPeople:
 
     relation: Relation
     donors: Relation
-    known: Sequence[Identifier]
+    known: Sequence[str]
     flow: EngineFlow
 
     @classmethod
     def of(cls, engine: Engine, snapshot: Relation, told: str, key: Renamed | None) -> NumberedPeople:
         """The rows of a source's copy; columns whose names begin with a letter of `told` are given out by worlds."""
-        columns = [Identifier(column.name) for column in columns_of(engine, snapshot)]
-        known = [column for column in columns if column.name[0] not in told]
-        given = [column for column in columns if column.name[0] in told]
-        flow = EngineFlow(engine, _FOLDER, known=known, told=given)
+        names = [column.name for column in columns_of(engine, snapshot)]
+        known = [name for name in names if name[0] not in told]
+        flow = EngineFlow(engine, _FOLDER, known=known, told=[name for name in names if name[0] in told])
         people = flow.step("people", "number_people", snapshot=snapshot, key=key)
         donors = engine.group("donors", people, "payload_no", row_no=("min", "row_no"))
         flow.know(donors=donors)
@@ -201,7 +200,7 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     table, form = subject.table, subject.table.form if isinstance(subject.table, FileRelation) else None
     if isinstance(table, FileRelation) and form is not None:
         table = replace(table, form=form.as_text(as_exported=True))
-    return [ComparedTable(table, [Identifier(name) for name in names])], form is not None
+    return [ComparedTable(table, names)], form is not None
 
 
 # -- classes -------------------------------------------------------------------------------------------
@@ -225,9 +224,9 @@ class ClassesMethod(Method):
         with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as params:
             release = engine.materialise("release", PUBLISHED, **params)
             labels = engine.copy("labels", params["labels"])
-        compared = [ComparedTable(release, [Identifier(name) for name in self.resolved.released.all])]
+        compared = [ComparedTable(release, self.resolved.released.all)]
         told = (labels, params["shown"], recoding.blanked)
-        return MadeRelease(encoded.rows, recoding.assigned, Identifier("class_id"), compared, *told)
+        return MadeRelease(encoded.rows, recoding.assigned, "class_id", compared, *told)
 
 
 @dataclass
@@ -281,24 +280,27 @@ class GroupsMethod(Method):
         tables = draft.tables(self.start.target.prefix)
         draft.write_tables(tables, None, create)
         found = compared(self.subject, self.resolved, tables, made)
-        return MadeRelease(draft.rows, draft.shown, Identifier("group_no"), found)
+        return MadeRelease(draft.rows, draft.shown, "group_no", found)
 
 
 def compared(
     subject: ReplaySubject, resolved: Resolved, tables: ReleaseTables, found: Mapping[Relation, Relation]
 ) -> list[ComparedTable]:
     """The tables of a release as they are compared; `found` says where they are."""
-    released, group = resolved.released, Identifier(GROUP_ID)
-    known = [Identifier(name) for name in [*(qi.name for qi in resolved.source.quasi_identifiers), *released.keep]]
-    told = [Identifier(name) for name in released.sensitive]
-    counts = [Identifier(tables.count)] if tables.count else []
+    released = resolved.released
+    known = [*(qi.name for qi in resolved.source.quasi_identifiers), *released.keep]
+    told, counts = released.sensitive, [tables.count] if tables.count else []
     marginals = [ComparedTable(found[tables.marginals], told)] if tables.marginals else []
     people, values = found[tables.people], found[tables.values]
     if subject.numbered:
-        return [ComparedTable(people, [group, *known]), ComparedTable(values, [group, *told, *counts]), *marginals]
+        return [
+            ComparedTable(people, [GROUP_ID, *known]),
+            ComparedTable(values, [GROUP_ID, *told, *counts]),
+            *marginals,
+        ]
     flow = EngineFlow(subject.engine, _FOLDER, known=known, told=told, counts=counts)
-    groups = flow.step("groups", "list_groups", people=people, values=values, group_id=group)
-    return [ComparedTable(groups, [Identifier("shown")]), *marginals]
+    groups = flow.step("groups", "list_groups", people=people, values=values, group_id=GROUP_ID)
+    return [ComparedTable(groups, ["shown"]), *marginals]
 
 
 # -- series --------------------------------------------------------------------------------------------

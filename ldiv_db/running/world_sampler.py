@@ -16,7 +16,7 @@ from ldiv_db.attacking.replay import Cell, SampledWorlds, World, WorldSet, arran
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.templates import Relation
 from ldiv_db.running.replay_methods import MadeRelease, Method
 
 #: From so many rows on nobody asks whether all worlds can be tried.
@@ -27,15 +27,13 @@ _MOST_WORLDS, _MOST_MOVES = 64, 200_000
 _COINS = 0
 #: Working names of what an anatomised release shows of people begin so.
 _SHOWN = "qk"
-#: The codes of the first sensitive attribute.
-_FIRST = Identifier("s1")
 
 
 def sample_worlds(method: Method, made: MadeRelease, most: int) -> SampledWorlds:
     """Worlds to try of the release that was `made` of the source, about `most` of them."""
     known = {"rows": made.rows, "assigned": made.assigned, "labels": made.labels, "blanked": made.blanked}
     flow = EngineFlow(method.engine, "running/replaying", people=method.people.relation, **known)
-    flow.step("placed", "place_rows", class_id=made.class_id, blank=_FIRST)
+    flow.step("placed", "place_rows", class_id=made.class_id, blank="s1")  # the codes of the first sensitive attribute
     return _all_worlds(flow, method, made, most) or _draw_worlds(method.engine, flow["placed"], most)
 
 
@@ -85,7 +83,7 @@ def _find_places(flow: EngineFlow, method: Method, made: MadeRelease) -> None:
     """Makes `fits` (row_no, place_no): where the attacker, who knows what people are known by, may look for them."""
     engine, people = flow.engine, method.people
     if made.labels is None:
-        flow.step("fits", "list_fits_of_people", shown=[one for one in people.known if one.name[0] in _SHOWN])
+        flow.step("fits", "list_fits_of_people", shown=[one for one in people.known if one[0] in _SHOWN])
         return
     shown = [one.alias.name for one in made.shown]
     places = engine.select("places", made.labels, *shown, ("label_rank", "class_no"), distinct=True)
