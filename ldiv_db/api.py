@@ -14,8 +14,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.replay import Replay
-from ldiv_db.attacking.trials import TRIES
+from ldiv_db.attacking.question import TRIES, Replay
 from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.check import check as check_table

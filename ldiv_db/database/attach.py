@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
-from inspect import Signature, signature
+from inspect import signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
@@ -31,9 +31,6 @@ DATABASE_FILES = (".duckdb", ".db", ".ddb")
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
 Function = TypeVar("Function", bound=Callable[..., Any])
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
-P = ParamSpec("P")
 
 
 def takes_database(
@@ -102,27 +99,6 @@ def _catalog_file(connection: Any, arguments: dict[str, Any], read_only: bool) -
         yield
     finally:
         attempt(connection, f"DETACH DATABASE IF EXISTS {CATALOG}")
-
-
-def asks(
-    request: Callable[P, Request],
-) -> Callable[[Callable[[Any, Request], Answer]], Callable[Concatenate[Any, P], Answer]]:
-    """Has a function of a connection and a request take the fields of the request as arguments of its own."""
-
-    def decorate(answer: Callable[[Any, Request], Answer]) -> Callable[Concatenate[Any, P], Answer]:
-        first = next(iter(signature(answer).parameters.values()))
-        shape = Signature([first, *signature(request).parameters.values()])
-
-        @wraps(answer)
-        def call(*args: Any, **kwargs: Any) -> Answer:
-            given = shape.bind(*args, **kwargs)
-            connection = given.arguments.pop(first.name)
-            return answer(connection, cast(Callable[..., Request], request)(**given.arguments))
-
-        call.__signature__ = shape  # type: ignore[attr-defined]
-        return call
-
-    return decorate
 
 
 @contextmanager

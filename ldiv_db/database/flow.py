@@ -61,9 +61,21 @@ class EngineFlow(Flow):
         """As `Engine.rows`."""
         return self.engine.rows(self.path(template), **self.params(template, **more))
 
+    def scalar(self, template: str, /, **more: Any) -> Any:
+        """As `Engine.scalar`."""
+        return self.engine.scalar(self.path(template), **self.params(template, **more))
+
+    def records(self, template: str, /, **more: Any) -> list[dict[str, Any]]:
+        """As `Engine.records`."""
+        return self.engine.records(self.path(template), **self.params(template, **more))
+
     def record(self, template: str, /, **more: Any) -> dict[str, Any]:
         """As `Engine.record`."""
         return self.engine.record(self.path(template), **self.params(template, **more))
+
+    def insert(self, target: Relation, template: str, /, **more: Any) -> None:
+        """As `Engine.insert`."""
+        self.engine.insert(target, self.path(template), **self.params(template, **more))
 
     @contextmanager
     def scope(self, *kept: str) -> Iterator[None]:

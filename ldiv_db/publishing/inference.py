@@ -46,7 +46,7 @@ def weigh_together(
                     "shown", "publishing/list_shown", cells=cells, groups=groups, attribute=number
                 )
                 joint = infer(engine, keys, places, shown)
-                possible = {"options": joint.options, "told": joint.told, "attribute": number}
+                possible = {"options": joint["options"], "told": joint["told"], "attribute": number}
                 engine.insert(weighed, "publishing/weigh_possible", keys=keys, places=places, **possible)
 
 

@@ -143,7 +143,7 @@ def document_of(subject: ReportSubject) -> Document:
         "audit": audits,
         "classes": classes_of(engine, subject.table, question),
         "identifiability": {"threshold": threshold, "risks": identifiability(found, threshold)},
-        "risks": (risks := three_risks(found, threshold)),
+        "risks": three_risks(found, threshold),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.policy),
         "not_tried": [*found.lost, *not_tried(question, asked, subject.people is not None)],
@@ -153,7 +153,7 @@ def document_of(subject: ReportSubject) -> Document:
     }
     if asked.is_public:
         return document
-    document |= _internal(subject, tell) | {"verdicts": verdicts(tried, risks, threshold)}
+    document |= _internal(subject, tell) | {"verdicts": verdicts(tried, threshold)}
     document["blanks"] = asked.context.blanks(asked.reasoned)
     return document | {"guidelines": answers(document)}
 

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import yaml
 
-from ldiv_db.attacking.attackers import read_threshold
 from ldiv_db.attacking.matching import BUDGET
+from ldiv_db.attacking.question import read_threshold
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
 from ldiv_db.policy.reading import Policy, parse_policy

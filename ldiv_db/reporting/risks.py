@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from ldiv_db.attacking.article29 import PeopleTrial
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.base import ABOVE, UNDECIDED, WITHIN
 from ldiv_db.attacking.columns import columns_by_policy
 from ldiv_db.attacking.covering import known_axes, list_cells
-from ldiv_db.attacking.disclosure import Exposure, prosecutor
+from ldiv_db.attacking.exposure import prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.counts import counted
@@ -33,7 +35,7 @@ from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.reporting.attempts import ABOVE, BY_TRIAL, NOTHING, UNDECIDED, WITHIN, population_of
+from ldiv_db.reporting.attempts import population_of
 from ldiv_db.reporting.release_facts import Table, content_of
 from ldiv_db.reporting.request import ReportRequest
 
@@ -251,47 +253,30 @@ def _verdict(over: bool | None) -> str:
 
 
 def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
-    """Singling out, linkability and inference, as they were tried; empty if they were not.
-
-    A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
-    one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
-    """
-    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in BY_TRIAL]
+    """Singling out, linkability and inference, as they were tried; empty if they were not."""
+    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in PeopleTrial.names]
 
 
 def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
-    figures, controlled = attack.figures, len(attack.gains) > 1
-    nobody = attack.untried is not None and attack.untried.tried == 0
-    gain = attack.gains[-1]
-    interval = figures["risk_interval"] if controlled else figures["interval"]
+    figures, controlled, gain = attack.figures, len(attack.gains) > 1, attack.gains[-1]
     by_chance = figures["random_successes"] / figures["random_attempts"] if figures["random_attempts"] else None
     return {
         "risk": attack.name,
         "sensitive": attack.sensitive,
         "measure": gain.measure,
         "number": gain.gain,
-        "interval": interval,
+        "interval": figures["risk_interval"] if controlled else figures["interval"],
         "success_rate": attack.gains[0].gain,
         "by_chance": by_chance,
         "control": controlled,
-        "verdict": UNDECIDED if nobody else _decided(figures["attempts"], interval, threshold, controlled),
+        "verdict": PeopleTrial.verdict(attack, None, "", threshold).verdict,
     }
-
-
-def _decided(attempts: int, interval: Sequence[float] | None, threshold: float, controlled: bool) -> str:
-    if not attempts:
-        return NOTHING
-    if interval is None:
-        return UNDECIDED
-    if interval[1] <= threshold:
-        return WITHIN
-    return ABOVE if controlled and interval[0] > threshold else UNDECIDED
 
 
 def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
     """Prosecutor risk of the source, as of the release: the largest, the mean, and the rows above the threshold."""
     with counted(engine, Subject(source, names), "") as counts:
-        (found,) = prosecutor(Exposure(engine, counts.listed, threshold, None))
+        found = prosecutor(engine, counts.listed, threshold, None)
     above = found.figures["rows_above_threshold"]
     return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
 

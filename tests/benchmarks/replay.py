@@ -22,8 +22,7 @@ from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.running.replay_methods import ReplaySubject, method_of
-from ldiv_db.running.world_sampler import MadeRelease, Method
+from ldiv_db.running.replay_methods import MadeRelease, Method, ReplaySubject, method_of
 from tests.benchmarks.command import AsJson, Columns, command_of, refuse_unknown, show
 
 #: What is measured: the algorithm with its options, by the name that the table has for it.

@@ -32,7 +32,6 @@ from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.tp import tp as matching
 from ldiv_db.attacking import attacks, question
-from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
@@ -508,7 +507,7 @@ def spare_harmless_values(con, listener):
     require = [RequirementSpec(name, 3) for name in ("distinct", "frequency")]
     check(engine, Relation.parse("source"), CheckRequest(["zip"], settings, require), Violations(engine).see)
     columns = question.Columns(["zip"], [], settings)
-    attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Attackers())
+    attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Knowledge())
 
 
 def count_people(con, listener):
@@ -931,8 +930,8 @@ def attack_all(engine):
     everybody = {"known": known, "population": known, "definetti": Relation.parse("truth")}
     engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
     also = [question.OtherRelease(table, seen)]
-    attackers = question.Attackers(**everybody, also=also, counting=True, show_values=True)
-    result = attacks.attack_table(engine, table, seen, [], attackers)
+    asked = question.AttackRequest(counting=True, show_values=True)
+    result = attacks.attack_table(engine, table, seen, [], question.Knowledge(asked, everybody, also=also))
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/attacked.parquet"
@@ -940,15 +939,16 @@ def attack_all(engine):
         numbered = question.columns_asked(
             engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
         )
-        attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Attackers())
+        attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Knowledge())
     fill(engine.connection, "qit", {"g": "INTEGER", "town": "VARCHAR"}, [(1, "a"), (1, "b")])
     fill(engine.connection, "st", {"g": "INTEGER", "secret": "VARCHAR"}, [(1, "x"), (1, "y")])
     pair = Pair(Relation.parse("st"), "g")
     qit = Relation.parse("qit")
     groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
-    attacks.attack_table(engine, qit, groups, [], question.Attackers(definetti=Relation.parse("truth")))
+    attacks.attack_table(engine, qit, groups, [], question.Knowledge(people={"definetti": Relation.parse("truth")}))
     engine.connection.execute("ALTER TABLE people ADD secret VARCHAR DEFAULT 'x'")
-    tried = question.Attackers(population=known, downcoding=True, trial=PeopleTrial(known, known))
+    people = dict.fromkeys(("population", "targets", "control"), known)
+    tried = question.Knowledge(question.AttackRequest(downcoding=True), people)
     result = attacks.attack_table(engine, table, seen, [], tried)
     assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.attacking.attackers import Attackers
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.gains import Attack
+from ldiv_db.attacking.question import Knowledge
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
@@ -139,7 +139,7 @@ def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
     assert resolved  # noqa: S101 - it was rehearsed
     released, sensitive = resolved.released, resolved.policy.sensitive
     columns = Columns(released.identifying, released.class_ids, sensitive, folder=resolved.folder)
-    return attack_table(engine, release, columns, resolved.required.specs, Attackers())
+    return attack_table(engine, release, columns, resolved.required.specs, Knowledge())
 
 
 def _risk(attacks: Attacks) -> Risk:
