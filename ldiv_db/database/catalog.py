@@ -36,6 +36,8 @@ _ENUM = re.compile(r"""("(?:[^"]|"")*")|\bENUM(?:\((?:'(?:[^']|'')*'(?:, )?)*\)|
 _LIST = re.compile(r"\[\d*\]$")
 #: The type of points in time that a connection shows in its own zone; we state them in UTC.
 INSTANT = "TIMESTAMP WITH TIME ZONE"
+#: The condition on a row of the database's own lists that it is of the schema that `named` gives.
+NAMED = "lower(database_name) = $database AND lower(schema_name) = $schema"
 
 
 @dataclass(frozen=True)
@@ -101,16 +103,31 @@ def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
     if isinstance(source, FileRelation) and source.form and not source.hive:
         return [Column(*column) for column in source.form.columns]
-    if isinstance(source, FileRelation):
-        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql('$p')}", {"p": source.path}, [source])
-    else:
-        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}", None, [source])
-    return [Column(row[0], row[1]) for row in rows]
+    return [Column(*column) for column in engine.describe(source)]
 
 
 def table_exists(engine: Engine, relation: Relation) -> bool:
     """True if there is a table or view of that name, compared as the database compares names."""
-    return _is_there(engine, *located(engine, relation))
+    database, schema, name = located(engine, relation)
+    return _there(engine, name, [(database, schema)]) is not None
+
+
+def looked_up(engine: Engine, relation: Relation) -> Relation | None:
+    """The table or view that the name stands for, TEMP ones coming first; None if there is none."""
+    (database, schema, name), temporary = located(engine, relation), ("temp", "main")
+    first = [temporary] if len(relation.parts) == 1 else []
+    found = _there(engine, name, [*first, (database, schema)])
+    return Relation((*temporary, name)) if found == temporary else found and relation
+
+
+def definition_of(engine: Engine, table: Relation) -> str | None:
+    """The statement that makes a table of DuckDB's; None of a view, and of a name that a TEMP one takes."""
+    rows = engine.execute(
+        f"SELECT sql FROM duckdb_tables() WHERE {NAMED} AND lower(table_name) = $name AND (NOT $is_bare OR NOT EXISTS"
+        " (SELECT 1 FROM information_schema.tables WHERE table_catalog = 'temp' AND lower(table_name) = $name))",
+        {**named(engine, table), "is_bare": len(table.parts) == 1},
+    )
+    return str(rows[0][0]) if rows else None
 
 
 def is_view(engine: Engine, relation: Relation) -> bool:
@@ -118,12 +135,8 @@ def is_view(engine: Engine, relation: Relation) -> bool:
     database, schema, name = located(engine, relation)
     if kind_of(engine, database) == "postgres":
         return is_postgres_view(engine, database, schema, name)
-    rows = engine.execute(
-        "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
-        " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": database},
-    )
-    return bool(rows[0][0])
+    found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = $name"
+    return bool(engine.execute(found, named(engine, relation)))
 
 
 def type_named(engine: Engine, text: str) -> str | None:
@@ -159,8 +172,8 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
             return first, main_schema(engine, first), name
         return current_database(engine), first, name
     current, schemas = current_database(engine), engine.snapshot.schemas
-    found = [schema for schema in schemas if _is_there(engine, current, schema, name)] if len(schemas) > 1 else []
-    return current, (found or schemas)[0], name
+    places = [(current, schema) for schema in schemas]
+    return *((_there(engine, name, places) if len(places) > 1 else None) or places[0]), name
 
 
 def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:
@@ -168,13 +181,11 @@ def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str
     return (table.parts[0] if len(table.parts) > 1 else main_schema(engine, database)), table.name
 
 
-def _is_there(engine: Engine, database: str, schema: str, name: str) -> bool:
-    rows = engine.execute(
-        "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
-        " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": database},
-    )
-    return bool(rows[0][0])
+def _there(engine: Engine, name: str, places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """The first of some places, (database, schema), that has a table or view of that name."""
+    asked = "SELECT lower(table_catalog), lower(table_schema) FROM information_schema.tables"
+    found = engine.execute(f"{asked} WHERE lower(table_name) = lower($name)", {"name": name})
+    return next((place for place in places if (place[0].lower(), place[1].lower()) in found), None)
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:
@@ -197,6 +208,11 @@ def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     """The database, schema and name of a relation, in lower case."""
     database, schema, name = located(engine, relation)
     return database.lower(), schema.lower(), name.lower()
+
+
+def named(engine: Engine, relation: Relation) -> dict[str, str]:
+    """The parts of a relation's full name, as values of a statement."""
+    return dict(zip(("database", "schema", "name"), full_name(engine, relation), strict=True))
 
 
 def list_tables(engine: Engine) -> list[str]:
@@ -307,8 +323,8 @@ def constraints_of(engine: Engine, table: Relation) -> list[Constraint]:
     """The constraints of a table; none of a table of another database, whose server names what is broken."""
     rows = engine.execute(
         "SELECT constraint_type, CASE constraint_type WHEN 'NOT NULL' THEN 'NOT NULL of ' || constraint_column_names[1]"
-        " ELSE constraint_text END, constraint_column_names FROM duckdb_constraints() WHERE lower(database_name) ="
-        " lower($database) AND lower(schema_name) = lower($schema) AND lower(table_name) = lower($name) ORDER BY ALL",
-        dict(zip(("database", "schema", "name"), located(engine, table), strict=True)),
+        f" ELSE constraint_text END, constraint_column_names FROM duckdb_constraints() WHERE {NAMED}"
+        " AND lower(table_name) = $name ORDER BY ALL",
+        named(engine, table),
     )
     return [Constraint(kind, text, tuple(name.lower() for name in columns)) for kind, text, columns in rows]

@@ -58,6 +58,8 @@ class Scope:
 
 #: A TEMP table of fewer rows is not dropped at once: the next step of its name takes its place.
 SMALL = 10_000
+#: How statements begin that change no columns of a table that stays.
+_KEEPS_COLUMNS = re.compile(r"\s*(SELECT|WITH|DESCRIBE|CREATE (OR REPLACE )?TEMP)\b")
 #: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}
 
@@ -87,6 +89,7 @@ class Engine(TableQueries):
         self._free: dict[str, list[Relation]] = {}  # small TEMP tables that nobody reads any more, by their steps
         self._views: set[Relation] = set()
         self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
+        self._described: dict[Relation | FileRelation, list[tuple[str, str]]] = {}
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
         self._snapshot: Snapshot | None = None
@@ -115,6 +118,19 @@ class Engine(TableQueries):
 
     def refresh_count(self, target: Relation) -> None:
         self._counted.pop(target, None)
+
+    def describe(self, source: Relation | FileRelation) -> list[tuple[str, str]]:
+        """The columns of a table, view or file with their types; a table's are asked for once in a transaction of ours.
+
+        Raises DatabaseError if there is no such source.
+        """
+        stays = self.has_begun and isinstance(source, Relation) and source.parts[0] != "temp"
+        if not (stays and source in self._described):
+            is_file = isinstance(source, FileRelation)
+            read, values = (source.sql("$p"), {"p": source.path}) if is_file else (source.sql(), None)
+            rows = self.execute(f"DESCRIBE SELECT * FROM {read}", values, [source])
+            self._described[source] = [(row[0], row[1]) for row in rows]
+        return self._described[source]
 
     def part(self, name: str) -> Part:
         """A name for a part of a statement, which no other has."""
@@ -233,9 +249,12 @@ class Engine(TableQueries):
         return f"DROP {'VIEW' if relation in self._views else 'TABLE'} IF EXISTS {relation.sql()} CASCADE"
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends."""
-        if self.in_transaction():
+    def transaction(self, joins: bool | None = None) -> Iterator[None]:
+        """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends.
+
+        `joins` says whether there is one, where it was asked for already.
+        """
+        if self.in_transaction() if joins is None else joins:
             yield
             return
         before = self._all_scratch()
@@ -301,6 +320,8 @@ class Engine(TableQueries):
             self._on_statement(statement)
         if CHANGES.match(statement.sql):
             self._snapshot = None
+        if not _KEEPS_COLUMNS.match(statement.sql):
+            self._described.clear()
         try:
             interrupts.work.statement = statement
             cursor = self.connection.execute(statement.sql, statement.values or None)

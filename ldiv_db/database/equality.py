@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.catalog import Column, columns_of, definition_of, is_foreign
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, literal
@@ -97,18 +97,22 @@ def looseness(column: Column) -> Looseness | None:
 
 def text_with_collation(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of text if one of them has a collation; files have none."""
-    if isinstance(source, FileRelation):
+    if isinstance(source, FileRelation) or " COLLATE " not in _definition(engine, source):
         return []
+    return [column for column in columns_of(engine, source) if column.type == "VARCHAR"]
+
+
+def _definition(engine: Engine, source: Relation) -> str:
+    """The statement that makes a table; of a view, and of what another database holds, one that makes its columns."""
+    if not is_foreign(engine, source) and (found := definition_of(engine, source)):
+        return found
     name = f"ldiv_{uuid.uuid4().hex[:8]}_types"
     engine.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {source.sql()} LIMIT 0")
     try:
-        ((sql,),) = engine.execute("SELECT sql FROM duckdb_tables() WHERE table_name = $name", {"name": name})
+        return definition_of(engine, Relation(("temp", "main", name))) or ""
     finally:
         with suppress(DatabaseError):  # the first error is the one to report
             engine.execute(f"DROP TABLE {name}")
-    if " COLLATE " not in sql:
-        return []
-    return [column for column in columns_of(engine, source) if column.type == "VARCHAR"]
 
 
 def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Sequence[tuple[str, Identifier]]) -> None:

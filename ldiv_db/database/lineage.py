@@ -20,7 +20,7 @@ import sqlglot
 from sqlglot import exp
 
 from ldiv_db.database import catalog, databases, postgres
-from ldiv_db.database.catalog import SCHEMA, Column, full_name
+from ldiv_db.database.catalog import NAMED, SCHEMA, Column, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.templates import DIALECT, Relation, literal
@@ -266,10 +266,10 @@ def foreign_keys(engine: Engine, table: Relation) -> dict[str, str]:
     """The tables whose rows a column of the table names, as declared: by the column's name in lower case."""
     rows = engine.execute(
         "SELECT lower(constraint_column_names[1]), referenced_table FROM duckdb_constraints()"
-        " WHERE lower(database_name) = $database AND lower(schema_name) = $schema AND lower(table_name) = $name"
+        f" WHERE {NAMED} AND lower(table_name) = $name"
         " AND constraint_type = 'FOREIGN KEY' AND len(constraint_column_names) = 1"
         " ORDER BY constraint_index ASC NULLS LAST",
-        _named(engine, table),
+        named(engine, table),
     )
     return dict(rows)
 
@@ -287,11 +287,6 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         " AND NOT (t.temporary AND starts_with(lower(c.table_name), $ours || '_'))"  # copies of frames, which are ours
         " AND coalesce(t.estimated_size, 0) <= $most"
         " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",
-        {**_named(engine, table), "ours": SCHEMA, "most": most_rows},
+        {**named(engine, table), "ours": SCHEMA, "most": most_rows},
     )
     return [ColumnBeside(Relation(row[:3]), Column(row[3], row[4])) for row in rows]
-
-
-def _named(engine: Engine, table: Relation) -> dict[str, str]:
-    database, schema, name = full_name(engine, table)
-    return {"database": database, "schema": schema, "name": name}

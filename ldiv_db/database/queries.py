@@ -89,8 +89,12 @@ class Queries(ABC):
 
     def record(self, template: str, **params: Any) -> dict[str, Any]:
         """The single row that `template` selects, as a dict by column name."""
-        (row,) = self.records(template, **params)
-        return row
+        return self.record_of(self.rendered(template, **params))
+
+    def record_of(self, statement: Statement) -> dict[str, Any]:
+        """As `record`, of a statement that is rendered."""
+        names, (row,) = self._execute(statement)
+        return dict(zip(names, row, strict=True))
 
     def scalar(self, template: str, **params: Any) -> Any:
         """The single value that `template` selects."""
@@ -165,7 +169,7 @@ class Queries(ABC):
         self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
 
     def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
-        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
+        """Set `values`, by column, in the rows of `target` that have the values of `having`, or one of a list."""
         self.execute(
             f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
         )
@@ -234,5 +238,8 @@ def listed(columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Stateme
 
 
 def _eq(values: Mapping[str, Any], separator: str) -> str:
-    """`"column" = $column` for each column."""
-    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
+    """`"column" = $column` for each column, or one of the values of a list."""
+    wanted = {
+        column: f"ANY (${column})" if isinstance(value, list) else f"${column}" for column, value in values.items()
+    }
+    return separator.join(f"{Identifier(column).sql()} = {value}" for column, value in wanted.items())

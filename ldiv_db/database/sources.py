@@ -203,15 +203,13 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
     relation = named_table(source, key)
     if bring := getattr(engine.connection, "bring", None):  # of a warehouse, whose tables are counted as they are named
         bring(relation)
-    frame = Relation(("temp", "main", relation.name))  # what a caller registered, or a temporary table: looked up first
-    if len(relation.parts) == 1 and catalog.table_exists(engine, frame):
-        return frame
-    if not catalog.table_exists(engine, relation):
+    found = catalog.looked_up(engine, relation)  # what a caller registered, or a temporary table, comes first
+    if found is None:
         tables = catalog.list_tables(engine)
         in_main = [table.partition(".")[2] for table in tables if table.startswith(("main.", "public."))]
         hint = nearest(source, tables + in_main)
         raise PolicyError([Problem(key, f"no table or view {source}", hint)])
-    return relation
+    return found
 
 
 def files_of(engine: Engine, path: Path) -> FileRelation | None:

@@ -188,14 +188,22 @@ class OneStatement:
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
         """Raise PolicyError if what `template` has `found` is not 0, asked of the parts so far."""
-        before = dict(self._values), dict(self._parts)
-        found = self.materialise("found", template, **params)
-        self._engine.refuse_found(problem, self._ending_with(found))
-        self._values, self._parts = before
+        self._engine.refuse_found(problem, self._asking(template, params))
 
     def keep(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, the TEMP table of it: the statement is run."""
         return self._engine.make(name, self._ending_with(self.materialise(name, template, **params)))
+
+    def record(self, template: str, **params: Any) -> dict[str, Any]:
+        """The single row that `template` selects, as a dict by column name: the statement is run."""
+        return self._engine.record_of(self._asking(template, params))
+
+    def _asking(self, template: str, params: Mapping[str, Any]) -> Statement:
+        """The parts so far, and what a template selects of them; it becomes no part."""
+        before = dict(self._values), dict(self._parts)
+        statement = self._ending_with(self.materialise("asked", template, **params))
+        self._values, self._parts = before
+        return statement
 
     def _ending_with(self, last: Relation) -> Statement:
         named = ",\n".join(f"{part.sql()} AS (\n{step.sql}\n)" for part, step in self._parts.items())

@@ -110,7 +110,7 @@ class InDatabase(InTable):
             draft.note(note)
         while True:
             try:
-                outcome = self._publish(draft)
+                outcome = self._publish(draft, joins)
                 break
             except ConflictError as error:
                 if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
@@ -118,8 +118,8 @@ class InDatabase(InTable):
                 time.sleep(_PAUSE)
         return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
 
-    def _publish(self, draft: Draft[Outcome]) -> Outcome:
-        with self.engine.transaction():
+    def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:
+        with self.engine.transaction(joins):
             draft.announce()
             draft.write(self.table)
             outcome = draft.audit(self.table)

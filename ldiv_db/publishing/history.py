@@ -122,8 +122,7 @@ class Watch:
         """Keep other runs of the source off until the transaction ends; raises OvertakenError if one was faster."""
         held = ledger.table(self.engine, migrate.LOCK)
         try:
-            for lock in self.locks:
-                self.engine.update(held, {"run_id": run_id}, {"name": lock})
+            self.engine.update(held, {"run_id": run_id}, {"name": self.locks})
         except ConflictError:
             raise OvertakenError(self.source) from None
         self.require_first(self.engine)
