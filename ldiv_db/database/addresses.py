@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from ldiv_db.database.engine import ClientRelation, Engine, connect, relation_of
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.templates import FileRelation, Relation, literal
 
 MEMORY = ":memory:"
@@ -122,7 +122,7 @@ def _expanded(text: str, key: str, environment: Mapping[str, str]) -> str:
     missing = [name for name in _VARIABLE.findall(text) if name not in environment]
     if missing:
         what = f"there is no environment variable {missing[0]}"
-        raise PolicyError([Problem(key, what, f"set {missing[0]} before the command")])
+        raise refused(key, what, f"set {missing[0]} before the command")
     return _VARIABLE.sub(lambda match: environment[match[1]], text)
 
 

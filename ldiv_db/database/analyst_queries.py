@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import in_from
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.sources import calls_in, parse_select, reads_as, view_of_query
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
@@ -42,7 +42,7 @@ class AnalystQuery:
         """A TEMP view of the answer of a table, of which it sees these columns; raises PolicyError if it cannot be."""
         query, tree = parse_select(engine, self.text, self.key)
         if not reads_as(tree, "source"):
-            raise PolicyError([Problem(self.key, "does not read the table `source`", EXAMPLE)])
+            raise refused(self.key, "does not read the table `source`", EXAMPLE)
         names = ", ".join(Identifier(name).sql() for name in columns)
         seen = f"WITH source AS (SELECT {names} FROM {in_from(table)})"
         return view_of_query(engine, f"{seen}\nSELECT * FROM (\n{query}\n) AS asked", self.key)
@@ -57,6 +57,6 @@ class AnalystQuery:
         figures = [any(name in aggregates for _, name in calls_in(item)) for item in items]
         if len(figures) != len(names) or not any(figures):
             what = "names no figure: of the columns of its SELECT, each written out, one has an aggregate at least"
-            raise PolicyError([Problem(self.key, what, EXAMPLE)])
+            raise refused(self.key, what, EXAMPLE)
         pairs = list(zip(names, figures, strict=True))
         return [name for name, figure in pairs if not figure], [name for name, figure in pairs if figure]

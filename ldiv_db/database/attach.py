@@ -17,7 +17,7 @@ from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, ad
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
 from ldiv_db.database.databases import attached, compare_here
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.named_warehouses import is_given_warehouse
@@ -60,7 +60,7 @@ def takes_database(
             if is_given_warehouse(given):
                 if of_warehouse is None:
                     what = "does not work on a warehouse: it needs the rows"
-                    raise PolicyError([Problem(first, what, ON_ROWS)])
+                    raise refused(first, what, ON_ROWS)
                 bound = shape.bind_partial(*args, **kwargs)
                 opening = of_warehouse(given, bound.arguments)
             elif isinstance(given, str | Path):
@@ -72,7 +72,7 @@ def takes_database(
             elif are_frames or not (hasattr(given, "execute") or isinstance(given, PlannedThere)):
                 frame = "" if of_frame is None else ", a frame"
                 what = f"takes a connection{frame} or an address, not {type(given).__name__}"
-                raise PolicyError([Problem(first, what)])
+                raise refused(first, what)
             else:
                 return function(*args, **kwargs)
             with opening as opened:
@@ -169,7 +169,7 @@ def open_with_catalog(
         raise DatabaseError(f"no database file {path}")
     _refuse_missing(catalog, read_only)
     if path is not None and catalog.exists() and catalog.samefile(path):
-        raise PolicyError([Problem("--catalog", f"{catalog} is the database itself", "leave it out")])
+        raise refused("--catalog", f"{catalog} is the database itself", "leave it out")
     with open_database(MEMORY, settings=settings) as connection:
         engine = Engine(connection)
         is_new = not catalog.exists()
@@ -236,7 +236,7 @@ def named_databases(
         for name, text in databases.items():
             key = f"databases.{name}"
             if name.lower() in (*_TAKEN, *attached(engine)):
-                raise PolicyError([Problem(key, "is the name of another database", "choose another")])
+                raise refused(key, "is the name of another database", "choose another")
             address = address_of(text, key).in_folder(folder)
             attach_address(engine, address, name, read_only=name != written or not address.kind.takes_back)
             stack.callback(engine.attempt, f"DETACH {Identifier(name).sql()}")

@@ -15,7 +15,7 @@ from ldiv_db.database.databases import (
     main_schema,
 )
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.database.errors import DatabaseError, Problem, nearest, refused
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
@@ -247,16 +247,16 @@ def is_ours(engine: Engine, table: Relation) -> bool:
 def named_table(text: str, key: str) -> Relation:
     """The relation that `text` names; raises PolicyError if it is no name."""
     if "`" in text and '"' not in text:
-        raise PolicyError([Problem(key, f"{text!r} is not the name of a table", "quote names with double quotes")])
+        raise refused(key, f"{text!r} is not the name of a table", "quote names with double quotes")
     try:
         relation = Relation.parse(text)
     except Exception as error:
-        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")]) from error
+        raise refused(key, f"{text!r} is not the name of a table") from error
     # Text without quotes may be one name with odd characters, but points are between parts, none of them empty.
     plain = '"' not in text
     odd = plain and (not all(text.split(".")) or (len(relation.parts) == 1 and "." in text))
     if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
-        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
+        raise refused(key, f"{text!r} is not the name of a table")
     return relation
 
 
@@ -268,13 +268,13 @@ def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Rel
     relation = named_table(text, key)
     if set("/\\") & set(text) and '"' not in text:
         hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"
-        raise PolicyError([Problem(key, f"{text!r} looks like a path", hint)])
+        raise refused(key, f"{text!r} looks like a path", hint)
     above = [part.lower() for part in relation.parts[:-1]]
     if set(above) & set(_SYSTEM):
-        raise PolicyError([Problem(key, f"{text} lies in a schema of the database system", "name another schema")])
+        raise refused(key, f"{text} lies in a schema of the database system", "name another schema")
     if not in_file and len(above) == 1 and above[0] in attached(engine) and not _schema_exists(engine, above[0]):
         what = f"{above[0]} is the name of a database, and no schema"
-        raise PolicyError([Problem(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")])
+        raise refused(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")
     return relation
 
 

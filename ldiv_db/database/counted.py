@@ -14,7 +14,7 @@ from typing import Any
 
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.engine import Engine, Settings, open_database
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.named_warehouses import open_named
 from ldiv_db.database.templates import Identifier, Relation, SqlType
@@ -89,7 +89,7 @@ class CountedConnection:
             if column.name.lower() in self._asked
         ]
         if not columns:
-            raise PolicyError([Problem("table", f"{table} has none of the named columns", "name some")])
+            raise refused("table", f"{table} has none of the named columns", "name some")
         engine = Engine(self._connection)
         counted = count_rows(engine, self.there, "counted", table, columns)
         kept = Relation(("memory", _COUNTS, f"t{len(self._brought)}"))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, count_phrase, refused
 from ldiv_db.database.templates import CsvForm, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, literal
 
 Table = Relation | FileRelation
@@ -78,7 +78,7 @@ def with_form(engine: Engine, file: FileRelation, source: str, key: str) -> File
     try:
         return _with_form(engine, file, paths)
     except _UnreadableError as error:
-        raise PolicyError([Problem(key, f"{source} {error}", error.hint)]) from None
+        raise refused(key, f"{source} {error}", error.hint) from None
 
 
 class _UnreadableError(Exception):

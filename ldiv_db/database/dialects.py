@@ -17,7 +17,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.templates import DIALECT, Relation, Statement
 
 #: Databases that compare text as it is, so that `a` is not `A`.
@@ -44,7 +44,7 @@ def text_of(tree: exp.Expr, dialect: str, **how: Any) -> str:
         return tree.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE, **how)
     except sqlglot.UnsupportedError as error:
         what = f"{dialect} lacks what the statement needs: {str(error).splitlines()[0]}"
-        raise PolicyError([Problem("dialect", what)]) from None
+        raise refused("dialect", what) from None
 
 
 def bound(statement: Statement, dialect: str) -> exp.Expr:

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.failures import has_half_character
 
 MEGABYTE = 2**20
@@ -187,9 +187,9 @@ def read_document(path: Path, key: str, texts: Sequence[Sequence[str]] = ()) -> 
     try:
         return parse_document(read_text(path, POLICY_BYTES), texts)
     except OSError as error:
-        raise PolicyError([Problem(key, f"cannot read {path}: {error.strerror}")]) from error
+        raise refused(key, f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise PolicyError([Problem(key, f"{path} {error}")]) from error
+        raise refused(key, f"{path} {error}") from error
 
 
 def parse_document(text: str, texts: Sequence[Sequence[str]] = ()) -> Any:

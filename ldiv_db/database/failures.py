@@ -17,9 +17,8 @@ from ldiv_db.database.errors import (
     ConflictError,
     ConstraintError,
     DatabaseError,
-    PolicyError,
-    Problem,
     place_in_file,
+    refused,
 )
 from ldiv_db.database.templates import BUILT_IN, Statement
 
@@ -205,7 +204,7 @@ def refuse_half_characters(statement: Statement) -> None:
     texts = [statement.sql, *(value for value in statement.values.values() if isinstance(value, str))]
     if any(map(has_half_character, texts)):
         what = "holds half a character (a lone surrogate), which no database can hold"
-        raise PolicyError([Problem("text", what, "look in the policy, the taxonomies and the options")])
+        raise refused("text", what, "look in the policy, the taxonomies and the options")
 
 
 def has_half_character(text: str) -> bool:

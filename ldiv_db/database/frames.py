@@ -30,7 +30,7 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine, attempt, connect, stoppable
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
 
 #: The kinds of frames that are read, for messages, and the name of a frame that has none.
@@ -109,7 +109,7 @@ def _copied(engine: Engine, name: str, relation: Any) -> Relation:
     lost = [column for column, kind in zip(relation.columns, types, strict=True) if _LOST.search(kind)]
     if lost:
         what = f"is of another connection, and column {lost[0]!r} has a type that cannot be carried over"
-        raise PolicyError([Problem(name, what, "give the relation's own connection first")])
+        raise refused(name, what, "give the relation's own connection first")
     stream = engine.register(name, _Stream(relation))
     arrived = columns_of(engine, stream)
     columns = ", ".join(_cast(column.name, column.type, kind) for column, kind in zip(arrived, types, strict=True))
@@ -145,9 +145,9 @@ def open_frames(given: Any, keep: bool) -> Iterator[Any]:
 def _name_frame(engine: Engine, name: Any, frame: Any) -> Callable[[], object]:
     """Register a frame under its name; the function that is returned removes it."""
     if not isinstance(name, str) or not name:
-        raise PolicyError([Problem("frames", f"{name!r} is not the name of a frame", "map texts to frames")])
+        raise refused("frames", f"{name!r} is not the name of a frame", "map texts to frames")
     if not is_frame(frame):
-        raise PolicyError([Problem(name, f"{type(frame).__name__} is not a frame that the database reads", KINDS)])
+        raise refused(name, f"{type(frame).__name__} is not a frame that the database reads", KINDS)
     view = Relation(("temp", "main", name)).sql()
     engine.execute(f"CREATE TEMP VIEW {view} AS FROM {view_of_frame(engine, name, frame).sql()}")
     return lambda: attempt(engine.connection, f"DROP VIEW IF EXISTS {view}")

@@ -24,7 +24,7 @@ from typing import Any
 from ldiv_db.database import catalog, csv_files, databases
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.engine import Engine, attempt, database_version
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
+from ldiv_db.database.errors import DatabaseError, PolicyError, nearest, refused
 from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Identifier, Relation, literal
 
 #: The last version of DuckDB for which PyPI has wheels of extensions.
@@ -115,7 +115,7 @@ def parse_select(engine: Engine, text: str, key: str) -> tuple[str, Any]:
     ((tree,),) = engine.execute("SELECT json_serialize_sql($query)", {"query": query})
     parsed = json.loads(tree)
     if parsed.get("error") or len(parsed["statements"]) != 1:
-        raise PolicyError([Problem(key, "takes one SELECT", "make a table or a view of anything else")])
+        raise refused(key, "takes one SELECT", "make a table or a view of anything else")
     return query, parsed["statements"][0]
 
 
@@ -125,12 +125,12 @@ def view_of_query(engine: Engine, text: str, key: str) -> Relation:
     query, tree = parse_select(engine, text, key)
     if called := sorted(set(_refused(engine, tree))):
         what = f"calls {', '.join(called)}, which may have side effects, or give other rows when it is read again"
-        raise PolicyError([Problem(key, what)])
+        raise refused(key, what)
     try:
         return engine.view_of("query", query)
     except DatabaseError as error:
         reason = error.message.splitlines()[0].partition(": ")[2] or "it cannot be read"
-        raise PolicyError([Problem(key, f"cannot be read: {reason}")]) from None
+        raise refused(key, f"cannot be read: {reason}") from None
 
 
 def _refused(engine: Engine, tree: Any) -> Iterator[str]:
@@ -208,7 +208,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         tables = catalog.list_tables(engine)
         in_main = [table.partition(".")[2] for table in tables if table.startswith(("main.", "public."))]
         hint = nearest(source, tables + in_main)
-        raise PolicyError([Problem(key, f"no table or view {source}", hint)])
+        raise refused(key, f"no table or view {source}", hint)
     return found
 
 
@@ -254,17 +254,17 @@ def _refuse_missing(engine: Engine, file: FileRelation, source: str, key: str) -
     if file.reader == "iceberg_scan" and path.is_dir() and not (path / "metadata" / "version-hint.text").is_file():
         # The newest file need not be what was committed: only the catalog knows.
         what = f"{source} has no metadata/version-hint.text to say which state of the table is the current one"
-        raise PolicyError([Problem(key, what, f"name the state's own file, {source}/metadata/…{ICEBERG_STATE}")])
+        raise refused(key, what, f"name the state's own file, {source}/metadata/…{ICEBERG_STATE}")
     if file.reader.endswith("_scan") and path.exists():
         return
     if path.is_file():
         if _is_pattern(file.path):
             what = f"{source} has one of * ? [ in its path, which would be read as a pattern"
-            raise PolicyError([Problem(key, what)])
+            raise refused(key, what)
         return
     found = engine.execute("SELECT count(*) FROM glob($p)", {"p": file.path}) if file.hive else [(0,)]
     if not found[0][0]:
-        raise PolicyError([Problem(key, f"no file {source}")])
+        raise refused(key, f"no file {source}")
 
 
 def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str) -> None:
@@ -273,7 +273,7 @@ def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str
         columns_of(engine, file)
     except DatabaseError as error:
         kind = file.reader.removeprefix("read_").removesuffix("_scan").capitalize()
-        raise PolicyError([Problem(key, f"{source} cannot be read as {kind}")]) from error
+        raise refused(key, f"{source} cannot be read as {kind}") from error
 
 
 def _is_table(engine: Engine, name: str) -> bool:

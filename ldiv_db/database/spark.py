@@ -12,7 +12,7 @@ from typing import Any
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.spark_tables import (
     ATOMIC,
     description,
@@ -113,7 +113,7 @@ class SparkWarehouse(Warehouse):
             with self._doing("read it"):
                 self._frame(given, folder).createOrReplaceTempView(view.name)
         except DatabaseError as error:
-            raise PolicyError([Problem("source", f"{given}: {error}")]) from None
+            raise refused("source", f"{given}: {error}") from None
         return view
 
     def _frame(self, given: Any, folder: Path) -> Any:
@@ -122,7 +122,7 @@ class SparkWarehouse(Warehouse):
             frame = self.session.sql(query) if query else given.value
             if not type(frame).__module__.startswith("pyspark."):
                 what = f"{type(frame).__name__} is not a frame of Spark's"
-                raise PolicyError([Problem("source", what, "session.createDataFrame makes one of it")])
+                raise refused("source", what, "session.createDataFrame makes one of it")
             return frame
         form = _FORMATS.get(Path(given).suffix.lower())
         if "`" in given or (form is None and "/" not in given):

@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
 from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
 from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal, render
 from ldiv_db.database.traits_there import TRAITS, TraitsThere
@@ -43,7 +43,7 @@ class Warehouse:
         if self.dialect not in DIALECTS:
             what = f"speaks {self.dialect}" if self.dialect else f"comes from {type(connection).__module__}"
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
-            raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
+            raise refused("connection", f"{what}, which is not known", hint)
         self.traits = TRAITS.get(self.dialect, TraitsThere())
         #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
@@ -88,7 +88,7 @@ class Warehouse:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
         status = getattr(getattr(self.connection, "info", None), "transaction_status", 0)  # of psycopg: 0 is idle
         if status or getattr(self.connection, "in_transaction", False):
-            raise PolicyError([Problem("connection", "has a transaction that has begun", "commit it first")])
+            raise refused("connection", "has a transaction that has begun", "commit it first")
 
     @property
     def _commits_each(self) -> bool:
@@ -121,7 +121,7 @@ class Warehouse:
         is_file = isinstance(given, str) and FileRelation.of(given) is not None
         if not isinstance(given, str) or is_file:
             what = f"{given} is not a table of the warehouse"
-            raise PolicyError([Problem("source", what, "name a table or view of it")])
+            raise refused("source", what, "name a table or view of it")
         return named_table(given, "source")
 
     def columns(self, source: Relation) -> list[Column]:

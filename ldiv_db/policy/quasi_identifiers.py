@@ -18,7 +18,7 @@ import yaml
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.errors import Problem, count_phrase, nearest, refused
 from ldiv_db.database.readings import read_by
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
@@ -327,7 +327,7 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
         found = ready.require(engine, spec.name or "")
     if spec.skip > found.skippable:
         what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
-        raise PolicyError([Problem("taxonomy.skip", what)])
+        raise refused("taxonomy.skip", what)
     return found.skipping(spec.skip) if spec.skip else found
 
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from ldiv_db.database.counted import CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Settings
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
@@ -78,7 +78,7 @@ def load_policy(document: Any) -> Policy:
     if isinstance(document, Policy):
         return document
     if not isinstance(document, Mapping):
-        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+        raise refused("policy", "is empty" if document is None else "is not a mapping of keys")
     try:
         return Policy.model_validate(document)
     except ValidationError as error:
@@ -123,7 +123,7 @@ def columns_asked(said: Mapping[str, Any]) -> set[str]:
     given = [said.get("policy"), *(said.get("also_policies") or ())]
     policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
     if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
-        raise PolicyError([Problem("qi", "is missing: a warehouse counts rows by the columns that are named")])
+        raise refused("qi", "is missing: a warehouse counts rows by the columns that are named")
     texts = [*_texts([said.get(key) for key in _NAMING])]
     names = {part.strip() for text in texts for part in (text, *re.split("[,|]", text), text.rpartition("=")[0])}
     for policy in policies:
@@ -160,7 +160,7 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
     if isinstance(policy, Policy | Mapping):
         if (policy.key if isinstance(policy, Policy) else policy.get("key")) is not None:
             what = "makes releases over time, which need a database that stays, unlike a frame"
-            raise PolicyError([Problem("key", what, "give the address of a file, and the frame as its source")])
+            raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
         is_named = isinstance(given, Mapping) and "source" in keys
         bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))

@@ -12,7 +12,7 @@ from ldiv_db.database import csv_files
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, is_nested, looseness
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
@@ -66,7 +66,7 @@ def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named
     """The values of which nothing is promised, as the column writes them."""
     written = [named_value(value) for value in setting.harmless or []]
     if pairs := [value for value, times in Counter(written).items() if times > 1]:
-        raise PolicyError([Problem("harmless", f"names one value twice: {listing(pairs)}")])
+        raise refused("harmless", f"names one value twice: {listing(pairs)}")
     texts = texts_of(engine, "harmless", column.type, written, allow_others=False, same=setting.same)
     return tuple(sorted(texts.values(), key=in_order))
 
@@ -120,7 +120,7 @@ def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
     """Raise PolicyError for steps that make texts one, of a column that has none."""
     if setting.same and column.type != "VARCHAR":
         what = f"makes texts one, and {name} is of type {column.shown}"
-        raise PolicyError([Problem("same", what, "leave it out, or give the text of it in a view")])
+        raise refused("same", what, "leave it out, or give the text of it in a view")
 
 
 def member_column(name: str, setting: Sensitive, column: Column) -> Column:
@@ -129,15 +129,15 @@ def member_column(name: str, setting: Sensitive, column: Column) -> Column:
         return column
     if column.is_list and (is_nested(column.member) or looseness(column.member)):
         what = f"takes members that are texts, whole numbers or times, and {name} is of type {column.shown}"
-        raise PolicyError([Problem("set", what, "give a list of such members in a view")])
+        raise refused("set", what, "give a list of such members in a view")
     if column.is_list and setting.set is not True:
-        raise PolicyError([Problem("set", f"{name} is a list, whose members nothing stands between", "set: true")])
+        raise refused("set", f"{name} is a list, whose members nothing stands between", "set: true")
     if not column.is_list and column.type != "VARCHAR":
         what = f"takes a list or a text, and {name} is of type {column.shown}"
-        raise PolicyError([Problem("set", what, "leave it out, or give a list in a view")])
+        raise refused("set", what, "leave it out, or give a list in a view")
     if not column.is_list and setting.set is True:
         what = f"{name} is text: name what stands between its members"
-        raise PolicyError([Problem("set", what, 'as `set: ","`')])
+        raise refused("set", what, 'as `set: ","`')
     return column.member
 
 
@@ -152,7 +152,7 @@ def texts_of(
     texts = folded(engine, texts, same)
     if others and not allow_others:
         what = f"{len(others):,} of the values named are not of type {without_members(kind)}: {listing(others)}"
-        raise PolicyError([Problem(key, what)])
+        raise refused(key, what)
     if pairs := twice(texts):
         raise PolicyError([Problem(key, f"names one value twice: {listing(pair)}") for pair in pairs])
     return texts
@@ -230,7 +230,7 @@ def _refuse_harmless(key: str, named: Mapping[Named, Named], attribute: Attribut
     both = [name for name, text in named.items() if text in attribute.harmless]
     if both:
         what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
-        raise PolicyError([Problem(key, what, "leave it out here or there")])
+        raise refused(key, what, "leave it out here or there")
 
 
 def unknown_harmless(

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
 from ldiv_db.database.sources import name_of_query, resolve_source, view_of_query
 from ldiv_db.database.templates import FileRelation, Relation
@@ -72,14 +72,14 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
     if isinstance(source, SourceQuery):
         return view_of_query(engine, source.query, f"{key}.query")
     if source is UNSPECIFIED:
-        raise PolicyError([Problem(key, "is required")])
+        raise refused(key, "is required")
     if isinstance(source, Frame) and isinstance(source.value, Relation):
         return source.value
     if isinstance(source, Frame):
         try:
             return view_of_frame(engine, FRAME, source.value)
         except DatabaseError as error:
-            raise PolicyError([Problem(key, error.message, KINDS)]) from None
+            raise refused(key, error.message, KINDS) from None
     return resolve_source(engine, source, folder, key)
 
 
@@ -89,7 +89,7 @@ def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
         source = read_source(given)
     except PydanticCustomError as error:
         what = "is required" if given is None else f"{error.message()}, or a frame"
-        raise PolicyError([Problem(key, what)]) from None
+        raise refused(key, what) from None
     return open_source(engine, source, Path(), key)
 
 
