@@ -15,9 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import ClientRelation, Engine, connect, relation_of
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.templates import FileRelation, Relation, literal
+from ldiv_db.database.names import Relation, literal
 
 MEMORY = ":memory:"
 

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import in_from
 from ldiv_db.database.errors import refused
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import calls_in, parse_select, reads_as, view_of_query
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
 #: A query that can be asked.
 EXAMPLE = "SELECT region, avg(cost) FROM source GROUP BY region"

@@ -21,8 +21,8 @@ from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.named_warehouses import is_given_warehouse
+from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.sources import load_extension
-from ldiv_db.database.templates import Identifier, Relation, literal
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.databases import (
     attached,
     current_database,
@@ -16,7 +17,7 @@ from ldiv_db.database.databases import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, nearest, refused
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
 SCHEMA = "ldiv"

@@ -17,7 +17,7 @@ from ldiv_db.database.engine import Engine, Settings, open_database
 from ldiv_db.database.errors import refused
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.named_warehouses import open_named
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import Warehouse
 
 #: The column of counts in working tables; the schema of a warehouse's counts; what to do where counts do not do.

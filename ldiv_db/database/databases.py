@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
-from ldiv_db.database.templates import DIALECT, literal
+from ldiv_db.database.names import DIALECT, literal
 
 #: A view may be an ordinary one or one that is stored (`m`).
 _VIEWS = "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm')"

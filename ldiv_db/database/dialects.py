@@ -18,7 +18,8 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
 from ldiv_db.database.errors import refused
-from ldiv_db.database.templates import DIALECT, Relation, Statement
+from ldiv_db.database.names import DIALECT, Relation
+from ldiv_db.database.templates import Statement
 
 #: Databases that compare text as it is, so that `a` is not `A`.
 DIALECTS = (

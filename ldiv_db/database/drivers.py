@@ -12,7 +12,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.dialects import written_table, written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.traits_there import TRAITS, TraitsThere
 
 #: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.

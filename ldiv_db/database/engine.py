@@ -21,12 +21,14 @@ from typing import Any
 import duckdb
 
 from ldiv_db.database import interrupts
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
+from ldiv_db.database.names import CallerView, Identifier, Part, Relation, literal
 from ldiv_db.database.queries import Step, Where, listed
 from ldiv_db.database.snapshot import CHANGES, Snapshot, read_snapshot
 from ldiv_db.database.table_queries import TableQueries
-from ldiv_db.database.templates import CallerView, FileRelation, Identifier, Part, Relation, Statement, literal, render
+from ldiv_db.database.templates import Statement, render
 
 #: A relation of the database's client: rows that a caller may read on.
 ClientRelation = duckdb.DuckDBPyRelation

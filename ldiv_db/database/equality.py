@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ldiv_db.database.catalog import Column, columns_of, definition_of, is_foreign
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, literal
+from ldiv_db.database.names import Identifier, Relation, Value, literal
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",

@@ -29,9 +29,10 @@ from typing import Any
 from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine, attempt, connect, stoppable
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, Relation, literal
 
 #: The kinds of frames that are read, for messages, and the name of a frame that has none.
 KINDS, FRAME = "pandas, Polars, Arrow, or a relation of DuckDB's", "frame"

@@ -23,7 +23,7 @@ from ldiv_db.database import catalog, databases, postgres
 from ldiv_db.database.catalog import NAMED, SCHEMA, Column, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import DIALECT, Relation, literal
+from ldiv_db.database.names import DIALECT, Relation, literal
 
 #: The functions of tables that read no file, by their names or how these begin.
 _WITHIN = {"seq_scan", "range", "generate_series", "repeat", "repeat_row", "unnest", "summary", "test_all_types",

@@ -17,7 +17,8 @@ from pathlib import Path
 from ldiv_db.database import catalog, databases, postgres
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation, resource_folder
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.templates import resource_folder
 
 #: The table that says which migrations were applied.
 LEDGER = "migration"

@@ -14,7 +14,7 @@ from ldiv_db.database.catalog import Column, located
 from ldiv_db.database.databases import ask_postgres, kind_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, Relation, literal
 
 #: PostgreSQL's names for the types of DuckDB's that have another name, or another width, there.
 _TYPES = {

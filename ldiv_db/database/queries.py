@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import Snapshot
-from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal
+from ldiv_db.database.templates import BUILT_IN, Statement
 
 #: The file formats of `export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {

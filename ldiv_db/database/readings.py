@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import in_from
 from ldiv_db.database.errors import Problem, count_phrase, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, Relation, literal
 
 NUMBERS, TIMES = ("BIGINT", "DOUBLE"), ("DATE", "TIMESTAMP")
 #: What every text of a type looks like, where a cast would take more, or round it.

@@ -11,7 +11,7 @@ from ldiv_db.database.databases import file_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.files import flush, move, sweep, work_folder
-from ldiv_db.database.templates import Identifier, literal
+from ldiv_db.database.names import Identifier, literal
 
 #: All that a database holds beside its rows, of which it has the number.
 _HELD = """

@@ -23,9 +23,10 @@ from typing import Any
 
 from ldiv_db.database import catalog, csv_files, databases
 from ldiv_db.database.catalog import columns_of, named_table
+from ldiv_db.database.data_files import ICEBERG_STATE, FileRelation
 from ldiv_db.database.engine import Engine, attempt, database_version
 from ldiv_db.database.errors import DatabaseError, PolicyError, nearest, refused
-from ldiv_db.database.templates import ICEBERG_STATE, FileRelation, Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, Relation, literal
 
 #: The last version of DuckDB for which PyPI has wheels of extensions.
 _LAST_WHEELS = "1.5.5"

@@ -13,6 +13,7 @@ from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
+from ldiv_db.database.names import Relation, literal
 from ldiv_db.database.spark_tables import (
     ATOMIC,
     description,
@@ -28,7 +29,6 @@ from ldiv_db.database.spark_tables import (
     rename,
     sibling,
 )
-from ldiv_db.database.templates import Relation, literal
 from ldiv_db.database.traits_there import TRAITS
 from ldiv_db.database.warehouses import Warehouse
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Relation, literal
+from ldiv_db.database.names import Relation, literal
 
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
 #: The names of Java's exceptions, which stand before their messages.

@@ -32,7 +32,8 @@ from ldiv_db.database.dialects import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Figure, Part, Relation, Statement, Value, header, render
+from ldiv_db.database.names import Figure, Part, Relation, Value
+from ldiv_db.database.templates import Statement, header, render
 
 
 class Steps(Protocol):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Queries, Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
 #: A column, or a column and the name that it gets.
 ColumnName = str | tuple[str, str]

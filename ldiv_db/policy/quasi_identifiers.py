@@ -16,11 +16,12 @@ from typing import Any
 import yaml
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refused
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.readings import read_by
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
 from ldiv_db.policy.settings import QuasiIdentifier

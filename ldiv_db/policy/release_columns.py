@@ -8,7 +8,7 @@ from typing import Literal
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import Problem, nearest, refuse
-from ldiv_db.database.templates import Identifier
+from ldiv_db.database.names import Identifier
 
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
 Form = Literal["label", "set", "bounds"]

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.parts import Problems, is_reported, unreported
 from ldiv_db.policy.quasi_identifiers import (

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from ldiv_db.database import csv_files
 from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, is_nested, looseness
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy

@@ -14,11 +14,12 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
+from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import name_of_query, resolve_source, view_of_query
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.parts import Document
 
 

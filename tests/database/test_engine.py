@@ -6,9 +6,9 @@ import pytest
 
 from ldiv_db.database.engine import SMALL, Engine, Settings, open_database
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement
-from ldiv_db.database.templates import Identifier, Relation, Value
 
 SECRET = "HIV-of-Alice"
 
