@@ -19,35 +19,18 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import ClientRelation, Engine, connect, relation_of
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Relation, literal
+from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MOTHERDUCK, MYSQL, POSTGRES, SQLITE, Kind
 
 MEMORY = ":memory:"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of database: what it is called, DuckDB's type and extension for it, and whether it is a local file."""
-
-    name: str
-    type: str
-    extension: str | None = None
-    is_file: bool = False
-    #: True if DuckDB may make a table in it and take that back: MySQL commits every CREATE by itself.
-    takes_back: bool = True
-    #: The text that ATTACH puts before the address, in place of a type.
-    prefix: str = ""
-
-
-DUCKDB = Kind("DuckDB", "duckdb", is_file=True)
-POSTGRES = Kind("PostgreSQL", "postgres", "postgres_scanner")
 #: The kinds by the word before the colon.
 KINDS = {
     "postgres": POSTGRES,
     "postgresql": POSTGRES,
-    "sqlite": Kind("SQLite", "sqlite", "sqlite_scanner", is_file=True),
-    "ducklake": Kind("DuckLake", "ducklake", "ducklake", is_file=True, prefix="ducklake:"),
-    "mysql": Kind("MySQL", "mysql", "mysql_scanner", takes_back=False),
-    "md": Kind("MotherDuck", "motherduck", "motherduck", prefix="md:"),
-    "motherduck": Kind("MotherDuck", "motherduck", "motherduck", prefix="md:"),
+    "sqlite": SQLITE,
+    "ducklake": DUCKLAKE,
+    "mysql": MYSQL,
+    "md": MOTHERDUCK,
+    "motherduck": MOTHERDUCK,
 }
 _WORD = re.compile(rf"({'|'.join(KINDS)}):(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w*)\}")

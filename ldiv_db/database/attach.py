@@ -13,15 +13,16 @@ from inspect import Signature, signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
-from ldiv_db.database.databases import attached, compare_here
+from ldiv_db.database.databases import compare_here
 from ldiv_db.database.engine import Engine, Settings, attempt, open_database
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.named_warehouses import is_given_warehouse
 from ldiv_db.database.names import Identifier, Relation, literal
+from ldiv_db.database.snapshot import POSTGRES
 from ldiv_db.database.sources import load_extension
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
@@ -235,7 +236,7 @@ def named_databases(
     with ExitStack() as stack:
         for name, text in databases.items():
             key = f"databases.{name}"
-            if name.lower() in (*_TAKEN, *attached(engine)):
+            if name.lower() in (*_TAKEN, *engine.snapshot.databases):
                 raise refused(key, "is the name of another database", "choose another")
             address = address_of(text, key).in_folder(folder)
             attach_address(engine, address, name, read_only=name != written or not address.kind.takes_back)
@@ -255,7 +256,7 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
     engine = Engine(connection)
     attach_address(engine, address, _SOURCE, read_only)
     name, schemas = _own_names(engine, address)
-    if name is not None and name.lower() not in (*attached(engine), *_TAKEN):
+    if name is not None and name.lower() not in (*engine.snapshot.databases, *_TAKEN):
         engine.execute(f"DETACH {_SOURCE}")
         attach_address(engine, address, name, read_only)
     else:

@@ -8,11 +8,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.databases import (
-    attached,
-    current_database,
-    has_one_schema,
     is_postgres_view,
-    kind_of,
     main_schema,
 )
 from ldiv_db.database.engine import Engine
@@ -134,7 +130,7 @@ def definition_of(engine: Engine, table: Relation) -> str | None:
 def is_view(engine: Engine, relation: Relation) -> bool:
     """True if the name stands for a view."""
     database, schema, name = located(engine, relation)
-    if kind_of(engine, database) == "postgres":
+    if engine.snapshot.kind(database) == "postgres":
         return is_postgres_view(engine, database, schema, name)
     found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = $name"
     return bool(engine.execute(found, named(engine, relation)))
@@ -154,7 +150,7 @@ def type_named(engine: Engine, text: str) -> str | None:
 
 def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
     """True if a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
-    return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) != "duckdb"
+    return isinstance(relation, Relation) and engine.snapshot.kind(located(engine, relation)[0]) != "duckdb"
 
 
 def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
@@ -169,10 +165,10 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     name = relation.name
     if len(relation.parts) == 2:
         first = relation.parts[0]
-        if first.lower() in attached(engine) and not _schema_exists(engine, first):
+        if first.lower() in engine.snapshot.databases and not _schema_exists(engine, first):
             return first, main_schema(engine, first), name
-        return current_database(engine), first, name
-    current, schemas = current_database(engine), engine.snapshot.schemas
+        return engine.snapshot.current, first, name
+    current, schemas = engine.snapshot.current, engine.snapshot.schemas
     places = [(current, schema) for schema in schemas]
     return *((_there(engine, name, places) if len(places) > 1 else None) or places[0]), name
 
@@ -233,7 +229,7 @@ def catalog_table(engine: Engine, name: str) -> Relation:
     Where a database has one schema alone, the table's name begins with that of ours.
     """
     home = () if engine.catalog is None else (engine.catalog,)
-    if has_one_schema(engine, engine.catalog or current_database(engine)):
+    if not engine.snapshot.traits(engine.catalog or engine.snapshot.current).has_schemas:
         return Relation((*home, "main", f"{SCHEMA}_{name}"))
     return Relation((*home, SCHEMA, name))
 
@@ -242,7 +238,8 @@ def is_ours(engine: Engine, table: Relation) -> bool:
     """True if a table would lie in the catalog's schema or, without schemas, be named as the catalog's tables are."""
     if [part.lower() for part in table.parts[-2:-1]] == [SCHEMA]:
         return True
-    return table.name.lower().startswith(f"{SCHEMA}_") and has_one_schema(engine, catalog_of(engine, table))
+    is_named_so = table.name.lower().startswith(f"{SCHEMA}_")
+    return is_named_so and not engine.snapshot.traits(catalog_of(engine, table)).has_schemas
 
 
 def named_table(text: str, key: str) -> Relation:
@@ -273,7 +270,8 @@ def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Rel
     above = [part.lower() for part in relation.parts[:-1]]
     if set(above) & set(_SYSTEM):
         raise refused(key, f"{text} lies in a schema of the database system", "name another schema")
-    if not in_file and len(above) == 1 and above[0] in attached(engine) and not _schema_exists(engine, above[0]):
+    is_database = len(above) == 1 and above[0] in engine.snapshot.databases
+    if not in_file and is_database and not _schema_exists(engine, above[0]):
         what = f"{above[0]} is the name of a database, and no schema"
         raise refused(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")
     return relation

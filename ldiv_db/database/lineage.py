@@ -19,7 +19,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from ldiv_db.database import catalog, databases, postgres
+from ldiv_db.database import catalog, postgres
 from ldiv_db.database.catalog import NAMED, SCHEMA, Column, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
@@ -133,7 +133,7 @@ def _reads_without(engine: Engine, source: Relation) -> bool:
 def _identity(engine: Engine, relation: Relation) -> tuple[Any, ...]:
     """The table's identity among all tables: the file of its database, its schema and its name."""
     database, schema, name = catalog.full_name(engine, relation)
-    file = databases.file_of(engine, database)
+    file = engine.snapshot[database].file
     with suppress(OSError, TypeError):
         status = os.stat(file)  # type: ignore[arg-type] # a database in memory has none
         return status.st_dev, status.st_ino, schema, name

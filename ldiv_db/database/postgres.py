@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import Column, located
-from ldiv_db.database.databases import ask_postgres, kind_of
+from ldiv_db.database.databases import ask_postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.names import Identifier, Relation, literal
@@ -149,7 +149,7 @@ def withhold(engine: Engine, tables: Sequence[Relation]) -> None:
 
 def is_in_postgres(engine: Engine, relation: Any) -> bool:
     """True if a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
-    return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) == "postgres"
+    return isinstance(relation, Relation) and engine.snapshot.kind(located(engine, relation)[0]) == "postgres"
 
 
 def type_of(kind: str) -> str | None:

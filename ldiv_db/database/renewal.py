@@ -7,7 +7,6 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from ldiv_db.database.databases import file_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.files import flush, move, sweep, work_folder
@@ -38,7 +37,7 @@ def renew_file(engine: Engine, database: str) -> bool:
     It stays if it is encrypted, if a copy would hold anything else, or if somebody has it open. The database is
     detached, the copy moved into its place and attached under the same name: at any moment one of the two is there.
     """
-    path = Path(file_of(engine, database) or "").resolve()
+    path = Path(engine.snapshot[database].file or "").resolve()
     beside = f"{path.name}.anew"
     sweep(path.parent, beside)
     try:
