@@ -23,7 +23,6 @@ from sqlglot import exp
 
 from ldiv_db.database.dialects import (
     bound,
-    ending,
     keep_columns,
     listed_rows,
     seconds_of_instants,
@@ -34,6 +33,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Figure, Part, Relation, Value
 from ldiv_db.database.templates import Statement, header, render
+from ldiv_db.database.traits_there import TRAITS
 
 
 class Steps(Protocol):
@@ -126,7 +126,7 @@ class Composer:
         """The statement whose SELECT is what the template `last` selects of the steps."""
         select = bound(render(last, params), self.dialect)
         parts = ",\n\n".join(self._written(part) for part in self._read_by(select))
-        texts = [f"WITH\n{parts}", written_tree(select, self.dialect), ending(self.dialect)]
+        texts = [f"WITH\n{parts}", written_tree(select, self.dialect), TRAITS[self.dialect].ending]
         return "\n".join(text for text in texts if text)
 
     def _read_by(self, last: exp.Expr) -> list[_Part]:

@@ -16,14 +16,14 @@ from sqlglot import exp
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
+from ldiv_db.database.dialects import written_name, written_step, written_table, written_type
 from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
 from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.templates import render
-from ldiv_db.database.traits_there import TRAITS, TraitsThere
+from ldiv_db.database.traits_there import DIALECTS, TRAITS
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
@@ -46,7 +46,7 @@ class Warehouse:
             what = f"speaks {self.dialect}" if self.dialect else f"comes from {type(connection).__module__}"
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
             raise refused("connection", f"{what}, which is not known", hint)
-        self.traits = TRAITS.get(self.dialect, TraitsThere())
+        self.traits = TRAITS[self.dialect]
         #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
         #: Whether rows of a table can be changed.
