@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.connections import Settings, attempt, open_database
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
 from ldiv_db.database.databases import compare_here
-from ldiv_db.database.engine import Engine, Settings, attempt, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.named_warehouses import is_given_warehouse
 from ldiv_db.database.names import Identifier, Relation, literal
-from ldiv_db.database.snapshot import POSTGRES
+from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MYSQL, POSTGRES
 from ldiv_db.database.sources import load_extension
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
@@ -46,8 +47,8 @@ def takes_database(
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
     database in memory is then its connection, which is kept open unless it is `read_only`, and its `catalog` may be a
-    file. With `of_warehouse` it also
-    takes a warehouse, and sees what that opens: its rows as far as they are counted, or the means to plan a run there.
+    file. With `of_warehouse` it also takes a warehouse, and sees what that opens: its counted rows, or the means to
+    plan a run there.
     """
 
     def decorate(function: Function) -> Function:
@@ -134,25 +135,16 @@ def open_address(
 
     Raises DatabaseError if it is not there, or cannot be opened.
     """
+    is_plain = address.kind is DUCKDB
     if catalog is not None:
         opening = open_with_catalog(address, catalog, read_only, settings)
-    elif is_plain(address):
+    elif is_plain:
         opening = open_database(address.text, read_only, settings=settings)
     else:
-        opening = _open_attached(address, read_only, settings)
+        opening = open_database(MEMORY, settings=settings)
     with opening as connection:
-        yield connection
-
-
-def is_plain(address: Address) -> bool:
-    """True if DuckDB opens the database itself, and attaches nothing."""
-    return address.kind.type == "duckdb"
-
-
-@contextmanager
-def _open_attached(address: Address, read_only: bool, settings: Settings | None) -> Iterator[Any]:
-    with open_database(MEMORY, settings=settings) as connection:
-        _attach_current(connection, address, read_only or not address.kind.takes_back)
+        if catalog is None and not is_plain:
+            _attach_current(connection, address, read_only or not address.kind.takes_back)
         yield connection
 
 
@@ -166,8 +158,7 @@ def open_with_catalog(
     in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
     """
     path = source.path
-    if path is not None and not path.is_file():
-        raise DatabaseError(f"no database file {path}")
+    _refuse_missing_source(source)
     _refuse_missing(catalog, read_only)
     if path is not None and catalog.exists() and catalog.samefile(path):
         raise refused("--catalog", f"{catalog} is the database itself", "leave it out")
@@ -176,10 +167,10 @@ def open_with_catalog(
         is_new = not catalog.exists()
         _attach_file(engine, catalog, CATALOG, read_only)
         try:
-            if is_plain(source) and path is not None:
-                _attach_source(engine, path)
-            elif not is_plain(source):
+            if source.kind is not DUCKDB:
                 _attach_current(connection, source, read_only=True)
+            elif path is not None:
+                _attach_source(engine, path)
             yield connection
         finally:
             if is_new and _is_empty(engine):
@@ -192,32 +183,31 @@ def _refuse_missing(catalog: Path, read_only: bool) -> None:
         raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
 
 
+def _refuse_missing_source(address: Address) -> None:
+    if address.path is not None and not address.path.is_file():
+        raise DatabaseError(f"no database file {address.path}")
+
+
 def attach_address(engine: Engine, address: Address, name: str, read_only: bool = False) -> None:
     """Attach the database under the name; raises DatabaseError, without a word of its address.
 
     A file that is not there is refused: to attach it would make one.
     """
-    path, kind = address.path, address.kind
-    if path is not None and not path.is_file():
-        raise DatabaseError(f"no database file {path}")
+    _refuse_missing_source(address)
+    kind = address.kind
     if kind.extension is not None:
         load_extension(engine.connection, kind.extension, kind.name)
-    if kind.type == "mysql":
+    if kind is MYSQL:
         engine.execute("SET mysql_tinyint1_as_boolean = false")  # it may hold 5, which is not what 1 is
-    if kind.type == "ducklake" and is_attached(address.text):
+    if kind is DUCKLAKE and is_attached(address.text):
         beneath = address_of(address.text).kind
         if beneath.extension is not None:
             load_extension(engine.connection, beneath.extension, f"DuckLake in {beneath.name}")
-    said = [] if kind.prefix else [f"TYPE {kind.type}"]
-    options = ", ".join([*said, *(["READ_ONLY"] if read_only else [])])
-
-    def attach(wanted: Address) -> str | None:
-        how = f" ({options})" if options else ""
-        return engine.attempt(f"ATTACH {literal(wanted.attached)} AS {Identifier(name).sql()}{how}")
-
-    failure = attach(address.waiting())
+    options = [*([] if kind.prefix else [f"TYPE {kind.type}"]), *(["READ_ONLY"] if read_only else [])]
+    how = f"AS {Identifier(name).sql()}" + (f" ({', '.join(options)})" if options else "")
+    failure = engine.attempt(f"ATTACH {literal(address.waiting().attached)} {how}")
     if failure is not None and refuses_options(failure):
-        failure = attach(address)
+        failure = engine.attempt(f"ATTACH {literal(address.attached)} {how}")
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)
         raise DatabaseError(f"cannot open {address}: {why}")

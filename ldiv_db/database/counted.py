@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.addresses import MEMORY
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.named_warehouses import open_named

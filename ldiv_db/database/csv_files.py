@@ -48,7 +48,7 @@ class _Typed:
     number: int
     named: str
     kind: str
-    pattern: Value | None = None
+    written_as: str | None = None
 
     misfits, respelt = NamedAfter("misfits_{0.number}"), NamedAfter("respelt_{0.number}")
     unreal, fewest = NamedAfter("unreal_{0.number}"), NamedAfter("fewest_{0.number}")
@@ -57,6 +57,10 @@ class _Typed:
     @property
     def name(self) -> Identifier:
         return Identifier(self.named)
+
+    @property
+    def pattern(self) -> Value | None:
+        return Value(self.written_as) if self.written_as else None
 
     @property
     def type(self) -> SqlType:
@@ -93,14 +97,13 @@ class _UnreadableError(Exception):
 def _with_form(engine: Engine, file: FileRelation, paths: Sequence[str]) -> FileRelation:
     encoding = _encoding(paths[0])
     head = _first_lines(engine, paths[0], encoding, _HEAD)
-    for path in paths[1:]:
-        if _first_lines(engine, path, encoding, 1) != head[:1]:
-            what = "stands for files of which one has another header than the first"
-            raise _UnreadableError(what, "columns are the same in all, and in the same order")
+    if any(_first_lines(engine, path, encoding, 1) != head[:1] for path in paths[1:]):
+        what = "stands for files of which one has another header than the first"
+        raise _UnreadableError(what, "columns are the same in all, and in the same order")
     separator = _separator(head)
     found = _sniffed(engine, paths[0], f", delim = {literal(separator)}, {encoding}comment = '', skip = 0", head)
-    quote, escape = ("'", "'") if found["Quote"] == "'" else ('"', '"')
-    escape = "\\" if found["Escape"] == "\\" else escape
+    quote = "'" if found["Quote"] == "'" else '"'
+    escape = "\\" if found["Escape"] == "\\" else quote
     sniffed = (("DATE", found["DateFormat"]), ("TIMESTAMP", found["TimestampFormat"]))
     patterns = tuple((kind, pattern) for kind, pattern in sniffed if pattern and not pattern.startswith("%Y-%m-%d"))
     options = [
@@ -108,8 +111,7 @@ def _with_form(engine: Engine, file: FileRelation, paths: Sequence[str]) -> File
         f"quote = {literal(quote)}, escape = {literal(escape)}, {encoding}comment = '', skip = 0",
     ]
     columns = tuple((column["name"], column["type"]) for column in found["Columns"])
-    found_form = CsvForm(", ".join(options), columns, patterns=patterns)
-    form, rows = _held(engine, replace(file, form=found_form))
+    form, rows = _held(engine, file, CsvForm(", ".join(options), columns, patterns=patterns))
     if len(paths) == 1:
         _require_all_lines(engine, paths[0], encoding, quote, rows + bool(found["HasHeader"]), len(columns))
     return replace(file, form=form)
@@ -198,8 +200,12 @@ def _sniffed(engine: Engine, path: str, options: str, head: Sequence[str]) -> di
         found = dict(zip(names, rows[0], strict=True))
     except DatabaseError:
         found = {"Columns": []}
-    if columns == 1:
-        _refuse_title(head)
+    for sign in _SEPARATORS if columns == 1 else ():
+        counts = [fields for _, fields in _parts(head, sign)[1:]]
+        if counts and (most := max(counts)) > 1 and counts.count(most) * 2 > len(counts):
+            line = next(line for line, fields in _parts(head, sign) if fields == most)
+            what = f"has one field in line 1, and {most} in line {line:,}"
+            raise _UnreadableError(what, "the first line is the header: take off what stands above it")
     if len(found["Columns"]) == columns:
         return found
     ends = head[0].rstrip().endswith(separator)
@@ -219,23 +225,11 @@ def _sniffed(engine: Engine, path: str, options: str, head: Sequence[str]) -> di
     return {"Columns": types, "HasHeader": True, **dict.fromkeys(("Quote", "Escape", "DateFormat", "TimestampFormat"))}
 
 
-def _refuse_title(head: Sequence[str]) -> None:
-    """Raise _UnreadableError if lines of one field stand above what looks like a table."""
-    for separator in _SEPARATORS:
-        counts = [fields for _, fields in _parts(head, separator)[1:]]
-        if counts and (most := max(counts)) > 1 and counts.count(most) * 2 > len(counts):
-            line = next(line for line, fields in _parts(head, separator) if fields == most)
-            what = f"has one field in line 1, and {most} in line {line:,}"
-            raise _UnreadableError(what, "the first line is the header: take off what stands above it")
-
-
-def _held(engine: Engine, file: FileRelation) -> tuple[CsvForm, int]:
+def _held(engine: Engine, file: FileRelation, form: CsvForm) -> tuple[CsvForm, int]:
     """How the file is read with types that all of its rows have, and how many these are."""
-    form = file.form
-    assert form is not None  # noqa: S101 - the caller has given it
     patterns = dict(form.patterns)
     typed = [
-        _Typed(number, name, kind, Value(patterns[kind]) if kind in patterns else None)
+        _Typed(number, name, kind, patterns.get(kind))
         for number, (name, kind) in enumerate(form.columns, 1)
         if kind != _TEXT
     ]
@@ -299,7 +293,8 @@ def as_spelt(engine: Engine, file: Table, names: Collection[str], counted: Colle
     for number, (name, written) in enumerate(form.spelt):
         if written == _TEXT and name.lower() in lowered:
             kind = types[name]
-            column = _Typed(number, name, kind, Value(patterns[kind]) if kind in patterns else None)
-            found = engine.record("database/count_spellings", file=texts, column=column)
+            found = engine.record(
+                "database/count_spellings", file=texts, column=_Typed(number, name, kind, patterns.get(kind))
+            )
             apart |= {name.lower()} if found["written"] != found["different"] else set()
     return replace(file, form=form.as_spelt({name for name in names if name.lower() not in apart}))

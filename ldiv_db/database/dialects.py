@@ -1,6 +1,4 @@
-"""A statement as another database writes it: its bound values as literals, its names quoted.
-
-A step of a statement as any of the databases takes it that we write for: every name quoted, every type its own.
+"""Statements as other databases take them: bound values as literals, every name quoted, every type their own.
 
 What a dialect calls otherwise is written so; what sqlglot leaves as our own database has it is written here.
 """
@@ -218,8 +216,8 @@ def _typed(node: exp.Expr, dialect: str) -> exp.Expr:
     if not isinstance(node, exp.DataType):
         return node
     traits = TRAITS[dialect]
-    if kind := traits.types.get(node.sql(dialect=DIALECT)):
-        return exp.DataType.build(f"Nullable({kind})", dialect=dialect)
+    if traits.types and (kind := traits.types.get(node.sql(dialect=DIALECT))):
+        return exp.DataType.build(kind, dialect=dialect)
     if node.is_type("int128") or (dialect == "bigquery" and node.is_type("decimal")):  # has 9 digits after the point
         return exp.DataType.build(traits.huge, dialect=dialect)
     return node
@@ -227,15 +225,10 @@ def _typed(node: exp.Expr, dialect: str) -> exp.Expr:
 
 def _nulls_as_they_come(node: exp.Expr, dialect: str) -> exp.Expr:
     """Running sums in an order without NULL, or in which NULL is near nothing: BigQuery orders NULL in them its way."""
-    if dialect == "bigquery" and isinstance(node, exp.Ordered) and isinstance(_summed(node), exp.Sum):
+    window = node.find_ancestor(exp.Window) if dialect == "bigquery" and isinstance(node, exp.Ordered) else None
+    if window and isinstance(window.this, exp.Sum):
         return exp.Ordered(this=node.this, desc=node.args.get("desc"), nulls_first=not node.args.get("desc"))
     return node
-
-
-def _summed(node: exp.Expr) -> exp.Expr | None:
-    """The function of the window that the node orders."""
-    window = node.find_ancestor(exp.Window)
-    return None if window is None else window.this
 
 
 def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:

@@ -1,7 +1,7 @@
 """The database: one statement a step, results as named relations, and nothing known of privacy.
 
-The only module that imports `duckdb`. It works on the caller's connection or on one that it opens;
-what it makes for itself is TEMP and dropped at the end.
+It works on a connection of the caller's, or on one that is opened for it; what it makes for itself is TEMP and dropped
+at the end.
 """
 
 from __future__ import annotations
@@ -12,38 +12,30 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from ldiv_db.database import interrupts
+from ldiv_db.database.connections import (
+    ClientError,
+    ClientRelation,
+    Connection,
+    Settings,
+    StoppedError,
+    attempt,
+    database_version,
+    open_database,
+)
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
+from ldiv_db.database.failures import failure_of, refuse_half_characters
 from ldiv_db.database.names import CallerView, Identifier, Part, Relation, literal
 from ldiv_db.database.queries import Step, Where, listed
 from ldiv_db.database.snapshot import CHANGES, Snapshot, read_snapshot
 from ldiv_db.database.table_queries import TableQueries
 from ldiv_db.database.templates import Statement, render
-
-#: A relation of the database's client: rows that a caller may read on.
-ClientRelation = duckdb.DuckDBPyRelation
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The machine's resources that a database of ours may use; None leaves the database's default."""
-
-    threads: int | None = None
-    memory_limit: str | None = None
-    temp_directory: str | None = None
-
-    def as_config(self) -> dict[str, str | int]:
-        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 class Scope:
@@ -58,6 +50,7 @@ class Scope:
         return relation
 
 
+__all__ = ["SMALL", "ClientRelation", "Engine", "Settings", "database_version", "is_joined", "open_database"]
 #: A TEMP table of fewer rows is not dropped at once: the next step of its name takes its place.
 SMALL = 10_000
 #: How statements begin that change no columns of a table that stays.
@@ -75,7 +68,7 @@ class Engine(TableQueries):
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: Connection,
         on_step: Callable[[Step], None] | None = None,
         on_statement: Callable[[Statement], None] | None = None,
         catalog: str | None = None,
@@ -194,7 +187,7 @@ class Engine(TableQueries):
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
-        except (duckdb.Error, TypeError) as error:
+        except (ClientError, TypeError) as error:
             unread = re.search(r"Data type '([^']+)' not recognized", str(error))
             if unread:  # of pandas': its intervals (as of `cut`), periods and the like
                 what = f"{type(frame).__name__} has a column of type {unread[1]}, which the database does not read"
@@ -231,7 +224,7 @@ class Engine(TableQueries):
 
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
-        with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
+        with suppress(ClientError):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._all_scratch()):
                 self.connection.execute(self._dropping(relation))
             for view in self._caller_views:
@@ -268,7 +261,7 @@ class Engine(TableQueries):
                 yield
                 self.execute("COMMIT")
             except BaseException:
-                with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
+                with suppress(ClientError):  # it may have ended already; the first error is the one to report
                     self.connection.execute("ROLLBACK")
                 # What was dropped within is there again, and what was put in its place is gone.
                 self._scratch = [*dict.fromkeys([*before, *self._scratch])]
@@ -329,9 +322,9 @@ class Engine(TableQueries):
             interrupts.work.statement = statement
             cursor = self.connection.execute(statement.sql, statement.values or None)
             return [column[0] for column in cursor.description or ()], cursor.fetchall()
-        except duckdb.InterruptException:
+        except StoppedError:
             raise KeyboardInterrupt from None
-        except duckdb.Error as error:
+        except ClientError as error:
             raise failure_of(error, statement) from None  # a cause in a traceback would quote data
         except (RuntimeError, UnicodeError) as error:
             refuse_half_characters(statement)
@@ -342,63 +335,9 @@ class Engine(TableQueries):
             interrupts.work.statement = None
 
 
-def is_joined(connection: duckdb.DuckDBPyConnection) -> bool:
+def is_joined(connection: Connection) -> bool:
     """True if the connection has a transaction open that a caller began, be it one that has failed."""
     try:
         return Engine(connection).in_transaction()
     except DatabaseError:
         return True
-
-
-@contextmanager
-def open_database(
-    path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the database file at `path`, closed at the end.
-
-    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
-    """
-    path = str(path)
-    if path != ":memory:" and not create and not Path(path).is_file():
-        raise DatabaseError(f"no database file {path}")
-    connection = connect(path, read_only, settings)
-    with closing(connection), stoppable(connection):
-        yield connection
-
-
-def connect(path: str, read_only: bool = False, settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection to the database file at `path`, made if it is not there; raises DatabaseError if it cannot be."""
-    config: dict[str, Any] = (settings or Settings()).as_config()
-    try:
-        return duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
-    except duckdb.Error as error:
-        raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
-
-
-def stoppable(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
-    """A context in which Ctrl-C stops what the connection does."""
-    return interrupts.stopping(connection.interrupt)
-
-
-def relation_of(connection: duckdb.DuckDBPyConnection, table: Relation | FileRelation) -> ClientRelation:
-    """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
-    try:
-        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
-    except duckdb.Error as error:
-        raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
-
-
-def attempt(connection: Any, sql: str) -> str | None:
-    """Run a statement that may hold a secret; what the database says if it fails, which may quote it as well."""
-    try:
-        connection.execute(sql).fetchall()
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except duckdb.Error as error:
-        return str(error) or type(error).__name__
-    return None
-
-
-def database_version() -> str:
-    """The version of the database library."""
-    return str(duckdb.__version__)

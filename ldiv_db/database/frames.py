@@ -1,16 +1,11 @@
-"""Frames of pandas, Polars and Arrow, and relations of the database's client, and databases in memory for them.
+"""Rows that come from outside of a connection, or go to another: frames, tables as bytes, and databases in memory.
 
-A frame is read where it lies. What can be read only once, objects of pandas', and a relation of another connection are
-copied into a TEMP table first: a run reads its source several times.
+A frame of pandas, Polars or Arrow, or a relation of the database's client, is read where it lies. What can be read only
+once, objects of pandas', and a relation of another connection are copied into a TEMP table first: a run reads its
+source several times.
 
-Small tables carried from one database to another, as bytes: the same names, columns, types and rows there.
-
-The files are Parquet. Types that it has no equal of are carried as texts, and cast back.
-
-What several connections to one database read at the same time: copies of TEMP tables in a database in memory.
-
-TEMP tables are seen by the connection alone that made them. Nothing goes to a disk that did not before, and nothing is
-left where a process dies.
+TEMP tables are seen by the connection alone that made them. To another database they are carried as Parquet, in which
+types that it has no equal of are texts; to other connections of the same one in a database in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +16,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
@@ -29,8 +23,9 @@ from typing import Any
 from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.connections import attempt, connect, stoppable
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.engine import Engine, attempt, connect, stoppable
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation, literal
 
@@ -60,22 +55,22 @@ def is_frame(given: Any) -> bool:
 
 def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
     """The rows of a frame; they can be read until `close_scratch`. Raises DatabaseError for what is none."""
-    if _has_objects(frame):
+    kind = type(frame)
+    if (
+        kind.__module__.partition(".")[0] == "pandas"
+        and kind.__name__ == "DataFrame"
+        and "object" in map(str, frame.dtypes)
+    ):
+        # The types of columns of any objects follow from the values.
         with _all_values_seen(engine, len(frame)):
             return engine.copy(name, engine.register(name, frame))
     if not is_relation(frame):
         view = engine.register(name, frame)
-        return view if type(frame).__name__ in _READ_AGAIN else engine.copy(name, view)
+        return view if kind.__name__ in _READ_AGAIN else engine.copy(name, view)
     try:
         return engine.register(name, frame)
     except DatabaseError:  # it is of another connection
         return _copied(engine, name, frame)
-
-
-def _has_objects(frame: Any) -> bool:
-    """True if it is a frame of pandas' with columns of any objects, whose types follow from the values."""
-    is_pandas = type(frame).__module__.partition(".")[0] == "pandas" and type(frame).__name__ == "DataFrame"
-    return is_pandas and any(str(kind) == "object" for kind in frame.dtypes)
 
 
 @contextmanager
@@ -233,19 +228,18 @@ def scattered(folder: Path, column: str, value: int) -> FileRelation:
 def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
     """Within, what copies a table to where every connection to the engine's database sees it."""
     name = f"ldiv_{uuid.uuid4().hex[:8]}_shared"
+
+    def copied(table: Relation) -> Relation:
+        copy = Relation((name, "main", table.name))
+        engine.execute(f"CREATE TABLE {copy.sql()} AS SELECT * FROM {table.sql()}")
+        return copy
+
     engine.execute(f"ATTACH ':memory:' AS {Identifier(name).sql()} (READ_WRITE)")
     try:
-        yield partial(_shared_copied, engine, name)
+        yield copied
     finally:
         with suppress(DatabaseError):  # the first error is the one to report
             engine.execute(f"DETACH {Identifier(name).sql()}")
-
-
-def _shared_copied(engine: Engine, database: str, table: Relation) -> Relation:
-    """The copy of a table."""
-    copy = Relation((database, "main", table.name))
-    engine.execute(f"CREATE TABLE {copy.sql()} AS SELECT * FROM {table.sql()}")
-    return copy
 
 
 @contextmanager

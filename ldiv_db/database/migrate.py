@@ -18,7 +18,8 @@ import sqlglot
 from sqlglot import exp
 
 from ldiv_db.database import catalog, postgres
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.snapshot import POSTGRES, Kind

@@ -72,15 +72,10 @@ def _swapped(engine: Engine, database: str, folder: Path, path: Path) -> bool:
     engine.execute(f"DETACH {name}")
     try:
         now = path.stat()
-        if (now.st_mtime_ns, now.st_size) != (before.st_mtime_ns, before.st_size) or _log(path).exists():
+        if (now.st_mtime_ns, now.st_size) != (before.st_mtime_ns, before.st_size) or Path(f"{path}.wal").exists():
             return False
         move(part, path)
         return True
     finally:
         with suppress(DatabaseError):  # somebody else may have opened it; the release is published
             engine.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE duckdb)")
-
-
-def _log(path: Path) -> Path:
-    """The write-ahead log of a database file."""
-    return path.with_name(f"{path.name}.wal")

@@ -23,8 +23,9 @@ from typing import Any
 
 from ldiv_db.database import catalog, csv_files, databases
 from ldiv_db.database.catalog import columns_of, named_table
+from ldiv_db.database.connections import attempt, database_version
 from ldiv_db.database.data_files import ICEBERG_STATE, FileRelation
-from ldiv_db.database.engine import Engine, attempt, database_version
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, nearest, refused
 from ldiv_db.database.names import Identifier, Relation, literal
 

@@ -94,10 +94,10 @@ TRAITS = {
     "clickhouse": TraitsThere(
         modules=("chdb", "clickhouse_connect", "clickhouse_driver"),
         types={
-            "DATE": "Date32",
-            "TIMESTAMP": "DateTime64(6, 'UTC')",
-            "TIMESTAMPTZ": "DateTime64(6, 'UTC')",
-            "INT128": "Int128",
+            "DATE": "Nullable(Date32)",
+            "TIMESTAMP": "Nullable(DateTime64(6, 'UTC'))",
+            "TIMESTAMPTZ": "Nullable(DateTime64(6, 'UTC'))",
+            "INT128": "Nullable(Int128)",
         },
         ending="SETTINGS join_use_nulls = 1",
         replaces=True,

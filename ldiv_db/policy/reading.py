@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.counted import CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
-from ldiv_db.database.engine import Settings
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy, Target

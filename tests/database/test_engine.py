@@ -4,7 +4,8 @@ import traceback
 
 import pytest
 
-from ldiv_db.database.engine import SMALL, Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.engine import SMALL, Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
