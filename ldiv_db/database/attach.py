@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
-from ldiv_db.database.connections import Settings, attempt, open_database
-from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
+from ldiv_db.database.connections import Settings, attempt, load_extension, open_database
+from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere, is_given_warehouse
 from ldiv_db.database.databases import compare_here
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
-from ldiv_db.database.named_warehouses import is_given_warehouse
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MYSQL, POSTGRES
-from ldiv_db.database.sources import load_extension
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"

@@ -18,8 +18,9 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
+from ldiv_db.database.given_queries import name_of_query, view_of_query
 from ldiv_db.database.names import Relation
-from ldiv_db.database.sources import name_of_query, resolve_source, view_of_query
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import Document
 
 

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, migrate, postgres, renewal
+from ldiv_db.database import catalog, databases, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
-from ldiv_db.database.files import abandoned, flush, move, work_folder
+from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
 from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
@@ -153,7 +153,7 @@ class InOtherDatabase(InTable):
     def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
         """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
         home = self.table.parts[0]
-        if self.engine.snapshot.kind(home) == "duckdb" and renewal.renew_file(self.engine, home):
+        if self.engine.snapshot.kind(home) == "duckdb" and renew_file(self.engine, home):
             return outcome
         note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
         return draft.noted(outcome, note) if note else outcome
