@@ -129,10 +129,7 @@ def asks(
 def open_address(
     address: Address, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
-    """A connection on which the database is the current one; with `catalog` it is read-only, and that file `CATALOG`.
-
-    Raises DatabaseError if it is not there, or cannot be opened.
-    """
+    """A connection whose current database this is; with `catalog` it is read-only, and that file is `CATALOG`."""
     is_plain = address.kind is DUCKDB
     if catalog is not None:
         opening = open_with_catalog(address, catalog, read_only, settings)

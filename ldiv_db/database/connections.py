@@ -46,10 +46,7 @@ class Settings:
 def open_database(
     path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
 ) -> Iterator[Connection]:
-    """A connection to the database file at `path`, closed at the end.
-
-    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
-    """
+    """A connection to the file at `path`; raises DatabaseError if it is missing (unless `create`), or locked."""
     path = str(path)
     if path != ":memory:" and not create and not Path(path).is_file():
         raise DatabaseError(f"no database file {path}")
@@ -97,10 +94,7 @@ def database_version() -> str:
 
 
 def load_extension(connection: Any, name: str, why: str) -> None:
-    """Load the extension, and those that it needs; raises DatabaseError that says how to install them.
-
-    `why` is what needs it.
-    """
+    """Load an extension, for `why`, and those that it needs; raises DatabaseError with how to install them."""
     names = (*_NEEDS.get(name, ()), name)
     for one in names:
         if not _is_loaded(connection, one):
@@ -108,7 +102,6 @@ def load_extension(connection: Any, name: str, why: str) -> None:
 
 
 def _is_loaded(connection: Any, name: str) -> bool:
-    """True if the extension is loaded, or could be."""
     ((loaded,),) = connection.execute(
         "SELECT coalesce(bool_or(loaded), false) FROM duckdb_extensions() WHERE extension_name = $name", {"name": name}
     ).fetchall()
@@ -137,7 +130,6 @@ def _folder_of(name: str) -> Path:
 
 
 def _how_to_install(name: str, names: Sequence[str]) -> str:
-    """Why the extension is not to be had, and how all of `names` are installed."""
     version = database_version()
     fitting = version if _numbers(version) <= _numbers(_LAST_WHEELS) else _LAST_WHEELS
     wheels = " ".join(f"duckdb-extension-{one.replace('_', '-')}=={fitting}" for one in names)

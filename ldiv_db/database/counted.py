@@ -71,10 +71,7 @@ def count_rows(
     counted: Identifier | None = None,
     weight: Identifier = WEIGHT,
 ) -> Relation:
-    """The counts of a table's rows that are equal in some columns, as a TEMP table here.
-
-    A row stands for as many as its column `counted` says.
-    """
+    """The counts of rows that are equal in some columns, as a TEMP table; `counted` says how many a row is."""
     sql = there.written("database/count_combinations", source=table, columns=columns, weight=weight, counted=counted)
     names = [column.alias.name for column in columns]
     found = there.fetch(engine, name, sql, [*names, weight.name])
@@ -154,10 +151,7 @@ def open_planned(
 
 @contextmanager
 def open_counted(given: Any, asked: Collection[str], settings: Settings | None = None) -> Iterator[CountedConnection]:
-    """A warehouse, by its name, connection or session, as a database in memory; all that is read is of one moment.
-
-    `asked` are the names, in lower case, of the columns that may be counted.
-    """
+    """A warehouse as a database in memory, read at one moment; `asked` columns, in lower case, may be counted."""
     with open_named(given) as there, memory_for_counts(settings) as connection, there.moment():
         yield CountedConnection(connection, there, asked)
 
@@ -169,10 +163,7 @@ def names_warehouse(text: str) -> bool:
 
 @contextmanager
 def open_warehouse(text: str) -> Iterator[Warehouse]:
-    """The warehouse of a name; its secrets are in its driver's own files, or in the environment.
-
-    Raises DatabaseError if its driver is missing, or cannot connect.
-    """
+    """The warehouse of a name, whose driver finds the secrets; raises DatabaseError if it cannot connect."""
     word, _, rest = text.partition(":")
     kind = word.lower()
     try:
@@ -215,10 +206,7 @@ _CONNECT = {"adbc": _adbc, "bigquery": _bigquery, "databricks": _databricks, "sn
 
 
 def environment_session() -> Any:
-    """The session of the environment: that of spark-submit, of SPARK_REMOTE, or a local one. We make no other.
-
-    Raises DatabaseError where pyspark or Java is missing, or Spark does not start.
-    """
+    """The session of spark-submit, of SPARK_REMOTE, or a local one; raises DatabaseError if none starts."""
     try:
         session = import_module("pyspark.sql").SparkSession
     except ImportError:

@@ -79,10 +79,7 @@ def main_schema(engine: Engine, database: str) -> str:
 
 
 def compare_here(engine: Engine) -> None:
-    """Let DuckDB itself group, filter and sort the rows of MySQL, which takes `flu` and `Flu` for one.
-
-    It hands these on to the server otherwise. The connection keeps the settings.
-    """
+    """Have DuckDB itself compare the rows of MySQL, which takes `flu` and `Flu` for one, from here on."""
     if not engine.snapshot.has("mysql"):
         return
     for (name,) in engine.execute("SELECT name FROM duckdb_settings() WHERE name LIKE 'mysql_%pushdown%'"):

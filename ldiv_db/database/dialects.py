@@ -27,10 +27,7 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
 
 def written(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect, on several lines; raises PolicyError for what it lacks.
-
-    A plain name in lower case is quoted in upper case where the database folds names without quotes so.
-    """
+    """The statement on several lines, plain names folded as the dialect does; raises PolicyError for what it lacks."""
     return text_of(folded(bound(statement, dialect), dialect), dialect)
 
 

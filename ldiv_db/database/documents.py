@@ -32,10 +32,7 @@ MAX_DEPTH, MAX_ALIASED = 100, 100_000
 
 
 def read_text(path: Path, most: int) -> str:
-    """The UTF-8 text of a regular file of at most `most` bytes.
-
-    Raises OSError, or ValueError that says what else it is.
-    """
+    """The UTF-8 text of a file of at most `most` bytes; raises OSError, or ValueError that says what else it is."""
     # Without O_NONBLOCK to open a pipe would wait for somebody to write into it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -74,17 +71,13 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
 
 
 def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """The lines, each noted when it is taken."""
     for line in lines:
         taken.append(line)
         yield line
 
 
 class Bounded:
-    """Goes before a loader of YAML: bounds of depth and aliases, and whole characters.
-
-    JSON writes a character beyond 16 bits as two escapes, which are put together here.
-    """
+    """Goes before a loader of YAML: bounds of depth and aliases, and characters that JSON wrote in two escapes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         sizes: dict[int, int] = self.__dict__.setdefault("_sizes", {})
@@ -198,7 +191,6 @@ def parse_document(text: str, texts: Sequence[Sequence[str]] = ()) -> Any:
 
 
 def _keep_texts(node: yaml.Node, ways: Sequence[tuple[str, ...]]) -> None:
-    """Turn the scalars at the end of the paths into texts."""
     if () in ways:
         _mark_texts(node, set())
     elif isinstance(node, yaml.SequenceNode):  # of mappings that are merged

@@ -114,10 +114,7 @@ def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
 
 
 def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
-    """The type of our own database for a column of Python's values, of these types; raises DatabaseError for several.
-
-    What there is no type for, as a UUID, is read as text.
-    """
+    """Our type for a column of Python's values, text where there is none; raises DatabaseError for several."""
     kinds = kinds - {type(None)}
     if Decimal in kinds and not all(value.is_finite() for value in values if isinstance(value, Decimal)):
         raise DatabaseError(_NO_DECIMAL)

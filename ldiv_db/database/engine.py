@@ -237,7 +237,6 @@ class Engine(TableQueries):
         self._caller_views.clear()
 
     def _all_scratch(self) -> list[Relation]:
-        """All TEMP tables and views of ours that may be there."""
         return [*itertools.chain.from_iterable(self._free.values()), *self._scratch]
 
     def _dropping(self, relation: Relation) -> str:
@@ -299,7 +298,6 @@ class Engine(TableQueries):
         return attempt(self.connection, sql)
 
     def _timed(self, name: str, statement: Statement) -> int:
-        """Run a named step; the rows that it made."""
         start = time.perf_counter()
         result = self._execute(statement)[1]
         count = result[0][0] if result and isinstance(result[0][0], int) else 0

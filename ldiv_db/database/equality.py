@@ -191,14 +191,12 @@ def _as_one(name: str, steps: Reading) -> str:
 
 
 def _folded(text: str, steps: Reading) -> str:
-    """The text after the steps as SQL."""
     if "trim" in steps:
         text = _TRIMMED.format(text)
     return f"nfc_normalize(lower({text}))" if "casefold" in steps else text
 
 
 def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
-    """The columns of a view as SQL."""
     expressions = []
     for column in columns:
         name = Identifier(column.name).sql()
@@ -220,10 +218,7 @@ def in_from(source: Relation | FileRelation) -> str:
 
 @contextmanager
 def compared_by_bytes(engine: Engine) -> Iterator[None]:
-    """Compare text without a collation by bytes, and put the connection's default back at the end.
-
-    Raises DatabaseError if that is another and settings are locked.
-    """
+    """Within, text without a collation is compared by bytes; raises DatabaseError where settings forbid that."""
     before, locked = (engine.snapshot.settings[name] for name in ("default_collation", "lock_configuration"))
     if before.lower() in _BY_BYTES:
         yield

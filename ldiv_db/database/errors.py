@@ -49,10 +49,7 @@ def _has_null_key(part: Any) -> bool:
 
 
 class LdivError(Exception):
-    """Any failure that is reported to the user as one clear message, and the remedies that are known of it.
-
-    `remedies` come in the order of what they cost, the one that gives up least first.
-    """
+    """Any failure that is reported to the user as one clear message, with remedies, those that cost least first."""
 
     exit_code = 2
     remedies: Sequence[Remedy] = ()
@@ -81,7 +78,6 @@ class LdivError(Exception):
 
 
 def _again(kind: type[LdivError], said: tuple[Any, ...], known: Mapping[str, Any]) -> LdivError:
-    """An error that says and knows what another one did."""
     error = kind.__new__(kind, *said)
     vars(error).update(known)
     return error

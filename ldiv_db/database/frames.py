@@ -120,10 +120,7 @@ def _cast(column: str, arrived: str, kind: str) -> str:
 
 @contextmanager
 def open_frames(given: Any, keep: bool) -> Iterator[Any]:
-    """A connection to a new database in memory, on which the frames of a mapping can be read by their names.
-
-    Afterwards they cannot, and it is closed unless it is to be kept for what was made there.
-    """
+    """A connection to a new database in memory with the frames of a mapping by name; closed unless it is to `keep`."""
     connection = connect(MEMORY)
     kept = False
     with ExitStack() as stack:

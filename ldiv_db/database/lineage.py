@@ -88,7 +88,6 @@ def same_file(one: str | Path, other: str | Path) -> bool:
 
 
 def _plan(engine: Engine, source: Relation) -> list[tuple[str, dict[str, Any]]]:
-    """The operators of the plan, each with what is said of it."""
     with _whole_plan(engine):
         plans = dict(engine.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {source.sql()}"))
     return list(_operators(json.loads(plans.get("logical_plan") or plans["physical_plan"])))

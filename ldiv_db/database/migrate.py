@@ -161,7 +161,6 @@ def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
 
 
 def _make_ledger(engine: Engine, ledger: Relation) -> None:
-    """The schema and the ledger of migrations, if they are not there."""
     engine.make_schema(ledger)
     key = " PRIMARY KEY" if engine.snapshot.traits(_home(engine)).has_keys else ""
     engine.execute(

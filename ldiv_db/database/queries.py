@@ -196,10 +196,7 @@ class Queries(ABC):
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}", writes=target)
 
     def _has_schema(self, parts: Sequence[str]) -> bool:
-        """True if a schema exists already in a database of others; leave to make it is not asked for then.
-
-        `parts` are its name, with that of its database before it; a name alone may be that of a database.
-        """
+        """True if a database of others has the schema, by `parts`; leave to make it is not asked for then."""
         if not self.snapshot.others:
             return False
         rows = self.execute(

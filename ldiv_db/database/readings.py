@@ -40,10 +40,7 @@ class Reading:
 
 
 def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[Reading]) -> Relation | FileRelation:
-    """A view of the source with columns read so; the source itself if there is nothing to read.
-
-    Raises PolicyError, which counts them, for values that no type takes.
-    """
+    """A view of the source with columns read so, or itself; raises PolicyError for values that no type takes."""
     wanted = {reading.column.lower(): reading for reading in readings}
     columns = columns_of(engine, source) if wanted else []
     told = [(column, wanted[column.name.lower()]) for column in columns if column.name.lower() in wanted]
@@ -87,7 +84,6 @@ def _fitting(
 
 
 def _misfits(column: Column, reading: Reading, kind: str) -> str:
-    """The condition, as SQL, that a value is not of a type."""
     value = _value(column, reading)
     if column.is_number:
         return f"{value} <> floor({value}) OR abs({value}) > 1e15" if kind == "BIGINT" else "false"
@@ -112,7 +108,6 @@ def _value(column: Column, reading: Reading) -> str:
 
 
 def _text(column: Column, reading: Reading) -> str:
-    """The text of a column, as SQL: NULL where it stands for no value."""
     name, nulls = Identifier(column.name).sql(), ", ".join(literal(text.strip()) for text in reading.nulls)
     return f"CASE WHEN trim({name}) NOT IN ({nulls}) THEN {name} END" if nulls else name
 
@@ -135,7 +130,6 @@ def _is_number(text: str) -> bool:
 
 
 def _expression(column: Column, reading: Reading, fitting: tuple[str | None, int]) -> str:
-    """The column of the view as SQL."""
     kind, _ = fitting
     if column.is_number:
         value = _value(column, reading)

@@ -79,10 +79,7 @@ class _Part:
 
 
 class Composer:
-    """The steps of one SELECT in a dialect; `text` is all of it, without steps and columns that nothing reads.
-
-    Nothing is asked of a database: what an engine would refuse after a count is a doubt, for the statement to tell.
-    """
+    """The steps of one SELECT in a dialect; what an engine would refuse after a count is a doubt, for it to tell."""
 
     def __init__(self, dialect: str, taken: Iterable[str] = ()) -> None:
         """`taken` are names that no step may have: those of the tables that the statement reads."""
@@ -142,7 +139,6 @@ class Composer:
         return kept
 
     def _written(self, part: _Part) -> str:
-        """The step with what it is."""
         comment = "".join(f"-- {line}\n" for sentence in part.about for line in wrap(sentence, WIDTH))
         text = part.select if isinstance(part.select, str) else written_tree(part.select, self.dialect, _MARGIN)
         return f"{comment}{written_name(part.name, self.dialect)} AS (\n{text}\n)"

@@ -116,10 +116,7 @@ def _fill(param: Any) -> Markup:
 def _each(
     environment: Environment, items: Sequence[Any], alias: str, attribute: str = "", more: bool = False
 ) -> Markup:
-    """The columns `r."q1", r."q2"`: each item, or what it calls so, of the relation with the alias; `more` may follow.
-
-    Then a comma ends them, if there are any.
-    """
+    """The columns `r."q1", r."q2"`: each item, or what it calls so; with `more` a comma ends them if there are any."""
     columns = map(make_attrgetter(environment, attribute), items) if attribute else items
     listed = Markup(", ").join(Markup(f"{alias}.") + _fill(column) for column in columns)
     return listed + Markup(",") if more and items else listed
@@ -151,10 +148,7 @@ def template_text(template: str, folders: Sequence[Path] = ()) -> str:
 
 @functools.cache
 def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The header of a template: what it returns, the parameters it has, the definition it implements.
-
-    Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
-    """
+    """What a template's header says; raises TemplateError if the text begins with none in a comment of Jinja's."""
     text = template_text(template, folders)
     end = text.find("#}")
     if not text.startswith("{#") or end < 0:

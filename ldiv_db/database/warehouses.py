@@ -185,10 +185,7 @@ class Warehouse:
             self.execute(self.traits.go_back.format(written_name(here[0][0], self.dialect)))
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
-        """Make an empty table; columns have the types of our own database.
-
-        One that is `withheld` is its owner's alone, where default privileges may grant it to others.
-        """
+        """Make an empty table of columns in our types, its owner's alone if it is `withheld`."""
         listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
         self.execute(f"CREATE TABLE {self.name(table)} ({listed}){self.traits.storage}")
         if withheld and self.dialect == "postgres":
@@ -311,10 +308,7 @@ class Warehouse:
         self.forget(staged)
 
     def forget(self, staged: Relation) -> None:
-        """Drop what was put into its place; where that fails the release is there all the same, and the next run does.
-
-        Within a transaction nothing goes on after a failure.
-        """
+        """Drop what was put into its place; outside of a transaction the next run does where that fails."""
         with suppress(*(() if self.takes_back else (DatabaseError,))):
             self.drop(staged)
 

@@ -77,7 +77,6 @@ def _owner(whole: type[BaseModel], location: Sequence[Any]) -> type[BaseModel]:
 
 
 def _models(annotation: Any) -> Any:
-    """The parts that an annotation is made of."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -192,7 +191,6 @@ Steps = Annotated[list[Step], BeforeValidator(lambda value: [value] if isinstanc
 
 
 def _listed(value: Any) -> Any:
-    """A value alone as a list of one."""
     return value if value is None or isinstance(value, list) else [value]
 
 
@@ -244,7 +242,6 @@ class Sensitive(PolicyPart):
 
 
 def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[Problem]:
-    """The problem with the categories or their weights."""
     try:
         make_categories(categories, weights)
     except ValueError as error:
@@ -253,7 +250,6 @@ def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[
 
 
 def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
-    """The problem with the harmless values."""
     try:
         for value in harmless or []:
             named_value(value)
@@ -263,10 +259,7 @@ def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
 
 
 def read_requirement(value: Any) -> RequirementSpec:
-    """The requirement of a mapping: `name: value`, with `sensitive` and `others_known` beside it; raises ValueError.
-
-    What is one already is that.
-    """
+    """The requirement of a mapping, with `sensitive` and `others_known`, or that is one; raises ValueError."""
     if isinstance(value, RequirementSpec):
         return value
     if isinstance(value, Mapping):

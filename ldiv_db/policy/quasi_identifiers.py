@@ -151,7 +151,6 @@ def _tried(function: str, rest: int) -> str:
 
 
 def _cast(kind: str, way: str, notes: Sequence[str], rest: int) -> str:
-    """The hint that texts look like a kind, which is read so."""
     rests = [f"NULL for {count_phrase(rest, 'other text', 'other texts')}"] if rest else []
     listed = "".join(f", {note}" for note in [*notes, *rests])
     return f"its texts look like {kind}: {way} in a view or in `source: {{query: …}}` reads them{listed}"

@@ -116,10 +116,7 @@ def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy 
 
 
 def columns_asked(said: Mapping[str, Any]) -> set[str]:
-    """The columns, in lower case, that the arguments of a call may ask about, by a policy or by their names.
-
-    Raises PolicyError if none is named.
-    """
+    """The columns, in lower case, that a call may ask about by its arguments; raises PolicyError if none is named."""
     given = [said.get("policy"), *(said.get("also_policies") or ())]
     policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
     if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
@@ -230,10 +227,7 @@ GivenRequirement = str | Mapping[str, Any] | RequirementSpec
 
 
 def read_requirements(written: GivenRequirement | Iterable[GivenRequirement]) -> list[RequirementSpec]:
-    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built, one or several.
-
-    Raises PolicyError for all that are none.
-    """
+    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built; raises PolicyError for what is none."""
     specs, problems = [], []
     for item in [written] if isinstance(written, str | Mapping | RequirementSpec) else written:
         try:

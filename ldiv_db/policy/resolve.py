@@ -194,10 +194,7 @@ class Resolved(Described):
 
 @dataclass(frozen=True)
 class Findings:
-    """A policy while it is checked, and its `source`, None if it is not to be had.
-
-    `columns` are the source's; they are None unless the policy fits them.
-    """
+    """A policy while it is checked, its source if it is to be had, and the columns of that if the policy fits them."""
 
     policy: Policy
     folder: Path
@@ -293,10 +290,7 @@ def _describe(
     problems: Problems,
     known: Sequence[Problem] = (),
 ) -> Described | None:
-    """The source described; None if something is wrong, which is added to `problems`.
-
-    Parts of the policy that have a `known` problem are not read.
-    """
+    """The source by the parts without a `known` problem; None if something is wrong, which is added to `problems`."""
     sensitive = {n: s for n, s in policy.sensitive.items() if not is_reported(f"sensitive.{n}", known)}
     keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_reported(f"quasi_identifiers.{n}", known)}
     hierarchies = {} if policy.decomposes else collect_hierarchies(engine, keys, folder, problems)

@@ -55,7 +55,6 @@ def collect_attributes(
 
 
 def _categories(engine: Engine, setting: Sensitive, column: Column) -> Categories | None:
-    """The categories, of values as the column writes them."""
     if setting.categories is None:
         return None
     categories = make_categories(setting.categories, setting.weights)
@@ -205,10 +204,7 @@ def collect_required(
     problems: Problems,
     names: Collection[str] | None = None,
 ) -> Required:
-    """The requirements on the attributes; their problems are added to `problems`.
-
-    `names` are all sensitive attributes, where not all of them are to be had.
-    """
+    """The requirements on attributes that are to be had, of all `names`; what is wrong is added to `problems`."""
     wanted = [(n, spec, a) for n, spec in enumerate(specs) for a in attributes.values() if spec.concerns(a.name)]
     wrong = [problem for n, spec, attribute in wanted for problem in spec.problems(f"require.{n}", attribute)]
     problems.add(wrong)

@@ -35,10 +35,7 @@ class SourceQuery:
 
 
 class Frame:
-    """A frame, or a relation of the database's client, that a caller gave; it is never copied.
-
-    It may also be a relation of the engine's own, called `name`.
-    """
+    """A frame, or a relation, of the client's or of the engine's own, that a caller gave; it is never copied."""
 
     def __init__(self, value: Any, name: str = FRAME):
         self.value = value
@@ -115,10 +112,7 @@ GROUP_ID, COUNT = "group_id", "n"
 
 
 def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document, of a decomposition with what it may leave out.
-
-    Its requirements stand with the attributes.
-    """
+    """The document, of a decomposition without `require`: its requirements stand with the attributes."""
     found = dict(document)
     algorithm = found.get("algorithm")
     name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm
