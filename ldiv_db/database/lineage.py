@@ -105,9 +105,9 @@ def _operators(node: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 @contextmanager
 def _whole_plan(engine: Engine) -> Iterator[None]:
     """Show plans before branches without rows are pruned, unless the settings are locked."""
-    before, locked = engine.execute("SELECT current_setting('explain_output'), current_setting('lock_configuration')")[
-        0
-    ]
+    ((before, locked),) = engine.execute(
+        "SELECT current_setting('explain_output'), current_setting('lock_configuration')"
+    )
     if locked:
         yield
         return

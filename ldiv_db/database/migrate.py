@@ -177,11 +177,7 @@ def _applied(engine: Engine) -> dict[int, tuple[str, str]]:
 
 
 def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
-    """The migrations still to be applied.
-
-    Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
-    was changed since it was applied, or one newer than this version knows.
-    """
+    """The migrations still to be applied; raises DatabaseError for a ledger that is not ours, or of another version."""
     ledger = held(engine, folder).applied
     known = {migration.number: migration for migration in available(folder)}
     for expected, number in enumerate(ledger, 1):

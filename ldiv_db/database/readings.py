@@ -27,10 +27,7 @@ _GROUPED = r"^[-+]?([0-9]*|[0-9]{{1,3}}([{other}][0-9]{{2,3}})*[{other}][0-9]{{3
 
 @dataclass(frozen=True)
 class Reading:
-    """How a column is read: the texts that are NULL, its decimal sign, and the types of which one takes all others.
-
-    Texts stay so without types, and with those that are `optional` where none fits.
-    """
+    """How a column is read: texts that are NULL, its decimal sign, types of which one takes all unless `optional`."""
 
     column: str
     nulls: Sequence[str] = ()

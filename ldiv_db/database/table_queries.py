@@ -71,10 +71,7 @@ class TableQueries(Queries):
         distinct: bool = False,
         constants: Mapping[str, int] | None = None,
     ) -> Relation:
-        """A TEMP table of the rows that meet all conditions, with the columns named, or all of them.
-
-        `constants` are further columns, each of one number.
-        """
+        """A TEMP table of rows that meet all conditions, of the columns named, or all, and further `constants`."""
         return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct, constants))
 
     def select_among(

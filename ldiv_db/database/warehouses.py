@@ -56,10 +56,7 @@ class Warehouse:
 
     @contextmanager
     def moment(self, written: Relation | None = None) -> Iterator[None]:
-        """Within, all is read of one moment where the database can do that; committed at the end, or taken back.
-
-        Where several may write to the table that is `written`, the moment begins once no other does.
-        """
+        """Within, all is of one moment, which begins once no other writes to the table `written`; then committed."""
         self._refuse_open()
         is_locked = self.traits.lock and written is not None and self._exists_alone(written)
         if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):

@@ -67,8 +67,13 @@ def column_problems(
     others may be classified in what could not be read.
     """
     known = {column.name.lower(): column for column in columns}
-    problems = list(_missing(policy, columns))
-    problems += _unlisted(policy, columns) if lists_all else []
+    problems, listed = list(_missing(policy, columns)), {name.lower() for _, name in policy.roles()}
+    way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
+    problems += [
+        Problem(column.name, "is a column of the source that the policy does not classify", way_out)
+        for column in columns
+        if lists_all and column.name.lower() not in listed
+    ]
     for key, name in policy.roles():
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
             problems += equal_problems(f"{key}.{name}", known[name.lower()])
@@ -89,14 +94,6 @@ def _missing(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
     for key, name in policy.roles():
         if name.lower() not in known and not (policy.weight and key in NOT_COUNTED):
             yield Problem(f"{key}.{name}", "the source has no such column", nearest(name, names))
-
-
-def _unlisted(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
-    listed = {name.lower() for _, name in policy.roles()}
-    for column in columns:
-        if column.name.lower() not in listed:
-            way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
-            yield Problem(column.name, "is a column of the source that the policy does not classify", way_out)
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column, cast: Callable[[Column], str]) -> Iterator[Problem]:

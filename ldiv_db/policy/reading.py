@@ -44,10 +44,7 @@ GivenPolicy = Policy | Mapping[str, Any]
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy in a YAML file; raises PolicyError with everything that is wrong with it.
-
-    It may lack a source and a target, which are then to be given by a frame.
-    """
+    """The policy in a YAML file, perhaps without source and target; raises PolicyError with all that is wrong."""
     return _checked(load_file(path))
 
 
@@ -174,7 +171,12 @@ def _load_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Policy:
         policy = Policy.model_validate(_without(written, [item["loc"] for item in errors]))
     except ValidationError:
         raise refusal from None
-    return policy.without(unread, not any(_lists_columns(item["loc"]) for item in errors))
+    # Columns may be listed in a list of them, as keys of a mapping, or under a key misspelt.
+    places = [(item["loc"][0], len(item["loc"])) for item in errors]
+    lists_all = not any(
+        key in _LISTS or (depth <= 2 if key in _MAPPINGS else key not in Policy.model_fields) for key, depth in places
+    )
+    return policy.without(unread, lists_all)
 
 
 def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
@@ -214,12 +216,6 @@ def _own_part(document: Mapping[str, Any], place: tuple[Any, ...]) -> list[Any]:
         part = part[key]
         found.append(key)
     return found
-
-
-def _lists_columns(place: tuple[Any, ...]) -> bool:
-    """True if columns may be listed there: in a list of them, as keys of a mapping, or under a key misspelt."""
-    first, *rest = place
-    return first in _LISTS or (len(rest) <= 1 if first in _MAPPINGS else first not in Policy.model_fields)
 
 
 #: A requirement as a caller gives it.

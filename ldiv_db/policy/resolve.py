@@ -207,11 +207,7 @@ Check = Callable[[Findings], Any]
 
 
 def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
-    """The policy held against its source; raises PolicyError with all problems of all kinds.
-
-    `checks` are those of the rooms above, by the part of the policy that each is about; `folder` is where relative
-    files lie.
-    """
+    """The policy held against its source and by `checks` of the rooms above; raises PolicyError with all problems."""
     policy, known, problems = written, problems_of(written), Problems()
     source = _source(engine, policy, folder, problems)
     columns = [] if source is None else columns_of(engine, source)

@@ -14,7 +14,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, is_nested, looseness
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
@@ -42,7 +42,9 @@ def collect_attributes(
     for name, setting in settings.items():
         column = types.get(name.lower(), Column(name, "VARCHAR"))
         with problems.collected(f"sensitive.{name}"):
-            refuse_same(name, setting, column)
+            if setting.same and column.type != "VARCHAR":
+                what = f"makes texts one, and {name} is of type {column.shown}"
+                raise refused("same", what, "leave it out, or give the text of it in a view")
             column = member_column(name, setting, column)
             categories = _categories(engine, setting, column)
             taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
@@ -116,13 +118,6 @@ def respelt_lines(name: str, source: Relation | FileRelation, sensitive: Iterabl
     ]
 
 
-def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
-    """Raise PolicyError for steps that make texts one, of a column that has none."""
-    if setting.same and column.type != "VARCHAR":
-        what = f"makes texts one, and {name} is of type {column.shown}"
-        raise refused("same", what, "leave it out, or give the text of it in a view")
-
-
 def member_column(name: str, setting: Sensitive, column: Column) -> Column:
     """The column as its values are counted: that of the members of a set; raises PolicyError for what is none."""
     if not setting.set:
@@ -144,10 +139,7 @@ def member_column(name: str, setting: Sensitive, column: Column) -> Column:
 def texts_of(
     engine: Engine, key: str, kind: str, values: Sequence[Named], allow_others: bool, same: Sequence[Step] = ()
 ) -> Mapping[Named, Named]:
-    """The texts of a column for values as they are named, after the steps by which texts are the `same`.
-
-    Raises PolicyError for two that are one, and for what is none.
-    """
+    """The texts of a column for values that are named, after the steps of `same`; raises PolicyError for others."""
     texts, others = in_type(engine, kind, values)
     texts = folded(engine, texts, same)
     if others and not allow_others:
@@ -172,19 +164,13 @@ class Required:
 
     def resolved(self, distribution: Distribution | None = None) -> dict[str, list[Requirement]]:
         """The requirements on each attribute."""
-        return {
-            name: [
-                self._written(number, spec.resolve(distribution, attribute), name)
-                for number, spec in enumerate(self.specs)
-                if spec.concerns(name)
-            ]
-            for name, attribute in self.attributes.items()
-        }
-
-    def _written(self, number: int, requirement: Requirement, name: str) -> Requirement:
-        """The requirement with the values that it names as their column writes them."""
-        texts = self.texts.get((number, name))
-        return requirement if texts is None else requirement.written_as(texts, number)
+        found: dict[str, list[Requirement]] = {name: [] for name in self.attributes}
+        for name, attribute in self.attributes.items():
+            for number, spec in enumerate(self.specs):
+                if spec.concerns(name):
+                    requirement, texts = spec.resolve(distribution, attribute), self.texts.get((number, name))
+                    found[name].append(requirement if texts is None else requirement.written_as(texts, number))
+        return found
 
 
 def resolve_all(
@@ -217,17 +203,11 @@ def collect_required(
                 allow_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
                 key = f"require.{number}.{found.name}"
                 named = texts_of(engine, key, attribute.type, found.named, allow_others, attribute.same)
-                _refuse_harmless(key, named, attribute)
+                if both := [value for value, text in named.items() if text in attribute.harmless]:
+                    what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
+                    raise refused(key, what, "leave it out here or there")
                 texts[number, attribute.name] = named
     return Required(specs, attributes, texts)
-
-
-def _refuse_harmless(key: str, named: Mapping[Named, Named], attribute: Attribute) -> None:
-    """Raise PolicyError if a requirement names a value of which nothing is to be promised."""
-    both = [name for name, text in named.items() if text in attribute.harmless]
-    if both:
-        what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
-        raise refused(key, what, "leave it out here or there")
 
 
 def unknown_harmless(
@@ -246,10 +226,9 @@ def _absent(engine: Engine, table: Relation | FileRelation, column: str, values:
     if not values:
         return []
     listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in values])
-    params = {"totals": table, "members": listed, "column": Identifier(column)}
-    missing = [value for (value,) in engine.rows("requirements/list_absent", **params)]
+    missing = engine.rows("requirements/list_absent", totals=table, members=listed, column=column)
     engine.drop(listed)
-    return missing
+    return [value for (value,) in missing]
 
 
 def absent_values(
