@@ -121,10 +121,6 @@ def _fields(number: int) -> str:
     return count_phrase(number, "field", "fields")
 
 
-def _names(number: int) -> str:
-    return count_phrase(number, "name", "names")
-
-
 def _encoding(path: str) -> str:
     """The option for a file that says by its first bytes that it is in UTF-16, else nothing."""
     with open(path, "rb") as file:
@@ -208,17 +204,17 @@ def _sniffed(engine: Engine, path: str, options: str, head: Sequence[str]) -> di
             raise _UnreadableError(what, "the first line is the header: take off what stands above it")
     if len(found["Columns"]) == columns:
         return found
-    ends = head[0].rstrip().endswith(separator)
+    ends, names_phrase = head[0].rstrip().endswith(separator), count_phrase(columns, "name", "names")
     if lines and ends and all(fields == columns - 1 for _, fields in lines):
         what = f"has a header of {columns} names, the last of them empty, over lines of {_fields(columns - 1)}"
         raise _UnreadableError(what, f"take the {literal(separator)} off the end of the header")
     if lines and all(fields == columns + 1 for _, fields in lines):
-        what = f"has a header of {_names(columns)} over lines of {_fields(columns + 1)}"
+        what = f"has a header of {names_phrase} over lines of {_fields(columns + 1)}"
         hint = "name the first column too; R's write.table takes col.names = NA or row.names = FALSE"
         raise _UnreadableError(what, hint)
     for line, fields in lines:
         if fields != columns:
-            what = f"has {_fields(fields)} in line {line:,}, and a header of {_names(columns)}"
+            what = f"has {_fields(fields)} in line {line:,}, and a header of {names_phrase}"
             raise _UnreadableError(what, "mend the line, or put a value with a separator in quotes")
     # Nothing is wrong with its first lines: all of it is read as text, or an error says why not.
     types = [{"name": name, "type": _TEXT} for name in next(csv.reader(head[:1], delimiter=separator))]
@@ -249,13 +245,10 @@ def _held(engine: Engine, file: FileRelation, form: CsvForm) -> tuple[CsvForm, i
 def _readings(column: _Typed, counts: dict[str, Any]) -> tuple[str, str]:
     """The type of a column's values, and that which writes them as the file does."""
     if counts[column.misfits.name]:
-        real = column.is_whole and not counts[column.unreal.name]
-        return (_REAL, _TEXT) if real else (_TEXT, _TEXT)
+        return (_REAL if column.is_whole and not counts[column.unreal.name] else _TEXT), _TEXT
     if not counts[column.respelt.name]:
         return column.kind, column.kind
-    if column.kind in _WORDS:
-        return _TEXT, _TEXT
-    return column.kind, _TEXT
+    return (_TEXT if column.kind in _WORDS else column.kind), _TEXT
 
 
 def _even(column: _Typed, counts: dict[str, Any]) -> str:

@@ -229,9 +229,13 @@ def _fitting(kind: Kind, sql: str) -> str:
 
 def remake(engine: Engine) -> None:
     """Make the catalog anew, with nothing in it, in a database of our own."""
+    _drop_schema(engine)
+    migrate(engine)
+
+
+def _drop_schema(engine: Engine) -> None:
     schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
     engine.execute(f"DROP SCHEMA IF EXISTS {Relation(schema).sql()} CASCADE")
-    migrate(engine)
 
 
 @contextmanager
@@ -274,8 +278,7 @@ def _drop_if_empty(engine: Engine) -> None:
             for table in tables.values():
                 engine.execute(f"DROP TABLE {table.sql()}")
     else:
-        schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
-        engine.execute(f"DROP SCHEMA {Relation(schema).sql()} CASCADE")
+        _drop_schema(engine)
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[s
     names = {name.lower(): name for name, _ in _columns(engine, relation)}
     quoted = [Identifier(names[column.lower()]).sql() for column in open_ended]
     counts = ", ".join(f"count(*) FILTER (WHERE {c}::float8::numeric <> {c}) AS n{i}" for i, c in enumerate(quoted))
-    ((*found,),) = _ask(engine, relation, f"SELECT {counts} FROM {_name(engine, relation)}")
+    ((*found,),) = ask_postgres(engine, located(engine, relation)[0], f"SELECT {counts} FROM {_name(engine, relation)}")
     return {column: int(count) for column, count in zip(open_ended, map(str, found), strict=True) if count != "0"}
 
 
@@ -262,6 +262,5 @@ def _name(engine: Engine, relation: Relation) -> str:
 
 def _ask(engine: Engine, relation: Relation, asked: str) -> list[tuple[object, ...]]:
     """The answer of a relation's server to a query that calls it `{table}`."""
-    if "{table}" in asked:
-        asked = asked.format(table=literal(_name(engine, relation)))
-    return ask_postgres(engine, located(engine, relation)[0], asked)
+    name = literal(_name(engine, relation))
+    return ask_postgres(engine, located(engine, relation)[0], asked.format(table=name))

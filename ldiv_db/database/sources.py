@@ -14,6 +14,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, nearest, refused
 from ldiv_db.database.names import Relation
 
+#: The signs of a pattern of files.
+_PATTERN = set("*?[")
 #: A file of the log of Delta Lake, one a version.
 _VERSION = re.compile(r"\d{20}(\.checkpoint.*\.parquet|\.json)")
 
@@ -30,7 +32,11 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
         _refuse_missing(engine, file, source, key)
         if file.reader == "read_csv":
             return csv_files.with_form(engine, file, source, key)
-        _refuse_unreadable(engine, file, source, key)
+        try:
+            columns_of(engine, file)
+        except DatabaseError as error:
+            kind = file.reader.removeprefix("read_").removesuffix("_scan").capitalize()
+            raise refused(key, f"{source} cannot be read as {kind}") from error
         return file
     relation = named_table(source, key)
     if bring := getattr(engine.connection, "bring", None):  # of a warehouse, whose tables are counted as they are named
@@ -50,7 +56,7 @@ def files_of(engine: Engine, path: Path) -> FileRelation | None:
         return _iceberg(engine, path)
     if not path.is_dir():
         file = FileRelation.of(str(path))
-        return replace(file, hive=True) if file and _is_pattern(file.path) and not path.is_file() else file
+        return replace(file, hive=True) if file and _PATTERN & set(file.path) and not path.is_file() else file
     if (path / "_delta_log").is_dir():
         load_extension(engine.connection, "delta", "a table of Delta Lake")
         return FileRelation("delta_scan", str(path), version=_version(path))
@@ -76,10 +82,6 @@ def _iceberg(engine: Engine, path: Path) -> FileRelation:
     return FileRelation("iceberg_scan", str(state))
 
 
-def _is_pattern(path: str) -> bool:
-    return bool(set("*?[") & set(path))
-
-
 def _refuse_missing(engine: Engine, file: FileRelation, source: str, key: str) -> None:
     """Raise PolicyError if no file is there, or one that would be read as a pattern."""
     path = Path(file.path)
@@ -90,22 +92,13 @@ def _refuse_missing(engine: Engine, file: FileRelation, source: str, key: str) -
     if file.reader.endswith("_scan") and path.exists():
         return
     if path.is_file():
-        if _is_pattern(file.path):
+        if _PATTERN & set(file.path):
             what = f"{source} has one of * ? [ in its path, which would be read as a pattern"
             raise refused(key, what)
         return
     found = engine.execute("SELECT count(*) FROM glob($p)", {"p": file.path}) if file.hive else [(0,)]
     if not found[0][0]:
         raise refused(key, f"no file {source}")
-
-
-def _refuse_unreadable(engine: Engine, file: FileRelation, source: str, key: str) -> None:
-    """Raise PolicyError if the file is not what its ending says."""
-    try:
-        columns_of(engine, file)
-    except DatabaseError as error:
-        kind = file.reader.removeprefix("read_").removesuffix("_scan").capitalize()
-        raise refused(key, f"{source} cannot be read as {kind}") from error
 
 
 def _is_table(engine: Engine, name: str) -> bool:

@@ -1,14 +1,8 @@
 """Steps that measure a requirement, each a template over the relations of those before it.
 
-An `Engine` runs them. A `Composer` writes them down as the named parts of one statement, for a database that is not
-ours: the definition of a requirement is the same in both.
-
-Writes steps down as the named parts of one statement, in place of running them.
-
-Steps that an engine runs as one statement: its named parts, of which the last is kept as a table.
-
-What one step alone reads is then no table of its own, made, filled and dropped, and columns that nothing reads are not
-worked out.
+An `Engine` runs them, each as a table. `OneStatement` runs them as the named parts of one, so that what one step alone
+reads is no table of its own, and columns that nothing reads are not worked out. A `Composer` writes them down, for a
+database that is not ours: the definition of a requirement is the same in all.
 """
 
 from __future__ import annotations
