@@ -244,17 +244,17 @@ def is_ours(engine: Engine, table: Relation) -> bool:
 
 def named_table(text: str, key: str) -> Relation:
     """The relation that `text` names; raises PolicyError if it is no name."""
-    if "`" in text and '"' not in text:
-        raise refused(key, f"{text!r} is not the name of a table", "quote names with double quotes")
+    plain, what = '"' not in text, f"{text!r} is not the name of a table"
+    if "`" in text and plain:
+        raise refused(key, what, "quote names with double quotes")
     try:
         relation = Relation.parse(text)
     except Exception as error:
-        raise refused(key, f"{text!r} is not the name of a table") from error
+        raise refused(key, what) from error
     # Text without quotes may be one name with odd characters, but points are between parts, none of them empty.
-    plain = '"' not in text
     odd = plain and (not all(text.split(".")) or (len(relation.parts) == 1 and "." in text))
     if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
-        raise refused(key, f"{text!r} is not the name of a table")
+        raise refused(key, what)
     return relation
 
 

@@ -94,11 +94,9 @@ class Engine(TableQueries):
     # -- templates ---------------------------------------------------------------------------------
 
     def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
-        """The SELECT of `template`, ready to run; `values` are those of the other parts of its statement."""
         return self._render(template, params, values=values)
 
     def make(self, name: str, statement: Statement) -> Relation:
-        """As `materialise`, of a statement that is rendered."""
         free = self._free.get(name)
         verb, target = ("CREATE OR REPLACE", free.pop()) if free else ("CREATE", self._temp_name(name))
         statement.sql = f"{verb} TEMP TABLE {target.sql()} AS\n{statement.sql}"

@@ -225,9 +225,5 @@ def compared_by_bytes(engine: Engine) -> Iterator[None]:
         return
     if locked:
         raise DatabaseError(f"default_collation is {before}, by which values that differ are equal, and is locked")
-    engine.execute("SET SESSION default_collation = ''")
-    try:
+    with engine.setting("default_collation", ""):
         yield
-    finally:
-        with suppress(DatabaseError):  # a transaction that failed takes no setting; the first error is reported
-            engine.execute(f"SET SESSION default_collation = {literal(before)}")

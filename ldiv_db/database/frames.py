@@ -62,7 +62,8 @@ def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
         and "object" in map(str, frame.dtypes)
     ):
         # The types of columns of any objects follow from the values.
-        with _all_values_seen(engine, len(frame)):
+        # After a sample, a text among numbers would fail a later statement.
+        with engine.setting("pandas_analyze_sample", len(frame)):
             return engine.copy(name, engine.register(name, frame))
     if not is_relation(frame):
         view = engine.register(name, frame)
@@ -71,22 +72,6 @@ def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
         return engine.register(name, frame)
     except DatabaseError:  # it is of another connection
         return _copied(engine, name, frame)
-
-
-@contextmanager
-def _all_values_seen(engine: Engine, rows: int) -> Iterator[None]:
-    """Infer types from all values: after a sample, a text among numbers would fail a later statement."""
-    ((before, locked),) = engine.execute(
-        "SELECT current_setting('pandas_analyze_sample'), current_setting('lock_configuration')"
-    )
-    if locked:
-        yield
-        return
-    engine.execute(f"SET pandas_analyze_sample = {rows}")
-    try:
-        yield
-    finally:
-        attempt(engine.connection, f"SET pandas_analyze_sample = {before}")
 
 
 class _Stream:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ldiv_db.database import catalog, postgres
 from ldiv_db.database.catalog import NAMED, SCHEMA, Column, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.names import DIALECT, Relation, literal
+from ldiv_db.database.names import DIALECT, Relation
 
 #: The functions of tables that read no file, by their names or how these begin.
 _WITHIN = {"seq_scan", "range", "generate_series", "repeat", "repeat_row", "unnest", "summary", "test_all_types",
@@ -88,7 +88,7 @@ def same_file(one: str | Path, other: str | Path) -> bool:
 
 
 def _plan(engine: Engine, source: Relation) -> list[tuple[str, dict[str, Any]]]:
-    with _whole_plan(engine):
+    with engine.setting("explain_output", "all"):  # before branches without rows are pruned
         plans = dict(engine.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {source.sql()}"))
     return list(_operators(json.loads(plans.get("logical_plan") or plans["physical_plan"])))
 
@@ -100,23 +100,6 @@ def _operators(node: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     yield node["name"].strip().lower(), node.get("extra_info") or {}
     yield from _operators(node.get("children", []))
-
-
-@contextmanager
-def _whole_plan(engine: Engine) -> Iterator[None]:
-    """Show plans before branches without rows are pruned, unless the settings are locked."""
-    ((before, locked),) = engine.execute(
-        "SELECT current_setting('explain_output'), current_setting('lock_configuration')"
-    )
-    if locked:
-        yield
-        return
-    engine.execute("SET explain_output = 'all'")
-    try:
-        yield
-    finally:
-        with suppress(DatabaseError):  # the first error is the one to report
-            engine.execute(f"SET explain_output = {literal(before)}")
 
 
 def _reads_without(engine: Engine, source: Relation) -> bool:

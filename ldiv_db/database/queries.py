@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import Snapshot
 from ldiv_db.database.templates import BUILT_IN, Statement
@@ -207,6 +208,20 @@ class Queries(ABC):
             {"schema": parts[-1], "database": parts[0] if len(parts) > 1 else None},
         )
         return bool(rows)
+
+    @contextmanager
+    def setting(self, name: str, value: object) -> Iterator[None]:
+        """Within, a setting has another value for this connection alone, unless settings are locked."""
+        ((before, locked),) = self.execute(f"SELECT current_setting('{name}'), current_setting('lock_configuration')")
+        if locked:
+            yield
+            return
+        self.execute(f"SET SESSION {name} = {literal(str(value))}")
+        try:
+            yield
+        finally:
+            with suppress(DatabaseError):  # a transaction that failed takes no setting; the first error is reported
+                self.execute(f"SET SESSION {name} = {literal(str(before))}")
 
     def refresh_servers(self) -> None:
         """Look up the names of a server's tables anew: others may have changed them, or we rolled ours back."""

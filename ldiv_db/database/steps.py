@@ -95,14 +95,12 @@ class Composer:
         return self._add(name, select, about)
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
-        """The step of rows that are written out; `columns` is name to SQL type."""
         return self._add(name, listed_rows(columns, rows, self.dialect, _MARGIN), [", ".join(columns)])
 
     def drop(self, *relations: Relation) -> None:
         """Nothing: a step is gone with its statement."""
 
     def sum_of(self, rows: Relation, column: str) -> Figure:
-        """The sum of a column of whole numbers, 0 without rows."""
         if (rows, column) not in self._sums:
             total = self.materialise(f"{rows.name}_{column}", "database/sum_column", rows=rows, column=column)
             self._sums[rows, column] = Figure(total, "total")
@@ -172,13 +170,11 @@ class OneStatement:
         """Nothing: parts are gone with their statement, which is still to read what was loaded."""
 
     def sum_of(self, rows: Relation, column: str) -> Value | Figure:
-        """The sum of a column of whole numbers, 0 without rows."""
         if rows not in self._parts:
             return self._engine.sum_of(rows, column)
         return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=column), "total")
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
-        """Raise PolicyError if what `template` has `found` is not 0, asked of the parts so far."""
         self._engine.refuse_found(problem, self._asking(template, params))
 
     def keep(self, name: str, template: str, **params: Any) -> Relation:
