@@ -23,8 +23,7 @@ from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.names import Identifier, Relation, SqlType
-from ldiv_db.database.spark import SparkWarehouse, is_session
-from ldiv_db.database.spark_words import sentence
+from ldiv_db.database.spark import SparkWarehouse, is_session, sentence
 from ldiv_db.database.warehouses import Warehouse
 
 #: What names the session of Spark's that the environment says.

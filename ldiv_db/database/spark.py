@@ -1,7 +1,11 @@
-"""Spark as a warehouse: which object is a session, and how it counts, writes and keeps a ledger."""
+"""Spark as a warehouse: which object is a session, and how it counts, writes and keeps a ledger.
+
+What Spark says when it fails is told in one sentence: no traces of Java's, and no values that they may quote.
+"""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -14,7 +18,6 @@ from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.names import Relation, literal
-from ldiv_db.database.spark_words import is_read, quoted, sentence
 from ldiv_db.database.traits_there import TRAITS
 from ldiv_db.database.warehouses import Warehouse
 
@@ -37,6 +40,35 @@ _SENDING = {"spark.sql.execution.arrow.localRelationThreshold": "0"}
 ATOMIC = ("delta", "iceberg")
 #: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}
+_CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
+#: The names of Java's exceptions, which stand before their messages.
+_CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):?\s*")
+#: Conditions whose sentences quote values of the data.
+_QUOTING = ("CAST_", "INVALID_INPUT", "CANNOT_PARSE", "MALFORMED", "DIVIDE", "ARITHMETIC", "NUMERIC_VALUE", "UDF")
+#: Types of Spark that are read, by the names that its schemas have for them; decimals and texts of a length are, too.
+_READ = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp",
+         "timestamp_ntz")  # fmt: skip
+
+
+def sentence(error: BaseException) -> str:
+    """The first sentence of what Spark says, or the name of its condition where that would quote data."""
+    text = str(error).strip() or type(error).__name__
+    if found := _CONDITION.search(text):
+        condition, said = found.groups()
+        return condition if condition.startswith(_QUOTING) else said.strip() or condition
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else text)
+    return _CLASS.sub("", cause.removeprefix("Caused by:").strip())[:300] or type(error).__name__
+
+
+def is_read(kind: str) -> bool:
+    """True if values of a type are read; not of nested and collated ones, and those without a counterpart."""
+    return kind in _READ or kind.startswith(("decimal(", "varchar(", "char("))
+
+
+def quoted(table: Relation) -> str:
+    """The table's name as Spark takes it, whatever characters are in it."""
+    return ".".join(f"`{part.replace('`', '``')}`" for part in table.parts)
 
 
 class SparkWarehouse(Warehouse):

@@ -9,8 +9,7 @@ from alike import names, small, to_spark
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
-from ldiv_db.database.spark import SparkWarehouse
-from ldiv_db.database.spark_words import quoted
+from ldiv_db.database.spark import SparkWarehouse, quoted
 from ldiv_db.publishing.ledger import runs, withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 
