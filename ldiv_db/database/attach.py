@@ -306,6 +306,5 @@ def _is_empty(engine: Engine) -> bool:
     with suppress(DatabaseError):
         if engine.in_transaction():
             engine.execute("ROLLBACK")
-        counts = engine.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = $d", {"d": CATALOG})
-        return bool(counts[0][0] == 0)
+        return not engine.execute("SELECT 1 FROM duckdb_tables() WHERE database_name = $d LIMIT 1", {"d": CATALOG})
     return False

@@ -14,7 +14,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,13 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
     Blanks at the ends of a cell are not of it, unless they stand in quotes.
     """
     taken: list[str] = []
-    lines = csv.reader(_noted(io.StringIO(text, newline=""), taken), delimiter=delimiter, skipinitialspace=True)
+
+    def noted() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            taken.append(line)
+            yield line
+
+    lines = csv.reader(noted(), delimiter=delimiter, skipinitialspace=True)
     quoted = re.compile(rf'(?:^|{delimiter}) *(?:"((?:[^"]|"")*)"\s*(?={delimiter}|$)|[^{delimiter}]*)')
     for line in itertools.count(1):
         taken.clear()
@@ -68,12 +74,6 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
         if len(found) == len(cells):  # otherwise a quote stands where it is none
             cells = [cell if text is None else text.replace('""', '"') for cell, text in zip(cells, found, strict=True)]
         yield line, cells
-
-
-def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    for line in lines:
-        taken.append(line)
-        yield line
 
 
 class Bounded:

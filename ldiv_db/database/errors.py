@@ -49,7 +49,10 @@ def _has_null_key(part: Any) -> bool:
 
 
 class LdivError(Exception):
-    """Any failure that is reported to the user as one clear message, with remedies, those that cost least first."""
+    """Any failure that is reported to the user as one clear message, and the remedies that are known of it.
+
+    `remedies` come in the order of what they cost, the one that gives up least first.
+    """
 
     exit_code = 2
     remedies: Sequence[Remedy] = ()

@@ -132,19 +132,15 @@ def cast_of_texts(engine: Engine, source: Relation | FileRelation, column: Colum
     if most * 2 > filled:
         likely = [form for form in fit if form.replace("%Y", "%y") == form or form.replace("%Y", "%y") not in fit]
         kind = "TIMESTAMP" if "%H" in likely[0] else "DATE"
-        way = f"CAST({_tried('strptime', filled - most)}(nullif(trim({name}), ''), '{likely[0]}') AS {kind})"
+        tried = "try_" if filled > most else ""
+        way = f"CAST({tried}strptime(nullif(trim({name}), ''), '{likely[0]}') AS {kind})"
         notes = [f"or {form}, which fits as well" for form in likely[1:]]
         notes += ["of years from 1969 to 2068"] if "%y" in likely[0] else []
         return _cast("dates", way, notes, filled - most)
     if counts["numbers"] * 2 > filled:
         rest = filled - counts["numbers"]
-        return _cast("numbers", f"{_tried('cast', rest).upper()}(nullif(trim({name}), '') AS DOUBLE)", [], rest)
+        return _cast("numbers", f"{'TRY_' if rest else ''}CAST(nullif(trim({name}), '') AS DOUBLE)", [], rest)
     return ""
-
-
-def _tried(function: str, rest: int) -> str:
-    """The function, or the one that makes NULL of the rest."""
-    return f"try_{function}" if rest else function
 
 
 def _cast(kind: str, way: str, notes: Sequence[str], rest: int) -> str:

@@ -44,7 +44,10 @@ GivenPolicy = Policy | Mapping[str, Any]
 
 
 def read_policy(path: str | Path) -> Policy:
-    """The policy in a YAML file, perhaps without source and target; raises PolicyError with all that is wrong."""
+    """The policy in a YAML file; raises PolicyError with everything that is wrong with it.
+
+    It may lack a source and a target, which are then to be given by a frame.
+    """
     return _checked(load_file(path))
 
 

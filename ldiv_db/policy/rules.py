@@ -45,11 +45,7 @@ class PolicyRule(NamedTuple):
 def _within(scope: Callable[[Policy], bool], beginning: str, *rules: tuple[Any, ...]) -> Iterator[PolicyRule]:
     """The rules where `scope` holds, each message after the same beginning."""
     for when, key, message, *remedy in rules:
-        yield PolicyRule(_both(scope, when), key, beginning + message, *remedy)
-
-
-def _both(scope: Callable[[Policy], bool], when: When) -> When:
-    return lambda policy: scope(policy) and when(policy)
+        yield PolicyRule(lambda p, when=when: scope(p) and when(p), key, beginning + message, *remedy)
 
 
 def _together(policy: Policy) -> bool:

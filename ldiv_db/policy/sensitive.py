@@ -214,11 +214,11 @@ def unknown_harmless(
     engine: Engine, attributes: Mapping[str, Attribute], columns: Mapping[str, tuple[Relation | FileRelation, str]]
 ) -> list[str]:
     """A line for every attribute that has harmless values in no row; `columns` says where its values stand."""
-    lines = []
-    for name, attribute in attributes.items():
-        if attribute.harmless and (missing := _absent(engine, *columns[name], attribute.harmless)):
-            lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")
-    return lines
+    return [
+        f"no row has the value {listing(missing)}, which is harmless in {name}"
+        for name, attribute in attributes.items()
+        if attribute.harmless and (missing := _absent(engine, *columns[name], attribute.harmless))
+    ]
 
 
 def _absent(engine: Engine, table: Relation | FileRelation, column: str, values: Sequence[Named]) -> list[Named]:
