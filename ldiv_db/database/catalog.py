@@ -34,7 +34,7 @@ _LIST = re.compile(r"\[\d*\]$")
 #: The type of points in time that a connection shows in its own zone; we state them in UTC.
 INSTANT = "TIMESTAMP WITH TIME ZONE"
 #: The condition on a row of the database's own lists that it is of the schema that `named` gives.
-NAMED = "lower(database_name) = $database AND lower(schema_name) = $schema"
+NAMED = "lower(database_name) = lower($database) AND lower(schema_name) = lower($schema)"
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,9 @@ def looked_up(engine: Engine, relation: Relation) -> Relation | None:
 def definition_of(engine: Engine, table: Relation) -> str | None:
     """The statement that makes a table of DuckDB's; None of a view, and of a name that a TEMP one takes."""
     rows = engine.execute(
-        f"SELECT sql FROM duckdb_tables() WHERE {NAMED} AND lower(table_name) = $name AND (NOT $is_bare OR NOT EXISTS"
-        " (SELECT 1 FROM information_schema.tables WHERE table_catalog = 'temp' AND lower(table_name) = $name))",
+        f"SELECT sql FROM duckdb_tables() WHERE {NAMED} AND lower(table_name) = lower($name) AND (NOT $is_bare OR NOT"
+        " EXISTS (SELECT 1 FROM information_schema.tables WHERE table_catalog = 'temp'"
+        " AND lower(table_name) = lower($name)))",
         {**named(engine, table), "is_bare": len(table.parts) == 1},
     )
     return str(rows[0][0]) if rows else None
@@ -132,7 +133,7 @@ def is_view(engine: Engine, relation: Relation) -> bool:
     database, schema, name = located(engine, relation)
     if engine.snapshot.kind(database) == "postgres":
         return is_postgres_view(engine, database, schema, name)
-    found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = $name"
+    found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = lower($name)"
     return bool(engine.execute(found, named(engine, relation)))
 
 
@@ -180,9 +181,16 @@ def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str
 
 def _there(engine: Engine, name: str, places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """The first of some places, (database, schema), that has a table or view of that name."""
-    asked = "SELECT lower(table_catalog), lower(table_schema) FROM information_schema.tables"
-    found = engine.execute(f"{asked} WHERE lower(table_name) = lower($name)", {"name": name})
-    return next((place for place in places if (place[0].lower(), place[1].lower()) in found), None)
+    listed = ", ".join(f"($database{i}, $schema{i}, {i})" for i in range(len(places)))
+    values = {f"database{i}": database for i, (database, _) in enumerate(places)}
+    values |= {f"schema{i}": schema for i, (_, schema) in enumerate(places)}
+    ((first,),) = engine.execute(
+        f"SELECT min(p.place) FROM (VALUES {listed}) AS p (database, schema, place) JOIN information_schema.tables AS t"
+        " ON lower(t.table_catalog) = lower(p.database) AND lower(t.table_schema) = lower(p.schema)"
+        " WHERE lower(t.table_name) = lower($name)",
+        {**values, "name": name},
+    )
+    return None if first is None else places[first]
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:
@@ -208,8 +216,8 @@ def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
 
 
 def named(engine: Engine, relation: Relation) -> dict[str, str]:
-    """The parts of a relation's full name, as values of a statement."""
-    return dict(zip(("database", "schema", "name"), full_name(engine, relation), strict=True))
+    """The database, schema and name of a relation, as values of a statement."""
+    return dict(zip(("database", "schema", "name"), located(engine, relation), strict=True))
 
 
 def list_tables(engine: Engine) -> list[str]:
@@ -323,7 +331,7 @@ def constraints_of(engine: Engine, table: Relation) -> list[Constraint]:
     rows = engine.execute(
         "SELECT constraint_type, CASE constraint_type WHEN 'NOT NULL' THEN 'NOT NULL of ' || constraint_column_names[1]"
         f" ELSE constraint_text END, constraint_column_names FROM duckdb_constraints() WHERE {NAMED}"
-        " AND lower(table_name) = $name ORDER BY ALL",
+        " AND lower(table_name) = lower($name) ORDER BY ALL",
         named(engine, table),
     )
     return [Constraint(kind, text, tuple(name.lower() for name in columns)) for kind, text, columns in rows]

@@ -1,9 +1,8 @@
 """Text files from outside, read with bounds: no device or pipe, no endless file, no YAML that unfolds without end.
 
-YAML documents, as plain values; a key that is given twice is an error, not a choice.
-
-Keys are texts as they are written, so that `010`, `No` and `1.50` stay what they are, and so are scalars where a
-document names values of the data. NULL, in words or as nothing, is None; in quotes it is a text.
+YAML documents are plain values; a key that is given twice is an error, not a choice. Keys are texts as they are
+written, so that `010`, `No` and `1.50` stay what they are, and so are scalars where a document names values of the
+data. NULL, in words or as nothing, is None; in quotes it is a text.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ def foreign_keys(engine: Engine, table: Relation) -> dict[str, str]:
     """The tables whose rows a column of the table names, as declared: by the column's name in lower case."""
     rows = engine.execute(
         "SELECT lower(constraint_column_names[1]), referenced_table FROM duckdb_constraints()"
-        f" WHERE {NAMED} AND lower(table_name) = $name"
+        f" WHERE {NAMED} AND lower(table_name) = lower($name)"
         " AND constraint_type = 'FOREIGN KEY' AND len(constraint_column_names) = 1"
         " ORDER BY constraint_index ASC NULLS LAST",
         named(engine, table),
@@ -263,9 +263,9 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         " FROM duckdb_columns() AS c JOIN duckdb_tables() AS t ON c.database_name = t.database_name"
         " AND c.schema_name = t.schema_name AND c.table_name = t.table_name"
         " JOIN duckdb_databases() AS d ON d.database_name = c.database_name"
-        " WHERE lower(c.database_name) = $database AND lower(c.schema_name) <> $ours AND NOT t.internal"
+        " WHERE lower(c.database_name) = lower($database) AND lower(c.schema_name) <> $ours AND NOT t.internal"
         " AND NOT (d.type = 'sqlite' AND starts_with(lower(c.table_name), $ours || '_'))"
-        " AND NOT (lower(c.schema_name) = $schema AND lower(c.table_name) = $name)"
+        " AND NOT (lower(c.schema_name) = lower($schema) AND lower(c.table_name) = lower($name))"
         " AND NOT (t.temporary AND starts_with(lower(c.table_name), $ours || '_'))"  # copies of frames, which are ours
         " AND coalesce(t.estimated_size, 0) <= $most"
         " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",

@@ -45,7 +45,11 @@ class PolicyRule(NamedTuple):
 def _within(scope: Callable[[Policy], bool], beginning: str, *rules: tuple[Any, ...]) -> Iterator[PolicyRule]:
     """The rules where `scope` holds, each message after the same beginning."""
     for when, key, message, *remedy in rules:
-        yield PolicyRule(lambda p, when=when: scope(p) and when(p), key, beginning + message, *remedy)
+        yield PolicyRule(_both(scope, when), key, beginning + message, *remedy)
+
+
+def _both(scope: Callable[[Policy], bool], when: When) -> When:
+    return lambda policy: scope(policy) and when(policy)
 
 
 def _together(policy: Policy) -> bool:
