@@ -123,14 +123,14 @@ def test_the_folders_of_templates_are_found():
     assert list(sql_folders(ast.parse(code))) == ["recoding", "requirements"]
 
 
-def test_only_the_engine_imports_the_databases_client():
+def test_one_module_imports_the_databases_client():
     users = {
         path.relative_to(PACKAGE).as_posix()
         for path in MODULES
         for name in imported(parse(path), path)
         if name.split(".")[0] == "duckdb"
     }
-    assert users == {"database/engine.py"}
+    assert users == {"database/connections.py"}
 
 
 SQL = re.compile(

@@ -22,11 +22,10 @@ from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
-from ldiv_db.database.counted import ON_ROWS
+from ldiv_db.database.counted import ON_ROWS, names_warehouse
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
-from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer

@@ -19,10 +19,9 @@ import typer
 
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
-from ldiv_db.database.counted import open_planned
+from ldiv_db.database.counted import names_warehouse, open_named, open_planned
 from ldiv_db.database.engine import Engine, Settings
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.named_warehouses import names_warehouse, open_named
 from ldiv_db.database.requests import asked_fields
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.publishing.ledger_there import ledger_of

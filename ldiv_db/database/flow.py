@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, declared_params
+from ldiv_db.database.templates import declared_params
 
 
 class Flow:

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, migrate, postgres, renewal
+from ldiv_db.database import catalog, databases, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
-from ldiv_db.database.files import abandoned, flush, move, work_folder
+from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
 from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome
@@ -77,7 +77,7 @@ class InTable(Destination):
 
     @property
     def folder(self) -> Path | None:
-        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        file = self.engine.snapshot[catalog.catalog_of(self.engine, self.table)].file
         return Path(file).parent if file else None
 
     @property
@@ -90,7 +90,7 @@ class InTable(Destination):
 
     def _remains(self, wayout: str) -> str:
         """A note that what was replaced may still be read, as long as nothing takes its place; '' where no file is."""
-        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        file = self.engine.snapshot[catalog.catalog_of(self.engine, self.table)].file
         return f"the bytes of {Path(file).name} may still hold the release that was replaced: {wayout}" if file else ""
 
 
@@ -105,12 +105,12 @@ class InDatabase(InTable):
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = not joins and databases.numbers_snapshots(self.engine, home)
+        is_numbered = not joins and self.engine.snapshot.traits(home).has_snapshots
         if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
             draft.note(note)
         while True:
             try:
-                outcome = self._publish(draft)
+                outcome = self._publish(draft, joins)
                 break
             except ConflictError as error:
                 if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
@@ -118,8 +118,8 @@ class InDatabase(InTable):
                 time.sleep(_PAUSE)
         return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
 
-    def _publish(self, draft: Draft[Outcome]) -> Outcome:
-        with self.engine.transaction():
+    def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:
+        with self.engine.transaction(joins):
             draft.announce()
             draft.write(self.table)
             outcome = draft.audit(self.table)
@@ -153,7 +153,7 @@ class InOtherDatabase(InTable):
     def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
         """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
         home = self.table.parts[0]
-        if databases.kind_of(self.engine, home) == "duckdb" and renewal.renew_file(self.engine, home):
+        if self.engine.snapshot.kind(home) == "duckdb" and renew_file(self.engine, home):
             return outcome
         note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
         return draft.noted(outcome, note) if note else outcome
@@ -359,7 +359,7 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
         )
     if target.file is None:
         home = catalog.located(engine, table)
-        is_beside = engine.catalog and target.if_exists != "append" and databases.is_in_memory(engine, home[0])
+        is_beside = engine.catalog and target.if_exists != "append" and engine.snapshot.is_in_memory(home[0])
         return InOtherDatabase(engine, Relation(home), target) if is_beside else InDatabase(engine, table)
     path = (folder / target.file).resolve()
     if target.format == "duckdb":
@@ -369,7 +369,7 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
 
 def refuse_half_taken_back(engine: Engine) -> None:
     """Raise PolicyError where the ledger would be in a database that cannot take back a table that was made."""
-    if databases.kind_of(engine, engine.catalog or databases.current_database(engine)) == "mysql":
+    if engine.snapshot.kind(engine.catalog or engine.snapshot.current) == "mysql":
         what = "MySQL commits every table by itself, so that release and ledger would not be all or nothing"
         raise refused("database", what, "give --catalog FILE, and a target with `file:`")
 

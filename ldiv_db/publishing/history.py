@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ldiv_db.database import catalog, databases, lineage, migrate
+from ldiv_db.database import catalog, lineage, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
@@ -122,8 +122,7 @@ class Watch:
         """Keep other runs of the source off until the transaction ends; raises OvertakenError if one was faster."""
         held = ledger.table(self.engine, migrate.LOCK)
         try:
-            for lock in self.locks:
-                self.engine.update(held, {"run_id": run_id}, {"name": lock})
+            self.engine.update(held, {"run_id": run_id}, {"name": self.locks})
         except ConflictError:
             raise OvertakenError(self.source) from None
         self.require_first(self.engine)
@@ -240,8 +239,8 @@ def forgotten(engine: Engine, resolved: Resolved) -> Forgotten | None:
 
     None where it is kept, or where the source ends with it.
     """
-    home, policy = engine.catalog or databases.current_database(engine), resolved.policy
-    if not databases.is_in_memory(engine, home) or _dies_with(engine, resolved, home):
+    home, policy = engine.catalog or engine.snapshot.current, resolved.policy
+    if not engine.snapshot.is_in_memory(home) or _dies_with(engine, resolved, home):
         return None
     promised = [key for key in ("transparent", "key") if getattr(policy, key) and policy.over_time is None]
     return Forgotten(promised[0] if promised else "")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, lineage, postgres
+from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
@@ -77,7 +77,7 @@ def _check_table(
     if home not in ("temp", (engine.catalog or home).lower()):
         what = "a table cannot be published in one transaction with a catalog in another database"
         raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
-    if home not in ("temp", databases.current_database(engine).lower()):
+    if home not in ("temp", engine.snapshot.current.lower()):
         what = f"{table} is in another database, one transaction writes one"
         raise refused("target.table", what, "give `file:` as well")
     is_there = _check_what_is_there(engine, table, if_exists, types, "set if_exists: replace or append")
@@ -222,7 +222,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
         raise refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
     if not path.parent.is_dir():
         raise refused("target.file", f"no folder for {name}")
-    if any(_same_file(path, Path(other)) for other in [*databases.open_files(engine), *sources]):
+    if any(_same_file(path, Path(other)) for other in [*engine.snapshot.open_files, *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not path.is_file():
         raise refused("target.file", f"{name} is not a file")

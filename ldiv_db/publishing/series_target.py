@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import catalog, databases
+from ldiv_db.database import catalog
 from ldiv_db.database.catalog import named_table, new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
@@ -179,7 +179,7 @@ class SeriesTarget:
             refuse_database_name(self.prefix, self.key)
             return
         engine = self.engine
-        home, current = catalog.catalog_of(engine, self.prefix).lower(), databases.current_database(engine).lower()
+        home, current = catalog.catalog_of(engine, self.prefix).lower(), engine.snapshot.current.lower()
         if home != (engine.catalog or current).lower() or home != current:
             what = "tables cannot be published in one transaction with a catalog in another database"
             raise refused(self.key, what, "give `file:` as well, or leave the catalog in the database")

@@ -18,9 +18,10 @@ from typing import Any
 
 from ldiv_db.database.catalog import INSTANT, named_table, without_members
 from ldiv_db.database.counted import ColumnThere
-from ldiv_db.database.dialects import DIALECTS, written
+from ldiv_db.database.dialects import written
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.templates import DIALECT, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, render
+from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import WEIGHT_RULES, broken
 from ldiv_db.policy.sources import PolicySource

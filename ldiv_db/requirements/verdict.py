@@ -12,7 +12,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.steps import Steps
+from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.histogram import Classes
@@ -151,17 +151,15 @@ def warn_of_values(
 
 def _warn_of_spellings(engine: Engine, values: Relation, name: str, classes: Classes | None = None) -> list[str]:
     """Of how many values there are several spellings, and of `classes` how many rows are in those of one such value."""
-    with engine.scope():
-        folded = engine.materialise("folded", "requirements/reading/fold_values", totals=values)
-        counts, said = engine.record("requirements/reading/count_spellings", folded=folded), ""
-        if not counts["spellings"]:
-            return []
-        if classes is not None:
-            histogram = classes.histogram
-            alone = engine.scalar("requirements/reading/count_respelt", histogram=histogram, folded=folded)
-            said = (
-                f", and {count_phrase(alone, 'row is', 'rows are')} in classes of one of these alone" if alone else ""
-            )
+    parts, said = OneStatement(engine), ""
+    folded = parts.materialise("folded", "requirements/reading/fold_values", totals=values)
+    counts = parts.record("requirements/reading/count_spellings", folded=folded)
+    if not counts["spellings"]:
+        return []
+    if classes is not None:
+        histogram = classes.histogram
+        alone = parts.record("requirements/reading/count_respelt", histogram=histogram, folded=folded)["respelt"]
+        said = f", and {count_phrase(alone, 'row is', 'rows are')} in classes of one of these alone" if alone else ""
     spellings, rows = f"{counts['spellings']:,} of its values", f"in {counts['rows']:,} rows"
     alike = f"are {counts['values']:,} if case, blanks and dashes are ignored"
     return [f"{name}: {spellings}, {rows}, {alike}{said}; {_SPELLINGS}"]

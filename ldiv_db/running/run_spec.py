@@ -16,7 +16,7 @@ from typing import Any
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import require_listed
-from ldiv_db.database import catalog, databases, migrate
+from ldiv_db.database import catalog, migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
@@ -57,8 +57,8 @@ def require_rights(destination: Destination, target: Target, columns: Iterable[s
         _require_folder(destination.path.parent)
     lines = []
     for database in dict.fromkeys((home, ledger)):
-        _require_file(databases.file_of(engine, database))
-        if databases.kind_of(engine, database) != "postgres":
+        _require_file(engine.snapshot[database].file)
+        if engine.snapshot.kind(database) != "postgres":
             continue
         user, is_read_only = user_of(engine, database)
         if is_read_only:
@@ -78,7 +78,7 @@ def refuse_read_only(destination: Destination) -> None:
     engine, table = destination.engine, _table_of(destination)
     for place in (catalog.catalog_table(engine, "run"), *([table] if table else [])):
         database = catalog.catalog_of(engine, place)
-        if databases.is_read_only(engine, database):
+        if engine.snapshot[database].is_read_only:
             raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
 
 

@@ -5,7 +5,7 @@ import pytest
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import TemplateError
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 
 @pytest.fixture

@@ -37,16 +37,14 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import migrate, warehouses
 from ldiv_db.database import steps as composer
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import STRIPPED
 from ldiv_db.database.errors import InfeasibleError, TemplateError
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.templates import (
     LISTS,
-    FileRelation,
-    Identifier,
-    Relation,
     Statement,
-    Value,
     _environment,
     all_templates,
     declared_params,

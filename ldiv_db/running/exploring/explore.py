@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.analyst_queries import EXAMPLE
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
+from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
