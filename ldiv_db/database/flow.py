@@ -65,6 +65,10 @@ class EngineFlow(Flow):
         """As `Engine.record`."""
         return self.engine.record(self.path(template), **self.params(template, **more))
 
+    def insert(self, name: str, template: str, /, **more: Any) -> None:
+        """As `Engine.insert`, into the relation of that name."""
+        self.engine.insert(self._known[name], self.path(template), **self.params(template, **more))
+
     @contextmanager
     def scope(self, *kept: str) -> Iterator[None]:
         """Within, what steps make is dropped at the end, and what names meant before is known again, but for `kept`."""

@@ -21,8 +21,8 @@ Steps, as `cuts` takes them:
 2. The most general cut is offered, so that there is one whenever the search is stopped, or a good one that `descend`
    finds (`evaluation`).
 3. `boxes`: what every partition costs that any cut may have (`key_cells`, `generalise_boxes`, `cost_boxes`, or, where
-   requirements judge equal counts once, `list_alike`, `spread_counts`, `cost_judged`). Whether they are too many is
-   told by a sample (`sample_keys`, `count_sample`). Numbers have their intervals as boxes (`count_spans`, `span_boxes`).
+   requirements judge equal counts once, `list_alike`, `spread_counts`, `cost_judged`). A sample tells whether they are
+   too many (`sample_keys`, `count_sample`). Numbers have their intervals as boxes (`count_spans`, `span_boxes`).
 4. `branch_and_bound`: whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
    (`sum_cuts`, `gather_boxes`, `raise_boxes`), of numbers by the best division (`start_division`, `divide_boxes`,
    `end_division`).
