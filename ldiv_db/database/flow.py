@@ -74,9 +74,10 @@ class EngineFlow(Flow):
         """As `Engine.record`."""
         return self.engine.record(self.path(template), **self.params(template, **more))
 
-    def insert(self, target: Relation, template: str, /, **more: Any) -> None:
-        """As `Engine.insert`."""
-        self.engine.insert(target, self.path(template), **self.params(template, **more))
+    def insert(self, target: Relation | str, template: str, /, **more: Any) -> None:
+        """As `Engine.insert`, into a relation, or the one of that name."""
+        into = self[target] if isinstance(target, str) else target
+        self.engine.insert(into, self.path(template), **self.params(template, **more))
 
     @contextmanager
     def scope(self, *kept: str) -> Iterator[None]:

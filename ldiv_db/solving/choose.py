@@ -26,10 +26,10 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, ClassVar
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits, class_size
 from ldiv_db.algorithms.baselines.annealing import Annealing
 from ldiv_db.algorithms.baselines.tds import Tds
-from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi, class_size
+from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi
 from ldiv_db.algorithms.cuts.cuts import Cuts
 from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
 from ldiv_db.algorithms.local.mondrian import Mondrian

@@ -18,7 +18,7 @@ from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.recoding.encoded import Axis
 
 
@@ -33,17 +33,14 @@ class Width:
     """A quasi-identifier with its number and the weight of its whole domain."""
 
     axis: Axis
-    number: Value
-    full: Value
+    number: int
+    full: int
 
 
 def widths_of(axes: Sequence[Axis]) -> list[Width]:
     """All quasi-identifiers that classes should be narrow in."""
     largest = max(axis.weight for axis in axes) or 1.0
-    return [
-        Width(axis, Value(number), Value(max(1, round(axis.weight / largest * 10**6))))
-        for number, axis in enumerate(axes, 1)
-    ]
+    return [Width(axis, number, max(1, round(axis.weight / largest * 10**6))) for number, axis in enumerate(axes, 1)]
 
 
 class Mondrian(LocalAlgorithm):
@@ -94,7 +91,7 @@ class Mondrian(LocalAlgorithm):
             for axis in task.encoded.axes:
                 found |= {axis.low.name: ("min", axis.code.name), axis.high.name: ("max", axis.code.name)}
             bounds = engine.group("bounds", active, "node", **found)
-            params = {"bounds": bounds, "widths": widths, "least": Value(2 * checker.least)}
+            params = {"bounds": bounds, "widths": widths, "least": 2 * checker.least}
             return scope.keep(engine.materialise("choices", "local/mondrian/choose_axes", **params))
 
     def _split(
