@@ -22,8 +22,7 @@ from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
-from ldiv_db.solving.effort import LEAST, Effort
-from ldiv_db.solving.improve import improved, without_outliers
+from ldiv_db.solving.improve import LEAST, Effort, improved, without_outliers
 
 
 @dataclass(frozen=True)
