@@ -31,7 +31,7 @@ from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.recoding.loss import measure_recoding
+from ldiv_db.recoding.loss import lost_by_column
 from ldiv_db.recoding.recode import Recoding, plan_recoding
 
 Name = Literal["quick", "normal", "thorough"]
@@ -81,24 +81,30 @@ def recode(task: Task, plan: Plan) -> Recoding:
 def mean_loss(task: Task, plan: Plan) -> float:
     """The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of the task's rows."""
     weights = {axis.name: axis.weight for axis in task.encoded.axes}
+    total = sum(weights.values())
+    if not total:
+        return _unweighted(task, plan)
     with task.engine.scope():
-        found = measure_recoding(task.engine, task.encoded, recode(task, plan), task.class_ids)
-        return found.lm_by_weight(weights)
+        lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
+    return sum(weights[name] * (lm / task.encoded.rows_in) for name, lm in lost.items()) / total
 
 
 def published_loss(task: Task, plan: Plan, loss: float) -> float:
     """The mean LM of a published cell, all alike; `loss` is that by the weights of the task's quasi-identifiers."""
     engine, units = task.engine, task.units
-    weights = {axis.weight for axis in (units.rows if units else task.encoded).axes}
-    if units is None and len(weights) == 1:
-        return loss
+    if units is None:
+        return loss if len({axis.weight for axis in task.encoded.axes}) == 1 else _unweighted(task, plan)
     with engine.scope():
-        if units is not None:
-            assigned = engine.copy("assigned", plan.assigned)
-            by_unit = replace(plan, assigned=assigned).in_rows(engine)
-            plan = replace(by_unit, assigned=units.assign_rows(engine, by_unit.assigned))
-            task = replace(task, encoded=units.rows)
-        return measure_recoding(engine, task.encoded, recode(task, plan), task.class_ids).lm_mean
+        assigned = engine.copy("assigned", plan.assigned)
+        by_unit = replace(plan, assigned=assigned).in_rows(engine)
+        plan = replace(by_unit, assigned=units.assign_rows(engine, by_unit.assigned))
+        return _unweighted(replace(task, encoded=units.rows), plan)
+
+
+def _unweighted(task: Task, plan: Plan) -> float:
+    with task.engine.scope():
+        lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
+    return sum(lost.values()) / (task.encoded.rows_in * len(task.encoded.axes))
 
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
