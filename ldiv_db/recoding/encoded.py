@@ -159,6 +159,12 @@ class SensitiveAxis:
         return bool(self.column.name)
 
     @property
+    def tables(self) -> list[Relation]:
+        """All that it refers to, but for what is of the whole table where it is of a part."""
+        bags = self.bags.tables if self.bags else []
+        return [self.dictionary, *([self.judged[0]] if self.judged else []), *bags]
+
+    @property
     def reference(self) -> Relation:
         """The values that are judged, (value, rows, code): what shares in a class are compared with."""
         return self.whole or (self.judged[0] if self.judged else self.dictionary)
