@@ -23,7 +23,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
-from ldiv_db.recoding import rules
+from ldiv_db.recoding import labels
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -196,18 +196,18 @@ def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence
 
 def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
     """The axis with the known values that its labels cover; raises PolicyError for labels that cannot be read."""
-    parts = rules.read_parts(engine, axis.labels)
+    parts = labels.read_parts(engine, axis.labels)
     last = engine.count(axis.dictionary) - 1
     if axis.by_range:
-        ranges = rules.read_ranges(engine, parts, axis.kind)
-        spans = rules.span_ranges(engine, ranges, axis.dictionary, last, last)
+        ranges = labels.read_ranges(engine, parts, axis.kind)
+        spans = labels.span_ranges(engine, ranges, axis.dictionary, last, last)
         engine.drop(ranges)
     else:
         spans = _find_values(engine, axis, parts, last)
-    chosen, covered = rules.choose_reading(engine, spans, axis.sets_first)
-    unread = rules.count_unread(engine, axis.labels, chosen)["count"]
+    chosen, covered = labels.choose_reading(engine, spans, axis.sets_first)
+    unread = labels.count_unread(engine, axis.labels, chosen)["count"]
     if unread:
-        hint = rules.RANGE_FORMS if axis.by_range else ""
+        hint = labels.RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     return replace(axis, parts=parts, chosen=chosen, spans=covered)
 
@@ -236,7 +236,7 @@ def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: in
     """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
     taxonomy = axis.hierarchy.taxonomy
     nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
-    starred = rules.read_starred(engine, parts, axis.dictionary)
+    starred = labels.read_starred(engine, parts, axis.dictionary)
     known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "type": axis.type}
     read = {"parts": parts, "starred": starred, "null_code": Value(null_code)}
     spans = engine.materialise("found", "attacking/covering/find_values", **read, **known)
