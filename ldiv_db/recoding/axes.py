@@ -12,7 +12,7 @@ from dataclasses import replace
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
@@ -94,7 +94,7 @@ class Encoder:
         )
         self._refuse_missing(qi, taxonomy, dictionary)
         null_code = last if nullable else None
-        return Axis.numbered(number, qi.name, dictionary, last, null_code, qi.weight, nodes, taxonomy)
+        return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, nodes, taxonomy)
 
     def _refuse_missing(self, qi: QuasiColumn, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
@@ -147,8 +147,8 @@ class Encoder:
             null_code=null_code,
             weight=self._weight,
         )
-        axis = Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
         seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
+        axis = Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight)
         return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time)
 
     def axis_like(self, qi: QuasiColumn, snapshot: Relation, known: QuasiColumn, number: int, axis: Axis) -> Axis:
@@ -181,7 +181,7 @@ class Encoder:
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)
         sets = name in self._source.sets  # whose members some may be of no harm
         spared = None if sets else self._spared(name, judged[0] if judged else dictionary)
-        axis = SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, distribution)
+        axis = SensitiveAxis(Identifier(name), code, dictionary, distribution)
         return replace(axis, judged=judged, own=shown, spared=spared)
 
     def _spared(self, name: str, dictionary: Relation) -> Distribution | None:
@@ -214,12 +214,12 @@ class Encoder:
         if column is None:
             return None
         code, engine = Identifier("p1"), self._engine
-        params = {"rows": snapshot, "column": code, "seed": Value(None), "weight": None, "individuals": True}
+        params = {"rows": snapshot, "column": code, "seed": None, "weight": None, "individuals": True}
         dictionary = engine.materialise("dictionary_p1", "recoding/input/map_sensitive", **params)
         known = engine.tally(dictionary, "rows", where=[Where("code", None, "<>")])
         counts = [rows for rows, individuals in sorted(known, reverse=True) for _ in range(individuals)]
         counts += [1] * engine.total(dictionary, "rows", Where("code", None))
-        return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
+        return SensitiveAxis(Identifier(column.name), code, dictionary, Distribution(counts))
 
 
 def counts_falling(engine: Engine, attribute: SensitiveAxis) -> list[tuple[int, int]]:

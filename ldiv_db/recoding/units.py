@@ -107,7 +107,7 @@ def _wide_axes(flow: EngineFlow, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
         if found[axis.code.name]:
             number, half = first + len(pairs), axis.weight / 2
             known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
-            last = Axis.numbered(number, f"{axis.name} (highest)", *known)
+            last = Axis(Identifier(f"{axis.name} (highest)"), Identifier(f"q{number}"), *known)
             pairs.append({"first": replace(axis, weight=half), "last": last})
     return pairs
 
