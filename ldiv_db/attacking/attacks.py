@@ -56,7 +56,7 @@ from ldiv_db.policy.sensitive import read_attributes, resolve_all
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
-from ldiv_db.requirements.sets import find_sets
+from ldiv_db.requirements.reading import find_sets
 
 #: The database of temporary tables, and of frames.
 TEMPORARY = "temp"

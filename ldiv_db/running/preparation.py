@@ -35,8 +35,8 @@ from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import Named, listing
-from ldiv_db.requirements.verdict import warn_of_values
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
