@@ -146,7 +146,8 @@ def _with_sets(flow: EngineFlow, spans: Sequence[Spans]) -> list[Spans]:
     found = [_set(flow, span) if span.form == "set" else span for span in spans]
     sets = [span for span in found if span.placed]
     flow.replace("classes", "place_sets", sets=sets)
-    flow.engine.drop(*(span.relation for span in spans if span.form == "set"), *(one.placed for one in sets))
+    flow.engine.drop(*(span.relation for span in spans if span.form == "set"))
+    flow.engine.drop(*(span.placed for span in sets if span.placed))
     return found
 
 

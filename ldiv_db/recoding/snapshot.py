@@ -1,6 +1,6 @@
-"""Snapshots of a source, the bounds of its numbers and times, and the values that have no place on a line.
+"""The snapshot of a source that all else reads: its columns with a role under working names, in one scan, and checked.
 
-The copy of the source that everything else reads: the columns with a role under working names, in one scan.
+Refused are values without a place on a line, counts that count nobody, and keys that do not tell rows apart.
 """
 
 from __future__ import annotations

@@ -126,7 +126,6 @@ class _Bagged:
 
     @classmethod
     def of(cls, flow: EngineFlow, attribute: SensitiveAxis, columns: BagColumns) -> _Bagged:
-        """The bags of an attribute."""
         engine, numbered = flow.engine, flow.step("bags", "number_bags", bag=columns)
         sizes = [size for size, _ in engine.tally(numbered, "size")]
         return cls(attribute, numbered, sizes, (engine.most(numbered, "held") or 1) == 1)

@@ -234,10 +234,13 @@ class Requirement(RequirementSyntax):
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it.
 
-        By default all of them: what lacks rows or values does not come to have more by losing some. NULL
-        where no exact rule is known.
+        By default all of them, as what lacks rows or values does not come to have more by losing some; where some are
+        harmless the others, if enough are left without these. NULL where no exact rule is known.
         """
-        return engine.materialise("mended", "requirements/mend_whole", measures=measures)
+        if not self.harmless:
+            return engine.materialise("mended", "requirements/mend_whole", measures=measures)
+        kept = {"others": classes.exempting(self.harmless).sizes, "least": self.least_rows}
+        return engine.materialise("mended", "requirements/mend_others", measures=measures, **kept)
 
     # -- what follows from it ------------------------------------------------------------------------
 

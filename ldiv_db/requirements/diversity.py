@@ -79,9 +79,6 @@ class DistinctL(CountRequirement):
     fields = {"l": whole}  # noqa: RUF012
     l: int
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return _suppress_others(self, engine, classes, measures) or super().rows_to_suppress(engine, classes, measures)
-
     def promise(self) -> Guarantee:
         return Guarantee(values=self.l).exempting(self.harmless)
 
@@ -127,10 +124,6 @@ class PSensitiveK(CountRequirement):
     p: int
     k: int
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        mended = _suppress_others(self, engine, classes, measures, self.k)
-        return mended or super().rows_to_suppress(engine, classes, measures)
-
     def promise(self) -> Guarantee:
         return Guarantee(size=self.k, values=self.p).exempting(self.harmless)
 
@@ -143,19 +136,6 @@ class PSensitiveK(CountRequirement):
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"p": min(self.p, distribution.distinct), "k": min(self.k, distribution.rows)}
-
-
-def _suppress_others(
-    requirement: Requirement, engine: Engine, classes: Classes, measures: Relation, least: int = 1
-) -> Relation | None:
-    """The rows to suppress of a class with too few values: all that are not harmless; None without harmless values.
-
-    Where fewer than `least` rows would be left, all of them.
-    """
-    if not requirement.harmless:
-        return None
-    others = classes.exempting(requirement.harmless).sizes
-    return engine.materialise("mended", "requirements/mend_others", measures=measures, others=others, least=least)
 
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.

@@ -1,7 +1,6 @@
-"""The classes of a table to be judged, counted once for all requirements.
+"""The classes of a table to be judged, counted once for all requirements, and which of their rows to suppress.
 
-The l-eligible core says which rows to suppress: the fewest whose suppression brings every share under its threshold.
-
+That is what is beyond the l-eligible core, the fewest rows whose suppression brings every share under its threshold.
 For counts `n_i` and thresholds `theta_i` the greatest fixpoint of `n' <- sum_i min(n_i, floor(theta_i n'))` is what
 can be kept. Each step also solves the equation for the values that are clipped, as if fractions of rows could be
 kept: no fixpoint lies above that, so a few steps do where plain iteration would take thousands.

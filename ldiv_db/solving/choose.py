@@ -109,17 +109,11 @@ def _alone(task: Task, residue: dict[str, Any] | None = None) -> Candidate | Non
     """The candidate besides which no other can do the task; None if others can."""
     if population := next((r.named_population for r in task.requirements if r.named_population), ""):
         return Candidate(Tds({}), f"it knows whom of {population} its classes cover")
-    why = _bsgi_alone(task)
-    return Candidate(Bsgi(residue or {}), why) if why else None
-
-
-def _bsgi_alone(task: Task) -> str:
-    """The reason why BSGI alone can do the task; empty if others can."""
+    why = "it keeps the rows of an individual apart" if task.encoded.individual else ""
     promised = [requirement for requirement in task.requirements if requirement.unique_class_size() is not None]
-    lone = [requirement.name for requirement in promised if not requirement.monotone]
-    if lone:
-        return f"{lone[0]} is not kept when classes are put together or split"
-    return "it keeps the rows of an individual apart" if task.encoded.individual else ""
+    if lone := [requirement.name for requirement in promised if not requirement.monotone]:
+        why = f"{lone[0]} is not kept when classes are put together or split"
+    return Candidate(Bsgi(residue or {}), why) if why else None
 
 
 def shares_decide(task: Task) -> bool:

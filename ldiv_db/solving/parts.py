@@ -57,11 +57,9 @@ def work_of(task: Task, algorithm: Algorithm, effort: Effort = LEAST) -> PartJob
 
 
 @contextmanager
-def opened(
-    work: PartJob, settings: Settings | None = None, folder: Path | None = None, database: str = ":memory:"
-) -> Iterator[Engine]:
-    """An engine on a database of its own that has the tables of the work, under their names."""
-    with open_database(database, create=True, settings=settings) as connection:
+def opened(work: PartJob, settings: Settings | None = None, folder: Path | None = None) -> Iterator[Engine]:
+    """An engine on a database in memory that has the tables of the work, under their names."""
+    with open_database(":memory:", create=True, settings=settings) as connection:
         engine = Engine(connection)
         with compared_by_bytes(engine):
             unpack(engine, work.tables or {}, folder)
