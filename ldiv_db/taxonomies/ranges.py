@@ -66,7 +66,8 @@ def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -
 
 def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:
     if not integers:
-        label = range_label(*(f"{end.normalize():f}" for end in (low, low + width)), ")")
+        begin, end = (f"{bound.normalize():f}" for bound in (low, low + width))
+        label = range_label(begin, end, ")")
     else:
         label = str(int(low)) if width == 1 else range_label(int(low), int(low + width - 1))
     return Tree(label, bounds=(float(low), float(low + width)))
