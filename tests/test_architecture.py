@@ -227,7 +227,7 @@ def test_a_policy_is_read_once():
 #: has no source to hold it against, as an audit, an attack or a statement for another database.
 KNOWING = {
     *("attacking/columns.py", "attacking/question.py", "auditing/check.py", "measuring/measure.py"),
-    *("publishing/refusals.py", "recoding/branches.py", "recoding/statement.py"),
+    *("publishing/refusals.py", "recoding/counting.py", "recoding/statement.py"),
     *("reporting/attempts.py", "reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
     *("running/attack.py", "running/dbt_model.py", "running/demo.py"),
     *("running/exploring/explore.py", "running/exploring/variants.py"),

@@ -125,6 +125,11 @@ class Task:
         return self.encoded.row_count * len(self.encoded.axes)
 
     @property
+    def compares_with_table(self) -> bool:
+        """True if a requirement compares classes with all rows that are published."""
+        return any(requirement.compares_with_table for requirement in self.requirements)
+
+    @property
     def most_left_out(self) -> int | None:
         """The most rows that may be left out, of those that a NULL has not taken out; None for any."""
         return None if self.suppression is None else int(Fraction(self.suppression) * self.encoded.row_count)

@@ -43,7 +43,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
 from ldiv_db.policy.sensitive import read_attributes, resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec
-from ldiv_db.requirements.sets import find_sets
+from ldiv_db.requirements.reading import find_sets
 
 #: All attacks, in the order in which they are made. Replays need the program: `running/attack.py` makes them.
 ATTACKERS: tuple[type[Attacker], ...] = (

@@ -23,7 +23,7 @@ from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, SqlType
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
-from ldiv_db.recoding import rules
+from ldiv_db.recoding import labels
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -199,23 +199,23 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
 
     Raises PolicyError for labels that cannot be read.
     """
-    engine, labels, dictionary = flow.engine, flow["labels"], flow["dictionary"]
-    parts, last = rules.read_parts(engine, labels), engine.count(dictionary) - 1
+    engine, published, dictionary = flow.engine, flow["labels"], flow["dictionary"]
+    parts, last = labels.read_parts(engine, published), engine.count(dictionary) - 1
     if axis.by_range:
-        ranges = rules.read_ranges(engine, parts, axis.kind)
-        spans = rules.span_ranges(engine, ranges, dictionary, last, last)
+        ranges = labels.read_ranges(engine, parts, axis.kind)
+        spans = labels.span_ranges(engine, ranges, dictionary, last, last)
         engine.drop(ranges)
     else:  # the codes that parts cover by a taxonomy, or by levels made of the values
         taxonomy = axis.hierarchy.taxonomy
         nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
-        starred = rules.read_starred(engine, parts, dictionary)
+        starred = labels.read_starred(engine, parts, dictionary)
         known = {"parts": parts, "starred": starred, "nodes": nodes, "levels": axis.levels, "type": axis.type}
         spans = flow.step("found", "find_values", null_code=last, **known)
         engine.drop(starred, *([nodes] if nodes else []))
-    chosen, covered = rules.choose_reading(engine, spans, axis.sets_first)
-    unread = rules.count_unread(engine, labels, chosen)["count"]
+    chosen, covered = labels.choose_reading(engine, spans, axis.sets_first)
+    unread = labels.count_unread(engine, published, chosen)["count"]
     if unread:
-        hint = rules.RANGE_FORMS if axis.by_range else ""
+        hint = labels.RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     flow.know(spans=covered, levels=engine.count(dictionary).bit_length() + 1)
     flow.step("kinds", "number_kinds")
@@ -224,7 +224,7 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
     found = flow.record("count_covered")
     pairs = engine.count(flow["classes"]) * engine.count(flow["cells"])
     made = {name: flow[name] for name in ("dictionary", "labels", "spans", "kinds", "label_nodes", "kind_nodes")}
-    size, share = (engine.count(labels), found["kinds"]), int(found["pairs"]) / max(pairs, 1)
+    size, share = (engine.count(published), found["kinds"]), int(found["pairs"]) / max(pairs, 1)
     return replace(axis, parts=parts, chosen=chosen, size=size, share=share, **made)
 
 

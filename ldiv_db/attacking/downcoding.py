@@ -44,7 +44,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.settings import AlgorithmSpec
-from ldiv_db.recoding.rules import read_parts, read_ranges
+from ldiv_db.recoding.labels import read_parts, read_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies
 
 #: The people of classes of two rows are tried in pairs of kinds, those of few kinds first; one costs as many pairs.

@@ -17,7 +17,7 @@ from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
 from ldiv_db.display import Shown
 from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
-from ldiv_db.requirements.verdict import warn_of_classes
+from ldiv_db.requirements.reading import warn_of_values
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,7 +168,7 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
         if column.name.lower() == sensitive.lower()
         for one in [column.member if of_sets else column]
     ]
-    return tuple(line for found in attributes for line in warn_of_classes(engine, counts.classes, found, requirements))
+    return tuple(line for found in attributes for line in warn_of_values(engine, counts.classes, found, requirements))
 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Subject
@@ -23,8 +23,7 @@ from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.errors import AuditError, classes_phrase, count_phrase, people_phrase
-from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.requirements import Classes, Requirement, judge
 
@@ -197,13 +196,11 @@ class Individuals(Requirement, in_policy=False):
 
     name = "individuals"
     reaches = "rows"
+    l: ClassVar[int] = 1
 
     @property
     def template(self) -> str:
         return "requirements/unique_distinct"
-
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"l": Value(1)}
 
     def unique_class_size(self) -> int:
         return 1

@@ -24,7 +24,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.recoding.branches import counted_columns, counting_sql, weight_of
+from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 sql_app = group_of_commands("Print a plan's counts, a run's recoding or an audit as SQL for another database.")

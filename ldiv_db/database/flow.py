@@ -46,6 +46,13 @@ class Flow:
         self._known[name] = made = self._steps.materialise(name, self.path(template), **self.params(template, **more))
         return made
 
+    def replace(self, name: str, template: str, /, **more: Any) -> Relation:
+        """As `step`, of what the relation of that name was, which is dropped then."""
+        before = self._known[name]
+        made = self.step(name, template, **more)
+        self._steps.drop(before)
+        return made
+
     def drop(self, *names: str) -> None:
         """Drop relations, and forget their names."""
         self._steps.drop(*(self._known.pop(name) for name in names))

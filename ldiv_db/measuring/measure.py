@@ -15,7 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import measure_counts
@@ -276,7 +276,7 @@ class _Measuring:
             lm_by_column={name: value / total for name, value in lm.items()},
             stars=stars,
             precision=measure_precision(
-                engine, axes, [Told(Value(i), column=column) for i, column in enumerate(found)], total
+                engine, axes, [Told(i, column=column) for i, column in enumerate(found)], total
             ),
         )
 

@@ -39,7 +39,7 @@ from ldiv_db.measuring.safe_harbor import refuse_sensitive
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
 from ldiv_db.measuring.written_numbers import WrittenNumbers, find_numbers
 from ldiv_db.requirements import Distribution
-from ldiv_db.requirements.sets import LikelySets, find_sets
+from ldiv_db.requirements.reading import LikelySets, find_sets
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50

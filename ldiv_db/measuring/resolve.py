@@ -18,7 +18,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
-from ldiv_db.recoding.rules import (
+from ldiv_db.recoding.labels import (
     RANGE_FORMS,
     choose_reading,
     count_unread,

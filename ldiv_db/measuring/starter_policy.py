@@ -33,7 +33,7 @@ from ldiv_db.measuring.suggestions import (
     suggest,
     veiled,
 )
-from ldiv_db.requirements.sets import LikelySets
+from ldiv_db.requirements.reading import LikelySets
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."

@@ -23,8 +23,8 @@ from ldiv_db.measuring.profile import SensitiveProfile
 from ldiv_db.measuring.roles import FOLDED
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.nearness import SECONDS
+from ldiv_db.requirements.reading import LikelySets
 from ldiv_db.requirements.risk import HIGH
-from ldiv_db.requirements.sets import LikelySets
 
 #: Numbers of fewer different values are taken for codes.
 _MANY_VALUES = 20

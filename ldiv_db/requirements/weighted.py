@@ -23,7 +23,6 @@ from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import (
     at_least_one,
-    in_lowest_units,
     in_words,
     not_negative,
     positive,
@@ -60,16 +59,9 @@ class DistinctAlpha(Requirement):
         categories = self.categories
         numerators = [(i, int(w * categories.denominator)) for i, w in enumerate(categories.weights, 1)]
         weights = steps.load("weights", {"category": "INTEGER", "numerator": "BIGINT"}, numerators)
-        measures = steps.materialise(
-            "distinct_alpha",
-            "requirements/distinct_alpha",
-            summary=classes.summary,
-            categorised=classes.by_category(categories).histogram,
-            weights=weights,
-            l=self.values_needed,
-            **in_lowest_units("alpha", self.alpha),
-            denominator=categories.denominator,
-        )
+        taken = {"categorised": classes.by_category(categories).histogram, "weights": weights, "l": self.values_needed}
+        taken["denominator"] = categories.denominator
+        measures = self.measured(steps, classes, "requirements/distinct_alpha", **taken)
         steps.drop(weights)
         return measures
 

@@ -11,8 +11,7 @@ from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, published_rows
 from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.solving.auto import Auto
-from ldiv_db.solving.effort import LEAST
-from ldiv_db.solving.improve import recode
+from ldiv_db.solving.improve import LEAST, recode
 from ldiv_db.solving.people import notes_on_people, plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 

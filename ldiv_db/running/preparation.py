@@ -35,8 +35,8 @@ from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import Named, listing
-from ldiv_db.requirements.verdict import warn_of_values
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import WhatIf, remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
@@ -276,7 +276,7 @@ def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterat
     """A line for every quasi-identifier whose prefixes are those of codes of several lengths."""
     for qi, axis in zip(resolved.source.quasi_identifiers, axes, strict=True):
         shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
-        if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest.value)):
+        if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest)):
             yield f"{qi.name} has {told}"
 
 

@@ -41,7 +41,7 @@ from ldiv_db.running.run_spec import PreparedRun, RunSpec, l_of, refuse_read_onl
 from ldiv_db.running.similarity import measure_similarity, published_members
 from ldiv_db.running.there import counted_source, resolve_there
 from ldiv_db.solving.auto import Auto
-from ldiv_db.solving.effort import EFFORTS
+from ldiv_db.solving.improve import EFFORTS
 
 
 @takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)

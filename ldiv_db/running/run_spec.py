@@ -34,7 +34,7 @@ from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
-from ldiv_db.solving.choose import FromCounts
+from ldiv_db.solving.auto import FromCounts
 
 #: The tables of the ledger that every run reads, and writes; and what one writes that recodes globally.
 _READ = ("run", "run_secret", "release", "taxonomy", "taxonomy_node")

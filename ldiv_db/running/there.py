@@ -26,7 +26,7 @@ from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.counted_source import CountedSource, place_counts
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
-from ldiv_db.recoding.branches import counted_columns
+from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
 from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
 

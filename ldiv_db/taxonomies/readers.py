@@ -236,11 +236,11 @@ class Level:
     """
 
     label: Identifier
-    prefix: Value | None = None
+    prefix: int | None = None
     unit: str | None = None
     bands: tuple[Band, ...] = ()
     same: tuple[Step, ...] = ()
-    digits: Value | None = None
+    digits: int | None = None
     form: Value | None = None
     number_form: Value | None = None
     closed: bool = False
@@ -256,7 +256,7 @@ def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) 
     """The levels of prefixes of falling length, leaves first; `bands` are those of the last of them, in their order."""
     listed = [*[()] * (len(lengths) - len(bands)), *map(tuple, bands)]
     return [
-        Level(Identifier(f"level_{i}"), prefix=Value(length), bands=own)
+        Level(Identifier(f"level_{i}"), prefix=length, bands=own)
         for i, (length, own) in enumerate(zip(lengths, listed, strict=True), 1)
     ]
 

@@ -14,7 +14,7 @@ from times import TIMES
 
 import ldiv_db
 from ldiv_db.requirements import Attribute, RequirementSpec
-from ldiv_db.requirements.verdict import warn_of_values
+from ldiv_db.requirements.reading import warn_of_values
 
 TEXTS = [None, "Flu", "flu", " FLU\t", "HIV", "hiv\u00a0", "É", "e\u0301", "cold"]
 NUMBERS = [None, 0, 1, 2, 50, 51, 99, 100, 300]

@@ -89,7 +89,7 @@ def lower_bounds(engine: Engine, encoded: Encoded, requirements: Sequence[tuple[
                 regions=regions,
                 widths=widths,
                 needs=needs,
-                scale=number.scale_value,
+                scale=number.scale,
                 columns=Value(len(encoded.axes)),
             )
             engine.drop(regions, ends, widths, bounds)

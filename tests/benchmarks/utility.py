@@ -25,7 +25,7 @@ from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
-from ldiv_db.solving.effort import Name
+from ldiv_db.solving.improve import Name
 from tests.benchmarks.bounds import lower_bounds
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import peak_memory

@@ -315,8 +315,8 @@ def test_values_of_all_steps_are_bound(con):
     summary = engine.load("summary", columns, [(1, 9, 3, 4), (2, 2, 2, 1), (3, 8, 7, 2)])
     steps = OneStatement(engine)
     judged = [
-        steps.materialise("k", "requirements/k", summary=summary, k=Value(4)),
-        steps.materialise("distinct", "requirements/distinct", summary=summary, l=Value(3)),
+        steps.materialise("k", "requirements/k", tallies=summary, k=4, as_risk=False),
+        steps.materialise("distinct", "requirements/distinct", tallies=summary, l=3),
     ]
     worst = steps.keep("worst", "local/take_worst", margins=judged, counts=None)
     assert sorted(sent[-1].values.values()) == [3, 3, 4]

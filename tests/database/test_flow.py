@@ -21,6 +21,12 @@ def test_a_step_is_known_to_later_ones_by_its_name(flow):
     assert flow.engine.count(numbered) == 6 and flow["columns"] == ["a"]
 
 
+def test_what_replaces_a_relation_is_made_of_it(flow):
+    before = flow.step("rows", "list_rows")
+    flow.replace("rows", "list_rows")
+    assert flow.rows("count_rows") == [(6,)] and flow["rows"] != before
+
+
 def test_what_a_call_says_is_for_that_call(flow):
     assert flow.engine.connection.sql(f"FROM {flow.step('some', 'list_rows', columns=['b']).sql()}").columns == ["b"]
     assert flow["columns"] == ["a"]

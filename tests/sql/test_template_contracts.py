@@ -61,7 +61,7 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
-from ldiv_db.recoding import branches as counts
+from ldiv_db.recoding import counting as counts
 from ldiv_db.recoding import recode
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.report import make_report, verify_report

@@ -127,7 +127,6 @@ def _secret(engine: Engine, snapshot: Relation, number: int, name: str, l: int, 
     return Secret(
         column=Identifier(name),
         code=code,
-        table=Identifier(f"t_{code.name}"),
         dictionary=dictionary,
         distribution=Distribution(counts),
         number=Value(number),

@@ -254,7 +254,7 @@ class Peel(LocalAlgorithm):
                 self._absorb(state, vectors)
             else:  # improvements reckon with the numbers of classes, and keys are too large for that
                 state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
-            if state.unassigned_rows and any(requirement.compares_with_table for requirement in task.requirements):
+            if state.unassigned_rows and task.compares_with_table:
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
             by = Improving(task, state.checker, measures)

@@ -150,5 +150,4 @@ def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:
 
 def _curve(ordered: Relation, length: int) -> Axis:
     """The place on the curve as the only quasi-identifier."""
-    code, low, high, table = (Identifier(f"curve_{part}") for part in ("code", "low", "high", "table"))
-    return Axis(Identifier("curve"), code, low, high, table, ordered, None, None, max(length - 1, 0), None, 1.0)
+    return Axis(Identifier("curve"), Identifier("curve_code"), ordered, max(length - 1, 0), None, 1.0)
