@@ -28,7 +28,7 @@ from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, 
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
-from ldiv_db.publishing.draft import Draft, Outcome
+from ldiv_db.publishing.draft import Draft, Outcome, Where
 from ldiv_db.publishing.fingerprints import ReadColumn
 from ldiv_db.publishing.history import OvertakenError
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
@@ -37,7 +37,6 @@ from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 _LONGEST_WAIT, _PAUSE = 60.0, 0.2
 #: How the name of a table begins that is being written beside its place.
 _STAGED = "ldiv_"
-Where = Relation | FileRelation
 
 
 class Destination(ABC):
@@ -116,7 +115,7 @@ class InDatabase(InTable):
                 if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
-        return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
+        return draft.told(outcome, snapshot=databases.last_snapshot(self.engine, home)) if is_numbered else outcome
 
     def _publish(self, draft: Draft[Outcome]) -> Outcome:
         with self.engine.transaction():
@@ -156,7 +155,7 @@ class InOtherDatabase(InTable):
         if databases.kind_of(self.engine, home) == "duckdb" and renewal.renew_file(self.engine, home):
             return outcome
         note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
-        return draft.noted(outcome, note) if note else outcome
+        return draft.told(outcome, note) if note else outcome
 
     def _publish(self, draft: Draft[Outcome], staged: Relation) -> Outcome:
         engine = self.engine

@@ -12,9 +12,10 @@ import os
 import random
 import secrets
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -99,7 +100,7 @@ class Watch:
     """The releases of a source that a run found in the ledger, which it asks for again before it is entered.
 
     `source` is its name, `folder` that of relative files, `fingerprint` that of its rows, if they are compared, and
-    `key` that of the fingerprints in the ledger, None if there were none.
+    `key` that of the fingerprints in the ledger, None if there were none. `run_id` is that of the run itself.
     """
 
     engine: Engine
@@ -108,6 +109,7 @@ class Watch:
     found: frozenset[str] = frozenset()
     fingerprint: Fingerprint | None = None
     key: str | None = None
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def locks(self) -> list[str]:
@@ -118,23 +120,23 @@ class Watch:
             numbers.add(0)  # two that draw a key each cannot compare their rows
         return [str(number) for number in sorted(numbers)]
 
-    def hold(self, run_id: str) -> None:
+    def hold(self) -> None:
         """Keep other runs of the source off until the transaction ends; raises OvertakenError if one was faster."""
         held = ledger.table(self.engine, migrate.LOCK)
         try:
             for lock in self.locks:
-                self.engine.update(held, {"run_id": run_id}, {"name": lock})
+                self.engine.update(held, {"run_id": self.run_id}, {"name": lock})
         except ConflictError:
             raise OvertakenError(self.source) from None
         self.require_first(self.engine)
 
-    def require_first(self, engine: Engine, but: str = "") -> None:
-        """Raise OvertakenError if the ledger of an engine has releases of the source, `but` one, that are not known."""
+    def require_first(self, engine: Engine) -> None:
+        """Raise OvertakenError if the ledger of an engine has other releases of the source that are not known."""
         listed = Published.in_ledger(engine)
-        others = replace(listed, runs=[run for run in listed.runs if run["run_id"] != but])
+        others = replace(listed, runs=[run for run in listed.runs if run["run_id"] != self.run_id])
         is_source = known_as(self.engine, self.source, self.folder)
         is_incomparable = self.fingerprint is not None and self.key is None and others.key is not None
-        if is_incomparable or others.of(is_source, self.fingerprint).names - self.found - {but}:
+        if is_incomparable or others.of(is_source, self.fingerprint).names - self.found:
             raise OvertakenError(self.source)
 
 

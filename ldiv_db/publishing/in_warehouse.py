@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.engine import Engine
@@ -27,7 +26,7 @@ from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.publishing.plan_there import PlannedRows, PlanThere
+from ldiv_db.publishing.plan_there import PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
@@ -118,7 +117,7 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        there, plan = self.source.there, PlanThere(self.engine, self.source, cast(PlannedRows, draft))
+        there, plan = self.source.there, PlanThere(self.engine, self.source, draft.classes)
         append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
@@ -127,7 +126,7 @@ class InWarehouse(Destination):
             self.refuse()  # what was moved aside is there again
         before = None
         if append and there.exists(self.table):
-            ids = plan.draft.resolved.released.class_ids
+            ids = plan.classes.resolved.released.class_ids
             before = there.extent(self.table, ids[0] if ids else None)
             draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
@@ -140,7 +139,7 @@ class InWarehouse(Destination):
             outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
-            self._ledger.enter(self.engine, draft.entries, draft.watching(), draft.run_id)
+            self._ledger.enter(self.engine, draft.entries, draft.watch)
             there.put(staged, self.table, append)
         except BaseException:
             if not there.takes_back:
@@ -155,11 +154,11 @@ class InWarehouse(Destination):
         """Write the release, or its different rows with their counts, beside its place."""
         there, engine, source = self.source.there, self.engine, self.source.table
         published = plan.columns()
-        kept = published[len(published) - len(plan.draft.encoded.kept) :]
+        kept = published[len(published) - len(plan.classes.encoded.kept) :]
         exact, as_texts = there.exact(source), there.dialect in _LOOSE
         own = [column for column in published if not column.planned]
         loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
-        with engine.scope(), plan.draft.published(last, keyed=any(not column.planned for column in kept)) as params:
+        with engine.scope(), plan.classes.published(last, keyed=any(not column.planned for column in kept)) as params:
             if there.traits.repeats and not kept and not loose:
                 rows, typed = plan.counted(params, published)
                 there.lend(engine, rows, staged, typed)

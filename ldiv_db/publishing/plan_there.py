@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
@@ -13,11 +12,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.templates import Identifier, Relation, SqlType, Value
 from ldiv_db.database.warehouses import COUNTED, PLACE
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.counted_source import SQL, CountedSource
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.recoding.encode import KEY
-from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
-from ldiv_db.recoding.recode import Recoding
+from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 from ldiv_db.recoding.units import PERSON_NO
 
 #: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
@@ -44,35 +42,18 @@ class _Coded:
     alias: Identifier
 
 
-class PlannedRows(Protocol):
-    """A draft of one table, by the rows that it adds."""
-
-    @property
-    def resolved(self) -> Resolved: ...
-
-    @property
-    def encoded(self) -> Encoded: ...
-
-    @property
-    def recoding(self) -> Recoding: ...
-
-    def published(self, last_class: int = 0, *, keyed: bool = False) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the template of its rows, whose classes are `keyed` where what is kept is not here."""
-        ...
-
-
 @dataclass(frozen=True)
 class PlanThere:
-    """The plan of a draft: which combinations of values are published with which labels."""
+    """The plan of new classes: which combinations of values are published with which labels."""
 
     engine: Engine
     source: CountedSource
-    draft: PlannedRows
+    classes: NewClasses
 
     def combinations(self, params: dict[str, Any]) -> Relation:
         """The plan as it goes there, a TEMP table here; `params` are those of the rows that are published."""
-        engine, encoded, recoding = self.engine, self.draft.encoded, self.draft.recoding
-        number = PERSON_NO if self.draft.resolved.released.person else None
+        engine, encoded, recoding = self.engine, self.classes.encoded, self.classes.recoding
+        number = PERSON_NO if self.classes.resolved.released.person else None
         rows, cells, coded = self._coded()
         codes = [column.code for column in coded]
         stretches = engine.materialise(
@@ -106,7 +87,7 @@ class PlanThere:
 
     def _coded(self) -> tuple[Relation, Relation, list[_Coded]]:
         """The rows that are planned, the cells of them that the counts are of, and the columns that tell these."""
-        engine, encoded, key = self.engine, self.draft.encoded, self.draft.resolved.source.key
+        engine, encoded, key = self.engine, self.classes.encoded, self.classes.resolved.source.key
         if key is not None:  # each row is one
             rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
             return rows, rows, [_Coded(Identifier("t_key"), Identifier("code"), rows, self._column(key.name).alias)]
@@ -118,7 +99,7 @@ class PlanThere:
         ]
         codes = [column.code.name for column in coded]
         cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
-        return encoded.members(self.draft.recoding.dealt), cells, coded
+        return encoded.members(self.classes.recoding.dealt), cells, coded
 
     def counted(self, params: dict[str, Any], published: Sequence[PublishedColumn]) -> tuple[Relation, str]:
         """The different rows of a release with their counts, and the SELECT of the types that they have there.
@@ -137,17 +118,17 @@ class PlanThere:
     def columns(self) -> list[PublishedColumn]:
         """The columns of the release, in its order."""
         ids = Identifier(CLASS_ID)
-        has_ids = self.draft.resolved.released.has_class_ids
+        has_ids = self.classes.resolved.released.has_class_ids
         found = [PublishedColumn(ids, ids, name=ids, planned=True)] if has_ids else []
-        for span in self.draft.recoding.spans:
+        for span in self.classes.recoding.spans:
             own = self._column(span.axis.name) if span.form == "value" else None
             for shown in span.shown:
                 column, text = (own.column, own.as_text) if own else (shown.column, False)
                 found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
-        for place, attribute in enumerate(self.draft.encoded.told):
-            own, blank = self._column(attribute.column.name), place == 0 and self.draft.recoding.blanked is not None
+        for place, attribute in enumerate(self.classes.encoded.told):
+            own, blank = self._column(attribute.column.name), place == 0 and self.classes.recoding.blanked is not None
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
-        for kept in self.draft.encoded.kept:
+        for kept in self.classes.encoded.kept:
             planned = kept.alias == PERSON_NO
             own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
@@ -155,8 +136,8 @@ class PlanThere:
 
     def as_audited(self, staged: Relation, others: Sequence[Relation]) -> Relation:
         """The rows that are staged, and those that they are appended to, as a view here on their counts."""
-        engine, there, released = self.engine, self.source.there, self.draft.resolved.released
-        names = [*released.class_ids, *released.identifying, *(c.name for c in self.draft.resolved.source.sensitive)]
+        engine, there, released = self.engine, self.source.there, self.classes.resolved.released
+        names = [*released.class_ids, *released.identifying, *(c.name for c in self.classes.resolved.source.sensitive)]
         texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
         columns = [
             ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)

@@ -62,7 +62,7 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
         columns = [*released.identifying, *required.attributes, *released.class_ids]
         refuse(missing_columns(engine, there, [("target", name) for name in columns], f"release {earlier.target}"))
         before = there if isinstance(there, FileRelation) else engine.copy("before", there, *columns)
-    with draft.published() as params:
+    with draft.classes.published() as params:
         now = engine.materialise("release", PUBLISHED, **params)
     subjects = [
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)

@@ -9,7 +9,6 @@ have waited longest come first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,9 +21,8 @@ from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import KEEPS_APART
-from ldiv_db.publishing.draft import audit_classes
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.refusals import compare_columns
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
 from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables
@@ -61,51 +59,38 @@ class SeriesBsgi(Bsgi):
         return check_counts(task, suppress=True)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClassesDraft(SeriesDraft):
-    """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
+    """A release of classes."""
 
-    encoded: Encoded
-    recoding: Recoding
+    classes: NewClasses
     plan: Plan
-    requirements: Mapping[str, Sequence[Requirement]]
     loss: Loss | None
-
-    @property
-    def resolved(self) -> Resolved:
-        return self.start.resolved
-
-    def published(self, last_class: int = 0, *, keyed: bool = False) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the template of its new rows, whose classes follow those of earlier releases."""
-        last, seed = self.start.series.last_group, Value(self.resolved.source.seed) if keyed else None
-        return published_rows(self.start.engine, self.encoded, self.recoding, True, last, seed=seed)
 
     @property
     def limits(self) -> list[tuple[str, int]]:
         """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
-        promised = {name: together(one.promise() for one in wanted) for name, wanted in self.requirements.items()}
+        promised = {
+            name: together(one.promise() for one in wanted) for name, wanted in self.classes.requirements.items()
+        }
         shares = {name: found.share for name, found in promised.items()}
         return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
-        engine = self.start.engine
+        engine = self.engine
         if before and before.people != tables.people:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
             names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
-        with self.published() as params:
+        with self.classes.published() as params:
             if before:
                 engine.insert(tables.people, PUBLISHED, **params)
             else:
                 engine.create(tables.people, PUBLISHED, replace=self.start.target.replaces, **params)
 
     def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        earlier = expected.people + expected.counterfeits - self.rows_new
-        start, recoding = self.start, self.recoding
-        return audit_classes(
-            start.engine, start.resolved, tables.people, self.requirements, self.encoded, recoding, earlier
-        )
+        return self.classes.audits(tables.people, expected.people + expected.counterfeits - self.rows_new)
 
     def figures(self) -> dict[str, Any]:
         return {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
@@ -138,14 +123,14 @@ def plan_matched(
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
     new, plan, recoding = _formed(start, encoded, requirements)
-    rows_new = engine.count(plan.assigned)
-    classes = engine.count(recoding.classes)
+    rows_new, made = engine.count(plan.assigned), engine.count(recoding.classes)
     loss = None
     if rows_new:
         published = replace(new, rows_in=rows_new, left_out=0)
         loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
     shown = _shown(start, new, recoding)
-    return ClassesDraft(start, matched, encoded.rows, shown, classes, rows_new, new, recoding, plan, requirements, loss)
+    classes = NewClasses(engine, resolved, new, recoding, requirements, start.series.last_group)
+    return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, loss)
 
 
 def _formed(

@@ -27,7 +27,7 @@ from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, rows_phrase
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.templates import Identifier
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
@@ -70,7 +70,7 @@ def _require_same_totals(engine: Engine, tables: ReleaseTables, names: Sequence[
 AT_ONCE = -1
 
 
-@dataclass(frozen=True)
+@dataclass
 class DecomposedDraft(SeriesDraft):
     """A decomposed release: the encoded source and its new groups."""
 
@@ -93,12 +93,12 @@ class DecomposedDraft(SeriesDraft):
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
         """As every draft; they are tables that stay, unless `create` makes others of what a template selects."""
-        create, source, shown = create or self.start.engine.create, self.source, self.shown
-        params: dict[str, Any] = {"last": Value(self.start.series.last_group), "group_id": Identifier(GROUP_ID)}
+        create, source, shown = create or self.engine.create, self.source, self.shown
+        params: dict[str, Any] = {"last": self.series.last_group, "group_id": GROUP_ID}
         create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
         params |= {"shown": shown, "before": before.values if before else None}
         if tables.count is not None:
-            columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
+            columns: dict[str, Any] = {"attribute": source.primary, "count": tables.count}
             create(tables.values, "publishing/count_values", **params, **columns)
             return
         create(tables.values, "publishing/order_values", secrets=source.secrets, **params)
@@ -106,7 +106,7 @@ class DecomposedDraft(SeriesDraft):
             create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
     def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        engine, resolved = self.start.engine, self.start.resolved
+        engine, resolved = self.engine, self.start.resolved
         subject = Subject(tables.people, [], pair=Pair(tables.values, GROUP_ID, tables.count))
         wanted = {name: _required(resolved, name) for name in resolved.limits}
         audits = [

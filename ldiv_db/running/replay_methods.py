@@ -97,7 +97,7 @@ class SeriesMethod(ClassesMethod):
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start, coding = self.start.by_seed(seed), self.coded(seed)
         draft = plan_matched(start, coding, match_rows(start, world, coding), [ROW_NO])
-        return self.shown(draft.encoded, draft.recoding, True)
+        return self.shown(draft.classes.encoded, draft.classes.recoding, True)
 
 
 _GROUP_NO = Identifier("group_no")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,7 +23,7 @@ from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
-from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch, until_first
 from ldiv_db.publishing.result import Result, Similarity
@@ -112,8 +111,7 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
     if kl:
         loss = replace(loss, kl=divergence(ready, recoding))
     rules = _global_recoding(ready, recoding, plan)
-    run_id = uuid.uuid4().hex
-    draft = _draft(ready, recoding, ready.watch, run_id)
+    draft = _draft(ready, recoding, ready.watch)
     measured = {
         "loss": loss,
         "similarity": similarity,
@@ -122,9 +120,9 @@ def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Resu
         "earlier": compared_with_earlier(ready, draft),
         "answers": _answers(ready, draft),
     }
-    draft.describe = partial(_result, ready, plan, start, run_id, measured)
+    draft.describe = partial(_result, ready, plan, start, draft.run_id, measured)
     context.listener.on_stage(WRITING)
-    return replace(ready.destination.publish(draft), place=ready.destination.place)
+    return draft.told(ready.destination.publish(draft), place=ready.destination.place)
 
 
 @takes_database(read_only=True, of_frame=take_for_source, of_warehouse=open_planned)
@@ -202,14 +200,14 @@ def rehearsed(ready: PreparedRun) -> Rehearsal:
     made, recoding = work_out(ready)
     loss, similarity = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    release = _materialised(ready, draft)
+    release = _materialised(draft)
     return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
 
 
-def _materialised(ready: PreparedRun, draft: RunDraft) -> Relation:
+def _materialised(draft: RunDraft) -> Relation:
     """The release as a TEMP table."""
-    with draft.published() as params:
-        return ready.task.engine.materialise("release", PUBLISHED, **params)
+    with draft.classes.published() as params:
+        return draft.engine.materialise("release", PUBLISHED, **params)
 
 
 def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
@@ -221,16 +219,17 @@ def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
         draft.note("a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does")
         return ()
     with ready.task.engine.scope():
-        return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
+        return answers_of(ready.task.engine, _materialised(draft), ready.resolved, queries)
 
 
-def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None, run_id: str = "") -> RunDraft:
+def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None) -> RunDraft:
     """The release as it will be; nobody describes that of a rehearsal, or watches its source."""
-    engine, requirements = ready.task.engine, ready.requirements
-    shown = keep_types(engine, recoding, ready.resolved.typed)
-    watch = watch or Watch(engine, ready.resolved.source.name, ready.context.folder)
-    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, watch, run_id)
-    return replace(draft, counts_people=ready.units is not None)
+    engine, resolved = ready.task.engine, ready.resolved
+    shown = keep_types(engine, recoding, resolved.typed)
+    classes = NewClasses(engine, resolved, ready.encoded, shown, ready.requirements)
+    return RunDraft(
+        classes, watch or Watch(engine, resolved.source.name, ready.context.folder), ready.units is not None
+    )
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:

@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -30,7 +30,7 @@ from ldiv_db.database.templates import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.destinations import destination_of
-from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
@@ -143,9 +143,8 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
         resolved.released.forms,
         blanked=blanks(engine, encoded, case) if blank else None,
     )
-    yield RunDraft(
-        engine, resolved, encoded, recoding, {name: [] for name in resolved.limits}, Watch(engine, "", Path())
-    )
+    classes = NewClasses(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
+    yield RunDraft(classes, Watch(engine, "", Path()))
     engine.close_scratch()
 
 
@@ -327,7 +326,8 @@ def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     start = ReleaseStart(Context(draft.engine), draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
-    return ClassesDraft(start, matched, nothing, nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None)
+    classes = replace(draft.classes, last_class=series.last_group)
+    return ClassesDraft(start, matched, nothing, nothing, 0, 0, classes, None, None)
 
 
 def test_files_are_the_same_whatever_the_threads(tmp_path):
@@ -349,7 +349,8 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
                     f" FROM {encoded.rows.sql()}"
                 )
                 recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
-                draft = RunDraft(engine, resolved, encoded, recoding, {"s": []}, Watch(engine, "", Path()))
+                classes = NewClasses(engine, resolved, encoded, recoding, {"s": []})
+                draft = RunDraft(classes, Watch(engine, "", Path()))
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]
