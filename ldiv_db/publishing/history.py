@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ldiv_db.database import catalog, databases, lineage, migrate
 from ldiv_db.database.engine import Engine
@@ -30,9 +30,8 @@ from ldiv_db.publishing.earlier import Earlier, Forgotten
 from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 
-Outcome = TypeVar("Outcome")
 #: How often a run starts again before it gives up.
-_ATTEMPTS = 5
+_MOST_AGAIN = 5
 
 
 def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
@@ -258,16 +257,16 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
-def until_first(work: Callable[[], Outcome], joins: Callable[[], bool]) -> Outcome:
-    """What `work` returns, which starts again where another run of its source was faster.
+class Tries:
+    """The tries of a run, which starts again where another run of its source was faster."""
 
-    Where it `joins` a transaction of the caller's, which would have to end first, the error is raised.
-    """
-    for attempt in range(_ATTEMPTS):
-        try:
-            return work()
-        except OvertakenError:
-            if joins():
-                raise
-            time.sleep(random.uniform(0.1, 0.5) * 2**attempt)  # noqa: S311 - lest two start again together
-    return work()
+    def __init__(self) -> None:
+        self._failed = 0
+
+    def again(self) -> bool:
+        """Whether one more is made, after a pause."""
+        if self._failed == _MOST_AGAIN:
+            return False
+        time.sleep(random.uniform(0.1, 0.5) * 2**self._failed)  # noqa: S311 - lest two start again together
+        self._failed += 1
+        return True

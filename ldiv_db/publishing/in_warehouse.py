@@ -21,6 +21,7 @@ from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.policy.resolve import Findings
 from ldiv_db.publishing.counted_source import SQL, CountedSource
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome
@@ -73,6 +74,11 @@ class InWarehouse(Destination):
         if self.target.if_exists == "fail" and self.source.there.exists(self.table):
             hint = "set if_exists: replace or append, or name another table"
             raise refused("target", f"{self.table} exists", hint)
+
+    def checked(self, found: Findings) -> InWarehouse:
+        """This place, for the release of a policy; raises PolicyError if none may go there."""
+        self.refuse()
+        return self
 
     def settle(self) -> bool:
         """Settle what runs left that did not end; true if there was something.

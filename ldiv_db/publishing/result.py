@@ -120,7 +120,7 @@ class Result(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Released(Shown):
-    """Result of a release of a series: the object that `ldiv release publish --json` prints."""
+    """Result of a release of a series: the object that `ldiv run --json` prints under a policy with a `key`."""
 
     figures: dict[str, Any]
     audits: Sequence[Audit] = ()

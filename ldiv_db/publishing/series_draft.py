@@ -29,7 +29,7 @@ from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
-from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, SeriesTarget, releases_of, settle_entry
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, releases_of, settle_entry
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Renamed
 
@@ -103,6 +103,10 @@ class SeriesDraft(Draft[Released]):
     shown: Relation
     groups_new: int
     rows_new: int
+    #: The decision on combinations of sensitive values, None if the algorithm knows none.
+    combined: CombinationsDecision | None = field(default=None, kw_only=True)
+    #: After how many releases a row has waited too long, None if there is no such number.
+    threshold: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         self.watch, self.engine, self.series = self.start.watch, self.start.engine, self.start.series
@@ -114,23 +118,16 @@ class SeriesDraft(Draft[Released]):
     def limits(self) -> list[tuple[str, int]]:
         """Each sensitive attribute with its l: nobody may come to more than 1/l."""
 
-    @property
-    def combined(self) -> CombinationsDecision | None:
-        """The decision on combinations of sensitive values, None if the algorithm knows none."""
-        return None
-
-    @property
-    def threshold(self) -> int | None:
-        """After how many releases a row has waited too long, None if there is no such number."""
-        return None
-
     @abstractmethod
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         """Make the tables; what was published before stays as it is in the tables `before`."""
 
     @abstractmethod
-    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
+    def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
+        """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails.
+
+        The tables must add up to the `counts` of what became of rows, and have as many groups that lack a row.
+        """
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:
@@ -138,7 +135,7 @@ class SeriesDraft(Draft[Released]):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user."""
+        """Notes for the user on the algorithm's work."""
         return []
 
     # -- what a destination asks for -------------------------------------------------------------------
@@ -189,20 +186,20 @@ class SeriesDraft(Draft[Released]):
         engine, series, target, prefix = self.engine, self.series, self.start.target, _prefix(where)
         with engine.transaction():
             record_members(engine, series, self.rows, self.shown)
-            counts, expected = self._counted()
-            audits = self.audit_tables(self.tables(prefix), expected)
+            counts, short_groups = self._counted()
+            audits = self.audit_tables(self.tables(prefix), counts, short_groups)
             listed = releases_of(engine, prefix, target.algorithm, series.next, series.name, target.one_table)
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
-            figures = self._figures(counts, expected.people)
+            figures = self._figures(counts)
         notes = self.start.notes(*self.notes, *_notes(counts))
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
     def foreseen(self) -> Released:
         """The release before it is written, or audited."""
-        counts, expected = self._counted()
-        figures = {name: value for name, value in self._figures(counts, expected.people).items() if name != "run_id"}
+        counts, _ = self._counted()
+        figures = {name: value for name, value in self._figures(counts).items() if name != "run_id"}
         what = "a plan: nothing was written, audited or compared with earlier releases"
         return Released(figures, notes=[what, *self.start.notes(*self.notes, *_notes(counts))])
 
@@ -219,8 +216,8 @@ class SeriesDraft(Draft[Released]):
         tables = self.start.target.tables(prefix, self.series.next)
         return tables if self.combined and self.combined.published else tables.plain
 
-    def _counted(self) -> tuple[dict[str, Any], ExpectedTotals]:
-        """Counts of what became of rows, and what the tables must add up to."""
+    def _counted(self) -> tuple[dict[str, Any], int]:
+        """Counts of what became of rows, and how many groups lack a row that is gone."""
         counts = self.engine.record(
             "publishing/summarise_rows",
             matched=self.matched.rows,
@@ -229,11 +226,9 @@ class SeriesDraft(Draft[Released]):
             shown=self.shown,
             threshold=self.threshold,
         )
-        short = counts.pop("short_groups")
-        return counts, ExpectedTotals(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
+        return counts, counts.pop("short_groups")
 
-    def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:
-        """The figures of the result."""
+    def _figures(self, counts: dict[str, Any]) -> dict[str, Any]:
         start, matched = self.start, self.matched
         return {
             "series": self.series.name,
@@ -246,7 +241,7 @@ class SeriesDraft(Draft[Released]):
             "l": dict(self.limits),
             "rows_in": matched.rows_in,
             "rows_left_out": matched.left_out,
-            "rows_published": people,
+            "rows_published": counts["rows_kept"] + self.rows_new,
             "rows_first_published": self.rows_new,
             **counts,
             "groups": self.series.groups + self.groups_new,
@@ -265,7 +260,6 @@ def _prefix(where: Where) -> Relation:
 
 
 def _notes(counts: dict[str, Any]) -> list[str]:
-    """Notes for the user."""
     notes = []
     if counts["rows_changed"]:
         rows = count_phrase(counts["rows_changed"], "published row has", "published rows have")

@@ -73,15 +73,6 @@ def tables_of(prefix: Relation, algorithm: str, release: int | None) -> ReleaseT
     return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
 
 
-@dataclass(frozen=True)
-class ExpectedTotals:
-    """Totals that tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
-
-    people: int
-    counterfeits: int
-    short_groups: int
-
-
 def sql_name_of(table: Relation) -> str:
     """The table as people know it, whatever its database is attached as."""
     return ".".join(table.parts[-2:])

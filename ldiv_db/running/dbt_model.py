@@ -201,7 +201,7 @@ def _refuse_series(model: Model, policy: Policy) -> None:
     """Raise PolicyError for a series that is no model."""
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
-        raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
+        raise PolicyError([Problem("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")])
     if model.full_refresh:
         what = "a series cannot be restarted: everybody would be published again, in other classes"
         raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])

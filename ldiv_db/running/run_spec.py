@@ -29,6 +29,7 @@ from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
+from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import check_target
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
@@ -154,19 +155,19 @@ class RunSpec:
     destination: Destination
 
 
-def resolve_run(context: Context, policy: Policy) -> RunSpec:
-    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
+def resolve_run(engine: Engine, policy: Policy, folder: Path, there: InWarehouse | None = None) -> RunSpec:
+    """The policy held against its source, for one release, perhaps `there`; raises PolicyError with all that is wrong.
 
     Raises DatabaseError if a run may not write what it has to.
     """
-    engine, folder = context.engine, context.folder
-    if not problems_of(policy):
+    if there is None and not problems_of(policy):
         columns, name = policy.released.all, policy.algorithm.name
         has_rules = name in ALGORITHMS and algorithm_of(name).traits.recodes_globally
         with suppress(PolicyError):  # which is told with all others
             destination = destination_of(engine, policy.target, folder, columns)
             require_rights(destination, policy.target, columns, has_rules)
-    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=partial(_checked_destination, engine))
+    target = there.checked if there else partial(_checked_destination, engine)
+    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=target)
     return RunSpec(resolved, algorithm, resolved.judged["target"])
 
 

@@ -28,7 +28,6 @@ from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
 from ldiv_db.recoding.branches import counted_columns
 from ldiv_db.running.estimate import READING
-from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
 
 
 @contextmanager
@@ -60,14 +59,6 @@ def counted_source(
         source, counted = _counted(context, there, policy)
         ledger.bring(context.engine, READ_OF_SERIES if policy.is_series else READ)
         yield context, counted, InWarehouse(context.engine, source, policy.target, ledger)
-
-
-def resolve_there(context: Context, counted: Policy, destination: InWarehouse) -> RunSpec:
-    """What runs on the counts of a source; raises PolicyError for all problems at once."""
-    resolved, algorithm = resolve_algorithm(
-        context.engine, counted, context.folder, target=lambda found: destination.refuse()
-    )
-    return RunSpec(resolved, algorithm, destination)
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:

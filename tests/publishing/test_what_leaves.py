@@ -442,7 +442,7 @@ def test_a_run_with_the_recorded_seed_is_the_same_to_the_byte(people, tmp_path, 
 @pytest.mark.parametrize("policy", [SERIES, GROUPS], ids=["classes", "groups"])
 def test_a_series_records_the_seed_of_each_release(people, policy):
     for turn in (1, 2):
-        done = ldiv_db.publish_release(people, policy)
+        done = ldiv_db.run(people, policy)
         found = people.execute("SELECT seed FROM ldiv.release_secret WHERE release = ?", [turn]).fetchone()
         assert found == (str(done.seed),)
         people.execute("INSERT INTO people SELECT id + 100, age, disease FROM people")
@@ -482,7 +482,7 @@ def test_a_file_for_others_has_neither_seed_nor_ledger(tmp_path, name):
 @pytest.mark.parametrize("policy", [SERIES, GROUPS], ids=["classes", "groups"])
 def test_a_file_of_a_series_has_no_seed(people, tmp_path, policy):
     target = {"file": "series.duckdb", "prefix": "p"}
-    seed = ldiv_db.publish_release(people, policy | {"target": target}, folder=tmp_path).seed
+    seed = ldiv_db.run(people, policy | {"target": target}, folder=tmp_path).seed
     content = (tmp_path / "series.duckdb").read_bytes()
     for written in (str(seed).encode(), seed.to_bytes(16, "little"), seed.to_bytes(16, "big"), b"ldiv."):
         assert written not in content
