@@ -30,6 +30,8 @@ from ldiv_db.publishing.earlier import Earlier, Forgotten
 from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 
+#: Counts a warehouse's rows by the columns that an earlier run read.
+Recount = Callable[[Sequence[ReadColumn]], Relation]
 #: How often a run starts again before it gives up.
 _MOST_AGAIN = 5
 
@@ -150,24 +152,19 @@ class OvertakenError(ConflictError):
 
 
 def look_back(
-    engine: Engine,
-    resolved: Resolved,
-    folder: Path,
-    rows: Relation,
-    weight: Identifier | None = None,
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None,
+    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None, recount: Recount | None = None
 ) -> tuple[Earlier, Watch]:
     """The earlier release that a run is held against, and the watch over the source until it is published.
 
     It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
-    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts, `folder` where its
-    path is from; `recount` counts a warehouse's rows by the columns of an earlier run.
+    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts; `recount` counts a
+    warehouse's rows by the columns of an earlier run.
     """
-    listed = Published.in_ledger(engine)
+    listed, name, folder = Published.in_ledger(engine), resolved.source.name, resolved.folder
     key = listed.key
     fingerprint = take_fingerprint(engine, resolved, rows, weight, key or secrets.token_hex(32), recount is not None)
-    own = listed.of(known_as(engine, resolved.source.name, folder), fingerprint)
-    watch = Watch(engine, resolved.source.name, folder, own.names, fingerprint, key)
+    own = listed.of(known_as(engine, name, folder), fingerprint)
+    watch = Watch(engine, name, folder, own.names, fingerprint, key)
     earlier = Earlier(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",
@@ -191,13 +188,23 @@ def _least_alike(
     resolved: Resolved,
     runs: Sequence[Mapping[str, Any]],
     fingerprint: Fingerprint,
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None,
+    recount: Recount | None,
 ) -> tuple[Mapping[str, Any] | None, bool | None]:
     """Of earlier runs the latest whose rows the source has no longer, else of which nobody knows, else the latest.
 
     With whether it has them. Each is compared in the columns that it read itself; None where there is no run.
     """
-    hashed = cache(lambda columns: _hash_in(engine, resolved, columns, fingerprint.key, recount))
+    source, there = resolved.source, {column.name.lower(): Identifier(column.name) for column in resolved.columns}
+    weight = Identifier(source.weight.name) if source.weight else None
+
+    @cache
+    def hashed(columns: tuple[ReadColumn, ...]) -> str | None:
+        """The hash of the source's rows in the columns that a run read; None if it has not all of them."""
+        if not {name for name, *_ in columns} <= set(there):
+            return None
+        rows = recount(columns) if recount else source.relation
+        read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
+        return hash_rows(engine, rows, read, weight, fingerprint.key, required)
 
     def has_same_rows(run: Mapping[str, Any]) -> bool | None:
         if run["hash_key"] != fingerprint.key or not run["columns_read"]:
@@ -207,27 +214,8 @@ def _least_alike(
         return bool(run["rows_hash"] == (fingerprint.rows if is_own else hashed(columns)))
 
     found = [(run, has_same_rows(run)) for run in reversed(runs)]
-    for wanted in (False, None, True):
-        for run, same_rows in found:
-            if same_rows is wanted:
-                return run, same_rows
-    return None, None
-
-
-def _hash_in(
-    engine: Engine,
-    resolved: Resolved,
-    columns: Sequence[ReadColumn],
-    key: str,
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None,
-) -> str | None:
-    """The hash of the source's rows in the columns that an earlier run read; None if it has not all of them."""
-    source, there = resolved.source, {column.name.lower(): Identifier(column.name) for column in resolved.columns}
-    if not {name for name, *_ in columns} <= set(there):
-        return None
-    read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
-    weight = Identifier(source.weight.name) if source.weight else None
-    return hash_rows(engine, recount(columns) if recount else source.relation, read, weight, key, required)
+    alike = [next((one for one in found if one[1] is wanted), None) for wanted in (False, None, True)]
+    return next(filter(None, alike), (None, None))
 
 
 def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> str:

@@ -149,7 +149,7 @@ def _formed(
         attempts = [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
     for rows in attempts:
         try:
-            ready, _, _ = make_ready(start.context, resolved, algorithm, rows)
+            ready = make_ready(start.context, resolved, algorithm, rows)
             check_ready(ready)
             return rows, *work_out(ready)
         except InfeasibleError as error:

@@ -147,7 +147,7 @@ class Weaker:
 
 
 @contextmanager
-def remedied(what_if: WhatIf, is_running: bool = False) -> Iterator[None]:
+def remedied(ready: PreparedRun, is_running: bool = False) -> Iterator[None]:
     """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone,
     or a larger budget of rows left out where that is what it lacks.
     """
@@ -156,9 +156,8 @@ def remedied(what_if: WhatIf, is_running: bool = False) -> Iterator[None]:
     except UnprovedError:
         raise
     except (InfeasibleError, PolicyError) as error:
-        error.remedies = [
-            remedy for way in _remedy_finders(error, is_running) for remedy in _first_accepted(what_if, way(what_if))
-        ]
+        what_if, ways = WhatIf(ready), _remedy_finders(error, is_running)
+        error.remedies = [remedy for way in ways for remedy in _first_accepted(what_if, way(what_if))]
         raise
 
 

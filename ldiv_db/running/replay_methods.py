@@ -81,7 +81,7 @@ class RunMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         encoded = self.coded(seed).encode(world, [ROW_NO])
-        ready, _, _ = make_ready(self.context, self.resolved.by_seed(seed), self.algorithm, encoded)
+        ready = make_ready(self.context, self.resolved.by_seed(seed), self.algorithm, encoded)
         ready.algorithm.checked(ready.task)
         _, recoding = work_out(ready)
         shown = keep_types(self.engine, recoding, self.resolved.typed)

@@ -229,6 +229,10 @@ class PreparedRun:
     resolved: Resolved
     algorithm: Algorithm
     task: Task
+    #: Why this algorithm was chosen, if the policy left it open.
+    chosen: str = ""
+    #: The values with thresholds of their own that no row has.
+    absent: Sequence[Named] = ()
 
     @property
     def units(self) -> Units | None:

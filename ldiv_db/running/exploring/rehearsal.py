@@ -123,7 +123,7 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
     encoded = replace(coding, engine=engine).encode()
-    ready, _, _ = make_ready(context.quiet, resolved, algorithm, encoded)
+    ready = make_ready(context.quiet, resolved, algorithm, encoded)
     check_ready(ready)
     found = rehearsed(ready)
     name = found.plan.algorithm or ready.algorithm.name
