@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -127,6 +128,11 @@ class NewClasses:
         last = last_class if self.last_class is None else self.last_class
         return published_rows(self.engine, self.encoded, self.recoding, ids, last, texts, seed)
 
+    def table(self) -> Relation:
+        """Their rows as a TEMP table."""
+        with self.published() as params:
+            return self.engine.materialise("release", ROWS, **params)
+
     def audits(self, published: Where, earlier_rows: int, people: PeopleOfRows | None = None) -> list[Audit]:
         """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
 
@@ -174,13 +180,14 @@ def require_rows(written: int, expected: int) -> None:
 
 @dataclass
 class RunDraft(Draft[Result]):
-    """The table of one run; `describe` makes the result of its audits."""
+    """The table of one run, whose work began at `begun`; `result` is what is known of it before it is audited."""
 
     classes: NewClasses
     watch: Watch
     #: Whether requirements are on people, of whom a class may have several rows.
     counts_people: bool = False
-    describe: Callable[[list[Audit]], Result] | None = None
+    result: Result | None = None
+    begun: float = 0.0
     #: The rows of the table that the draft is appended to.
     earlier_rows: int = 0
     #: What is to be said of how it was written.
@@ -228,9 +235,8 @@ class RunDraft(Draft[Result]):
             shown = {column.name.lower() for column in (*source.sensitive, *source.keep)}
             types = postgres.own_types(engine, source.relation)
             own = {name: kind for name, kind in types.items() if name in shown}
-        with engine.scope(), self.classes.published() as params:
-            note = postgres.make_table(engine, table, engine.materialise("release", ROWS, **params), own)
-        self.notes = (note,) if note else ()
+        with engine.scope():
+            self.note(postgres.make_table(engine, table, self.classes.table(), own))
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
@@ -258,7 +264,6 @@ class RunDraft(Draft[Result]):
             return self.classes.audits(published, self.earlier_rows, self._people() if self.counts_people else None)
 
     def _people(self) -> PeopleOfRows:
-        """The rows of the release, each with whose it is."""
         individual, taken = self.classes.encoded.individual, {name.lower() for name in self.resolved.released.all}
         assert individual is not None  # noqa: S101 - people are counted by it
         person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
@@ -268,16 +273,17 @@ class RunDraft(Draft[Result]):
         return PeopleOfRows(rows, person)
 
     def audit(self, where: Where) -> Result:
-        if self.describe is None:
-            raise TypeError("a draft that nobody describes is for rehearsals")
-        found = self.describe(self.audits(where))
-        return replace(found, notes=(*found.notes, *self.notes))
+        if self.result is None:
+            raise TypeError("a draft without a result is for rehearsals")
+        audits, notes = self.audits(where), (*self.result.notes, *self.notes)
+        return replace(self.result, audits=audits, notes=notes, seconds=time.perf_counter() - self.begun)
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows
 
     def note(self, text: str) -> None:
-        self.notes = (*self.notes, text)
+        if text and text not in self.notes:  # what is written again says it again
+            self.notes = (*self.notes, text)
 
     def told(self, outcome: Result, note: str = "", **facts: Any) -> Result:
         return replace(outcome, notes=(*outcome.notes, *([note] if note else [])), **facts)

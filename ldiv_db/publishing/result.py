@@ -42,11 +42,11 @@ class Result(Shown):
     target: str
     l: int | float | None
     loss: Loss
-    audits: Sequence[Audit]
     search: dict[str, Any]
-    seconds: float
     seed: int
     versions: dict[str, str]
+    audits: Sequence[Audit] = ()
+    seconds: float = 0.0
     notes: Sequence[str] = field(default_factory=tuple)
     similarity: Sequence[Similarity] = ()
     recoding: GlobalRecoding | None = None

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.engine import is_joined
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
@@ -31,7 +29,7 @@ from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Released, Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
+from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.running.classes import divergence, work_out
 from ldiv_db.running.comparing import compared_with_earlier
@@ -121,7 +119,7 @@ def publish_run(
     """
     if policy.is_series:
         if kl:
-            raise PolicyError([Problem("kl", "is of a table and its source, and a series has rows of earlier sources")])
+            raise refused("kl", "is of a table and its source, and a series has rows of earlier sources")
         release = draft_release(context, policy, settle_crashed, there, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
@@ -144,17 +142,34 @@ def _draft_run(ready: Preparation, kl: bool, begun: float) -> RunDraft:
     plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
     if kl:
         loss = replace(loss, kl=divergence(ready, recoding))
+    algorithm, requirements = plan.algorithm or ready.algorithm.name, ready.task.requirements
     rules = _global_recoding(ready, recoding, plan)
     draft = _draft(ready, recoding, ready.watch)
-    measured = {
-        "loss": loss,
-        "similarity": similarity,
-        "recoding": rules,
-        "people": people,
-        "earlier": compared_with_earlier(ready, draft),
-        "answers": _answers(ready, draft),
-    }
-    draft.describe = partial(_result, ready, plan, begun, draft.run_id, measured)
+    earlier = compared_with_earlier(ready, draft)
+    draft.begun, draft.result = (
+        begun,
+        Result(
+            run_id=draft.run_id,
+            algorithm=algorithm,
+            source=ready.resolved.source.name,
+            target=str(ready.resolved.target),
+            l=l_of(algorithm, requirements, plan.l),
+            loss=loss,
+            search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
+            seed=ready.resolved.source.seed,
+            versions=versions(),
+            notes=tuple(
+                dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])
+            ),
+            similarity=similarity,
+            recoding=rules,
+            smallest_class=smallest_class(requirements),
+            inferred=ready.resolved.inferred,
+            people=people,
+            earlier=earlier,
+            answers=_answers(ready, draft),
+        ),
+    )
     return draft
 
 
@@ -176,7 +191,7 @@ def plan(
     next release are formed, and the `Released` that is returned is not audited.
     """
     if rehearse and isinstance(connection, PlannedThere):
-        raise PolicyError([Problem("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")])
+        raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, asked = time.perf_counter(), load_policy(policy)
     with _opened(connection, asked, folder, listener, show_values, 1, catalog) as (context, counted, there):
         if counted.is_series:
@@ -184,7 +199,10 @@ def plan(
         ready = strictest(prepare(context, resolve_run(context.engine, counted, context.folder, there)))
         if isinstance(ready.algorithm, Auto):
             ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
-        return replace(ready, tried=rehearsed(ready).plan.search.get("tried", ())) if rehearse else ready
+        if rehearse:
+            made, _, _ = rehearsed(ready)
+            ready = replace(ready, tried=made.search.get("tried", ()))
+        return ready
 
 
 def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:
@@ -195,7 +213,6 @@ def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | 
 
 
 def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
-    """The seconds that a run would take by each effort, about."""
     seconds: dict[str, float] = {}
     for name in EFFORTS:
         other = algorithm.by_effort(name)
@@ -204,35 +221,17 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
     return seconds
 
 
-@dataclass(frozen=True)
-class Rehearsal:
-    """A run without its publication: `release` is a TEMP table in place of what it would have published."""
-
-    plan: Plan
-    recoding: Recoding
-    loss: Loss
-    similarity: tuple[Similarity, ...]
-    release: Relation
-    audits: list[Audit]
-
-
-def rehearsed(ready: PreparedRun) -> Rehearsal:
+def rehearsed(ready: PreparedRun) -> tuple[Plan, Loss, Relation]:
     """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
     made, recoding = work_out(ready)
-    loss, similarity = _measured(ready, recoding)
+    loss, _ = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    release = _materialised(draft)
-    return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
-
-
-def _materialised(draft: RunDraft) -> Relation:
-    """The release as a TEMP table."""
-    with draft.classes.published() as params:
-        return draft.engine.materialise("release", PUBLISHED, **params)
+    release = draft.classes.table()
+    draft.audits(release)
+    return made, loss, release
 
 
 def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
-    """What the policy's queries answer of the release that is to be published."""
     queries = ready.resolved.policy.preserve
     if not queries:
         return ()
@@ -240,17 +239,16 @@ def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
         draft.note("a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does")
         return ()
     with ready.task.engine.scope():
-        return answers_of(ready.task.engine, _materialised(draft), ready.resolved, queries)
+        return answers_of(ready.task.engine, draft.classes.table(), ready.resolved, queries)
 
 
 def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None) -> RunDraft:
-    """The release as it will be; nobody describes that of a rehearsal, or watches its source."""
+    """The release as it will be; that of a rehearsal has no result, and nobody watches its source."""
     engine, resolved = ready.task.engine, ready.resolved
     shown = keep_types(engine, recoding, resolved.typed)
     classes = NewClasses(engine, resolved, ready.encoded, shown, ready.requirements)
-    return RunDraft(
-        classes, watch or Watch(engine, resolved.source.name, ready.context.folder), ready.units is not None
-    )
+    watch = watch or Watch(engine, resolved.source.name, resolved.folder)
+    return RunDraft(classes, watch, ready.units is not None)
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
@@ -270,29 +268,6 @@ def _note_on_people(ready: Preparation, recoding: Recoding) -> str:
     told = warn_of_people(engine, ready.people, rows, Identifier("p1"), members)
     engine.drop(members)
     return told
-
-
-def _result(
-    ready: Preparation, plan: Plan, begun: float, run_id: str, measured: Mapping[str, Any], audits: list[Audit]
-) -> Result:
-    """The result of a run; `measured` is what its release was found to lose and tell."""
-    loss: Loss = measured["loss"]
-    return Result(
-        run_id=run_id,
-        algorithm=plan.algorithm or ready.algorithm.name,
-        source=ready.resolved.source.name,
-        target=str(ready.resolved.target),
-        l=l_of(plan.algorithm or ready.algorithm.name, ready.task.requirements, plan.l),
-        audits=audits,
-        search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
-        seconds=time.perf_counter() - begun,
-        seed=ready.resolved.source.seed,
-        versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])),
-        smallest_class=smallest_class(ready.task.requirements),
-        inferred=ready.resolved.inferred,
-        **measured,
-    )
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:
