@@ -24,7 +24,7 @@ from ldiv_db.database import catalog, databases, migrate, postgres, renewal
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
+from ldiv_db.database.errors import ConflictError, DatabaseError, LdivError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
@@ -138,15 +138,9 @@ class InOtherDatabase(InTable):
         self.name = str(target)
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        staged = self._staged(draft.run_id)
-        with migrate.unmade_on_error(self.engine):
-            is_replaced = self._is_replaced(draft)
-            try:
-                outcome = self._publish(draft, staged)
-            except BaseException:
-                with suppress(DatabaseError):  # the first error is the one to report
-                    self._drop([staged])
-                raise
+        staged, is_replaced = self._staged(draft.run_id), self._is_replaced(draft)
+        with migrate.unmade_on_error(self.engine), undone(lambda: self._drop([staged])):
+            outcome = self._publish(draft, staged)
         return self._renewed(draft, outcome) if is_replaced else outcome
 
     def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
@@ -172,23 +166,22 @@ class InOtherDatabase(InTable):
                 if (run["status"], run["target"]) == (WRITTEN, self.name):
                     settle_run(engine, run["run_id"], in_place=self._staged(run["run_id"]) not in left)
             draft.enter(outcome, WRITTEN)
-        with _settled(draft, lambda: not catalog.table_exists(engine, staged)):
+        with undone(lambda: draft.settle(not catalog.table_exists(engine, staged))):
             self._drop(left)
             with engine.transaction():
                 engine.rename(staged, self.table, draft.replaces)
+        draft.settle(in_place=True)
         return outcome
 
     def _staged(self, run_id: str) -> Relation:
-        """The table of a run until it is renamed."""
-        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._name_hash}"))
+        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
 
     @property
-    def _name_hash(self) -> str:
+    def _mark(self) -> str:
         return hashlib.sha256(self.name.encode()).hexdigest()[:8]
 
     def _abandoned_tables(self, but: Relation) -> list[Relation]:
-        """The tables of runs to this target that were never renamed."""
-        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._name_hash}")
+        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
         there = catalog.relations_in(self.engine, self.table.parts[0])
         found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
         return [table for table in found if table != but]
@@ -220,13 +213,12 @@ class InFile(Destination):
         """A context in which what was written to `staging_path` can be read."""
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
+        place = (self.path.parent, self.path.name, draft.run_id)
         try:
-            with (
-                migrate.unmade_on_error(self.engine),
-                _announced(draft),  # before there is a folder: nobody would find one that no ledger knows
-                work_folder(self.path.parent, self.path.name, draft.run_id) as folder,
-            ):
-                return self._publish(draft, folder / self.path.name)
+            with migrate.unmade_on_error(self.engine):
+                draft.announce()  # before there is a folder: nobody would find one that no ledger knows
+                with undone(draft.withdraw), work_folder(*place) as folder:
+                    return self._publish(draft, folder / self.path.name)
         except OSError as error:
             raise DatabaseError(f"cannot write {self.name}: {error.strerror}") from error
 
@@ -240,61 +232,38 @@ class InFile(Destination):
         with self.reading(staging_path) as where:
             outcome = draft.audit(where)
         flush(staging_path)
-        self._move(draft, outcome, staging_path)
-        return outcome
-
-    def _move(self, draft: Draft[Outcome], outcome: Outcome, staging_path: Path) -> None:
-        """Move the file into place; the ledger says before and after how far it has come."""
         left = abandoned(self.path.parent, self.path.name)
         with self.engine.transaction():
-            self._settle_runs(left)
+            if left:
+                migrate.migrate(self.engine)
+            for run_id, folder in left.items():  # of runs that died: their files are moved, or still there
+                settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
             draft.enter(outcome, WRITTEN)
-        with _settled(draft, lambda: not staging_path.exists()):
+        with undone(lambda: draft.settle(not staging_path.exists())):
             if not draft.replaces and self.path.exists():
                 raise refused("target.file", f"{self.name} was made by someone else meanwhile", "name another file")
             move(staging_path, self.path)
+        draft.settle(in_place=True)
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _settle_runs(self, left: dict[str, Path]) -> None:
-        """Settle runs to this file that died in the ledger: their files are moved, or still there."""
-        if left:
-            migrate.migrate(self.engine)
-        for run_id, folder in left.items():
-            settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
+        return outcome
 
 
 def _note_abandoned(draft: Draft[Outcome], count: int) -> None:
-    """Note with the outcome that runs to the same target died, and that their remains are removed now."""
     if count:
-        runs_of = count_phrase(count, "run", "runs")
-        draft.note(
-            f"{runs_of} to this target did not finish: what it left is removed, and the ledger says how far it got"
-        )
+        what = f"{count_phrase(count, 'run', 'runs')} to this target did not finish"
+        draft.note(f"{what}: what it left is removed, and the ledger says how far it got")
 
 
 @contextmanager
-def _announced(draft: Draft[Outcome]) -> Iterator[None]:
-    """Within, the draft is announced; an error has it withdrawn, unless it was entered."""
-    draft.announce()
+def undone(undo: Callable[[], object]) -> Iterator[None]:
+    """Within, an error has what was done undone; it is the one to report, whatever becomes of that."""
     try:
         yield
     except BaseException:
-        with suppress(DatabaseError):  # the first error is the one to report
-            draft.withdraw()
+        with suppress(LdivError):
+            undo()
         raise
-
-
-@contextmanager
-def _settled(draft: Draft[Outcome], is_in_place: Callable[[], bool]) -> Iterator[None]:
-    """Within, what was staged is moved into place; at the end the ledger says what became of it."""
-    try:
-        yield
-    except BaseException:
-        with suppress(DatabaseError):  # the first error is the one to report
-            draft.settle(is_in_place())
-        raise
-    draft.settle(in_place=True)
 
 
 class DatabaseFile(InFile):

@@ -236,7 +236,7 @@ class RunDraft(Draft[Result]):
             types = postgres.own_types(engine, source.relation)
             own = {name: kind for name, kind in types.items() if name in shown}
         with engine.scope():
-            self.note(postgres.make_table(engine, table, self.classes.table(), own))
+            self.note(postgres.make_table(engine, table, self.classes.table(), own) or "")
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0

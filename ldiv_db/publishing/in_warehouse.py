@@ -12,22 +12,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, refused
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings
-from ldiv_db.publishing.counted_source import SQL, CountedSource
-from ldiv_db.publishing.destinations import Destination
+from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
+from ldiv_db.publishing.destinations import Destination, undone
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.publishing.plan_there import PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
@@ -136,7 +135,7 @@ class InWarehouse(Destination):
             before = there.extent(self.table, ids[0] if ids else None)
             draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
-        try:
+        with nullcontext() if there.takes_back else undone(self.settle):
             draft.announce()
             self._stage(plan, staged, draft.run_id, before[1] if before else 0)
             if before:
@@ -147,11 +146,6 @@ class InWarehouse(Destination):
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries, draft.watch)
             there.put(staged, self.table, append)
-        except BaseException:
-            if not there.takes_back:
-                with suppress(LdivError):  # the first error is the one to report
-                    self.settle()
-            raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
         return outcome
