@@ -30,7 +30,7 @@ from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
 from ldiv_db.publishing.in_warehouse import InWarehouse
-from ldiv_db.publishing.refusals import check_target
+from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
@@ -186,7 +186,7 @@ def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
     destination = destination_of(engine, policy.target, found.folder, released.all)
     if found.source is not None:
         types = None if found.columns is None else released.types(found.columns)
-        check_target(destination, policy, found.folder, found.source, types)
+        TargetCheck(destination, policy, found.folder, found.source, types).refuse()
     return destination
 
 
