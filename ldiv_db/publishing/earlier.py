@@ -111,7 +111,6 @@ class Earlier:
 
     @property
     def _before(self) -> str:
-        """The earlier release, in words; empty if there is none."""
         return self.series if self.run_id is None else f"run {self.run_id}"
 
     @property
@@ -133,7 +132,6 @@ class Earlier:
 
 
 def _told_by_both(attack: Attack) -> str:
-    """What an attack by composition found, in words."""
     figures = attack.figures
     whose = f"the {attack.sensitive} of {figures['one_value']:,} of {figures['people']:,} people of the source"
     alone = f"{figures['one_value_in_one_release']:,} of them by one of the two alone"

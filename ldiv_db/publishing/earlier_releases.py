@@ -72,7 +72,6 @@ def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
 
 
 def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:
-    """The table of that name, which must have the columns."""
     relation = named_table(name, key)
     _require_table(engine, relation, key)
     refuse(missing_columns(engine, relation, [(key, column) for column in columns], f"table {name}"))

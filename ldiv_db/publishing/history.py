@@ -46,7 +46,6 @@ def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]
 
 
 def _whole(engine: Engine, name: str, folder: Path) -> str:
-    """The one name of a source, whatever it is called."""
     if FileRelation.of(name) or "/" in name:
         return os.path.realpath(folder / name)
     try:

@@ -172,7 +172,6 @@ class InWarehouse(Destination):
             there.drop(lent)
 
     def _refuse_other_columns(self, staged: Relation) -> None:
-        """Raise PolicyError unless the table has the columns of the rows that are appended to it, in their order."""
         there = self.source.there
         ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
         if ours != theirs:
@@ -188,5 +187,4 @@ class InWarehouse(Destination):
 
     @property
     def _work(self) -> Relation:
-        """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
         return self.table if self.source.there.takes_back else self._ledger.table("run")

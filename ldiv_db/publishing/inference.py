@@ -156,9 +156,8 @@ def _weigh_together(flow: EngineFlow, numbers: Iterable[int]) -> None:
         flow.step("places", "list_places")
         for number in numbers:
             with flow.scope():
-                joint = infer(
-                    flow.engine, flow["keys"], flow["places"], flow.step("shown", "list_shown", attribute=number)
-                )
+                shown = flow.step("shown", "list_shown", attribute=number)
+                joint = infer(flow.engine, flow["keys"], flow["places"], shown)
                 possible = flow.params("weigh_possible", options=joint.options, told=joint.told, attribute=number)
                 flow.engine.insert(weighed, "publishing/weigh_possible", **possible)
 

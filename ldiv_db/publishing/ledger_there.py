@@ -104,7 +104,6 @@ class LedgerThere:
                         self._there.change(self.table(name), None, {"run_id": run["run_id"]})
 
     def _make(self, engine: Engine) -> None:
-        """Make the tables there that are not."""
         there = self._there
         there.make_schema(self.table("run"))
         held = {name.lower() for name in there.tables(self.table("run"))}

@@ -299,7 +299,6 @@ def refuse_read_tables(engine: Engine, source: Relation | FileRelation, tables: 
 
 
 def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
-    """Raise PolicyError if the file of the target is there and is read."""
     name = policy.target.file or ""
     path = folder / name
     if isinstance(source, FileRelation) and lineage.lies_among(source.among, path):
@@ -318,7 +317,6 @@ def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Rela
 
 
 def _read_beside(policy: Policy, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files that a run reads beside its source, each with what it is."""
     if policy.path is not None:
         yield "the policy itself", policy.path
     taxonomies = {name: part.taxonomy for name, part in policy.quasi_identifiers.items()}

@@ -173,7 +173,6 @@ class SeriesDraft(Draft[Released]):
             settle_entry(self.engine, entry)
 
     def _unsettled(self) -> Entry | None:
-        """The ledger's entry of this very release, None if it is settled, or another one's."""
         entries = ledger.unsettled(self.engine, self.series.name)
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
@@ -297,7 +296,6 @@ def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | Decompositi
 
 
 def _check_spelling(start: ReleaseStart, rows: Relation, members: Relation) -> None:
-    """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
     name = start.source.key_name
     key = Identifier(name)
     counts = start.engine.record(

@@ -148,7 +148,6 @@ def publish_there(
 
 
 def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[Any], str], staged: Relation) -> None:
-    """Raise NotPublishedError unless a staged release has the columns that a contract promises."""
     described = there.described(contract), there.released(staged)
     promised, made = ({name: name_of_type(kind) for name, kind in columns} for columns in described)
     broken = [
@@ -161,7 +160,6 @@ def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[A
 
 
 def _published(session: Any, model: Model) -> dict[str, Any]:
-    """The outcome in dbt's transaction."""
     if not Engine(session).in_transaction():
         what = "dbt has no transaction open, so that a failed audit could not be taken back"
         raise DatabaseError(f"{what}: remove disable_transactions from the profile")
@@ -169,7 +167,6 @@ def _published(session: Any, model: Model) -> dict[str, Any]:
 
 
 def _policy_of(model: Model) -> tuple[Policy, Path]:
-    """The policy with the model's source and target, and where its relative files lie."""
     document, folder = _read(model)
     # A series goes on in its table, and takes that of nobody else.
     target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
@@ -180,7 +177,6 @@ def _policy_of(model: Model) -> tuple[Policy, Path]:
 
 
 def _outcome(result: Result | Released) -> dict[str, Any]:
-    """Rows published, warnings, and for a series the release's number."""
     if isinstance(result, Released):
         names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
         return {name: result.figures[figure] for name, figure in names.items()}
@@ -198,7 +194,6 @@ def _outcome(result: Result | Released) -> dict[str, Any]:
 
 
 def _refuse_series(model: Model, policy: Policy) -> None:
-    """Raise PolicyError for a series that is no model."""
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
         raise PolicyError([Problem("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")])

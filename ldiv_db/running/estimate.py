@@ -262,7 +262,6 @@ def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: 
 
 
 def _widths(engine: Engine, encoded: Encoded) -> list[int]:
-    """The mean number of characters of every kept column."""
     if not encoded.kept:
         return []
     step = 1 if encoded.cells else max(encoded.row_count // _SAMPLE, 1)

@@ -236,7 +236,6 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
 
 
 def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterator[str]:
-    """A line for every quasi-identifier whose prefixes are those of codes of several lengths."""
     for qi, axis in zip(resolved.source.quasi_identifiers, axes, strict=True):
         shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
         if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest.value)):

@@ -70,7 +70,6 @@ def refuse_unsettled(engine: Engine, series: str) -> None:
 
 
 def _checked_target(engine: Engine, there: InWarehouse | None, found: Findings) -> SeriesTarget:
-    """The target of a series that the policy names; raises PolicyError if releases may not go there."""
     policy = found.policy
     target = series_target_of(engine, policy.target, policy.algorithm.name, found.folder, there)
     target.check()
@@ -86,7 +85,6 @@ def judge_series_algorithm(found: Findings) -> None:
 
 
 def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
-    """The start of the next release, once target and earlier releases are known to go together."""
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
@@ -117,7 +115,6 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
 
 
 def _kept(engine: Engine, source: Source) -> list[str]:
-    """The warnings of what kept columns of the source tell beyond classes."""
     others = [qi.name for qi in source.quasi_identifiers] + names_of(source.sensitive)
     kept, compared = ({name: Identifier(name) for name in names} for names in (names_of(source.keep), others))
     person = Identifier(source.individual.name) if source.individual else None

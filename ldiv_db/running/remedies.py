@@ -79,7 +79,6 @@ class WhatIf:
         }
 
     def _numbers(self, attribute: str) -> list[int]:
-        """The numbers of the requirements on an attribute."""
         return [number for number, spec in enumerate(self.policy.require) if spec.concerns(attribute)]
 
     @cached_property
@@ -171,7 +170,6 @@ def _remedy_finders(error: LdivError, is_running: bool) -> list[Callable[[WhatIf
 
 
 def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Remedy]:
-    """The first of the changes that a run accepts, if it accepts any."""
     for change in changes:
         rows = what_if.rows_left_out(change)
         if rows is not None:
@@ -194,12 +192,10 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
 
 
 def _algorithm(what_if: WhatIf, change: Change) -> type[Algorithm]:
-    """The algorithm of the policy so changed."""
     return algorithm_of(changed(what_if.policy, change.keys).algorithm.name)
 
 
 def _other_algorithm(what_if: WhatIf) -> Iterator[Change]:
-    """Another algorithm, under the policy as it stands."""
     for name in _OTHERS:
         if name != what_if.policy.algorithm.name:
             yield Change({"algorithm": name}, "meets the policy as it stands")
@@ -230,7 +226,6 @@ def _weaker_at(what_if: WhatIf, size: int) -> list[Weaker]:
 
 
 def _weakened(what_if: WhatIf, weaker: Sequence[Weaker], more: str = "") -> Change:
-    """Weaker requirements in place of others; `more` is said of them."""
     keys = _required(what_if, {(found.number, found.attribute): [found.written] for found in weaker})
     named = ", ".join(dict.fromkeys(f"{found.requirement.label} on {found.attribute}" for found in weaker))
     values = sum(len(found.requirement.named) for found in weaker)
@@ -238,7 +233,6 @@ def _weakened(what_if: WhatIf, weaker: Sequence[Weaker], more: str = "") -> Chan
 
 
 def _required(what_if: WhatIf, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """The policy's `require` with others in place of some."""
     return {"require": replaced(what_if.policy, list(what_if.task.wanted), others)}
 
 

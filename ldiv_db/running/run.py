@@ -132,7 +132,6 @@ def publish_run(
 
 
 def _draft_run(ready: Preparation, kl: bool, begun: float) -> RunDraft:
-    """The release as it will be, with what its result says of it."""
     ready.estimate.require_room()
     with remedied(ready, is_running=True):
         plan, recoding = work_out(ready)

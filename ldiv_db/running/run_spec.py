@@ -84,7 +84,6 @@ def refuse_read_only(destination: Destination) -> None:
 
 
 def _table_of(destination: Destination) -> Relation | None:
-    """The table that a release becomes, None if that is a file."""
     return destination.table if isinstance(destination, InTable) else None
 
 
@@ -118,7 +117,6 @@ def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequenc
 
 
 def _to_migrate(engine: Engine) -> list[Right]:
-    """The rights to bring a ledger up to date: tables are made, and altered by their owner."""
     names = ("migration", "run", "release", "series")
     there = [name for name in names if catalog.table_exists(engine, catalog.catalog_table(engine, name))]
     return [Right("CREATE", catalog.SCHEMA), *(Right("OWNER", catalog.SCHEMA, name) for name in there)]
@@ -179,7 +177,6 @@ def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Ch
 
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
-    """The destination that the target names, None of a series; raises PolicyError if a release may not go there."""
     policy, released = found.policy, found.policy.released
     if policy.target.prefix is not None:
         return None

@@ -89,7 +89,6 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
 
 
 def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:
-    """The source with its counts here, and the policy on these; raises PolicyError for too many of them."""
     engine, table = context.engine, there.source(policy.source, context.folder)
     columns = there.columns(table)
     refuse(_column_problems(policy, columns))
@@ -118,7 +117,6 @@ def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], polic
 
 
 def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
-    """Columns that the table does not have, or that are not read: counting would fail later."""
     types = {column.name.lower(): column.type for column in columns}
     names = [column.name for column in columns]
     for key, name in policy.roles():
