@@ -25,7 +25,7 @@ from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import refuse_read_tables, refuse_read_target
 from ldiv_db.publishing.series import key_of, open_series
 from ldiv_db.publishing.series_draft import ReleaseStart
-from ldiv_db.publishing.series_target import SeriesTarget, require_earlier, series_target_of
+from ldiv_db.publishing.series_target import SeriesTarget, series_target_of
 from ldiv_db.recoding.snapshot import names_of
 from ldiv_db.running.release_classes import ClassesDraft, check_classes_before, plan_classes, series_algorithm
 from ldiv_db.running.release_groups import (
@@ -37,27 +37,20 @@ from ldiv_db.running.release_groups import (
 
 
 def draft_release(
-    context: Context,
-    policy: Policy,
-    settle: Callable[[Engine, str], None],
-    there: InWarehouse | None,
-    begun: float,
+    context: Context, policy: Policy, settle: Callable[[Engine, str], None], there: InWarehouse | None, begun: float
 ) -> ClassesDraft | DecomposedDraft:
     """The next release as it will be, once `settle` has seen to what a process left of the one before.
 
     It goes `there`, or where the policy says; its work began at `begun`.
     """
     engine, on_stage = context.engine, context.listener.on_stage
-    checks: dict[str, Check] = {
-        "algorithm": judge_series_algorithm,
-        "target": partial(_checked_target, engine, there),
-    }
+    target = partial(_checked_target, engine, there)
+    checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": target}
     resolved = resolve(engine, policy, context.folder, checks)
-    target: SeriesTarget = resolved.judged["target"]
     on_stage("reading earlier releases")
     migrate.pending(engine)  # raises if the ledger could not be written
-    settle(engine, target.name)
-    start = _start(context, resolved, target, begun)
+    settle(engine, resolved.judged["target"].name)
+    start = _start(context, resolved, resolved.judged["target"], begun)
     on_stage("forming groups")
     return plan_decomposition(start) if resolved.algorithm in DECOMPOSITIONS else plan_classes(start)
 
@@ -89,7 +82,7 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     published = Published.in_ledger(engine).of(known_as(engine, source.name, context.folder))
-    beside = _published_beside(context, resolved, published) if series.is_new else ""
+    beside = _published_beside(resolved, published) if series.is_new else ""
     watch = Watch(engine, source.name, context.folder, published.names)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
@@ -103,13 +96,10 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     if forgets:
         forgets.require_kept()
     kept = target.destination.kept or _kept(engine, source)
-    start = ReleaseStart(
-        context, resolved, series, target, watch, begun=begun, beside=beside, forgotten=forgets, kept=kept
-    )
+    start = ReleaseStart(context, resolved, series, target, watch, begun, beside, forgets, kept)
     if series.releases:
         with target.opened() as prefix:
-            require_earlier(engine, target, prefix, series.releases)
-            before = target.tables(prefix, series.releases)
+            before = target.require_earlier(prefix, series.releases)
             (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
     return start
 
@@ -122,7 +112,7 @@ def _kept(engine: Engine, source: Source) -> list[str]:
         return kept_warnings(engine, read, kept, compared, person=person)
 
 
-def _published_beside(context: Context, resolved: Resolved, published: Published) -> str:
+def _published_beside(resolved: Resolved, published: Published) -> str:
     """The latest release of the source by another series, or by a run, in words; empty if there is none.
 
     Raises PolicyError for a run that the policy does not take for independent: who has both may compare their classes.

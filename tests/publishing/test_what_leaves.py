@@ -322,7 +322,7 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    target = SeriesTarget(draft.engine, "bsgi", Relation(("main", "p")), "p", None)
+    target = SeriesTarget("bsgi", Relation(("main", "p")), "p", None)
     start = ReleaseStart(Context(draft.engine), draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
