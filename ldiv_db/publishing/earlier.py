@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refused
 from ldiv_db.publishing.fingerprints import Fingerprint
 
 
@@ -23,7 +23,7 @@ class Forgotten:
         """Raise PolicyError if the policy promises what nobody can keep."""
         if self.promised:
             what = f"promises what several releases tell together, and {_IN_MEMORY}"
-            raise PolicyError([Problem(self.promised, what, f"{_KEEP}; or over_time: independent")])
+            raise refused(self.promised, what, f"{_KEEP}; or over_time: independent")
 
 
 _IN_MEMORY = "the ledger is in memory, and ends with the connection"

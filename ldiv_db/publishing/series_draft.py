@@ -17,6 +17,7 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
+from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
@@ -217,14 +218,9 @@ class SeriesDraft(Draft[Released]):
 
     def _counted(self) -> tuple[dict[str, Any], int]:
         """Counts of what became of rows, and how many groups lack a row that is gone."""
-        counts = self.engine.record(
-            "publishing/summarise_rows",
-            matched=self.matched.rows,
-            groups=self.matched.groups,
-            rows=self.rows,
-            shown=self.shown,
-            threshold=self.threshold,
-        )
+        own = {"rows": self.rows, "shown": self.shown, "threshold": self.threshold}
+        matched = {"matched": self.matched.rows, "groups": self.matched.groups}
+        counts = self.engine.record("publishing/summarise_rows", **own, **matched)
         return counts, counts.pop("short_groups")
 
     def _figures(self, counts: dict[str, Any]) -> dict[str, Any]:
@@ -260,15 +256,12 @@ def _prefix(where: Where) -> Relation:
 
 def _notes(counts: dict[str, Any]) -> list[str]:
     notes = []
-    if counts["rows_changed"]:
-        rows = count_phrase(counts["rows_changed"], "published row has", "published rows have")
+    if changed := counts["rows_changed"]:
+        rows = count_phrase(changed, "published row has", "published rows have")
         notes.append(f"{rows} other sensitive values now; the old ones stay")
-    if counts["counterfeits"]:
-        gone = (
-            "published row is gone; its values stay in its group",
-            "published rows are gone; their values stay in their groups",
-        )
-        notes.append(count_phrase(counts["counterfeits"], *gone))
+    if gone := counts["counterfeits"]:
+        one, several = "row is gone; its values stay in its group", "rows are gone; their values stay in their groups"
+        notes.append(count_phrase(gone, f"published {one}", f"published {several}"))
     return notes
 
 
@@ -277,38 +270,19 @@ def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | Decompositi
 
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
-    engine, series = start.engine, start.series
+    engine, series, name = start.engine, start.series, start.source.key_name
     members = members_of(engine, series)
-    matched = engine.materialise(
-        "matched",
-        "publishing/match_rows",
-        rows=copy,
-        members=members,
-        key=coding.key,
-        hashed=coding.sensitive,
-        secret=series.secret,
-        series=series.name,
-        release=series.next,
+    flow = EngineFlow(engine, "publishing", members=members, secret=series.secret, series=series.name)
+    matched = flow.step(
+        "matched", "match_rows", rows=copy, key=coding.key, hashed=coding.sensitive, release=series.next
     )
     if not (series.is_new or series.key.is_written_as(series.key_before)):
-        _check_spelling(start, matched, members)
+        key = Renamed(Identifier(name), Identifier(name))
+        counts = flow.record("count_respelt", source=start.source.relation, rows=matched, key=key)
+        if counts["respelt"]:
+            what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"
+            raise refused("key", what, "write them as before, in a view")
+        if not counts["met"]:
+            what = f"{name} has no key of earlier releases: everybody would count as new"
+            raise refused("key", what, ANOTHER_TARGET)
     return MatchedRows(matched, groups_of(engine, series), coding.rows_in, coding.left_out)
-
-
-def _check_spelling(start: ReleaseStart, rows: Relation, members: Relation) -> None:
-    name = start.source.key_name
-    key = Identifier(name)
-    counts = start.engine.record(
-        "publishing/count_respelt",
-        source=start.source.relation,
-        rows=rows,
-        members=members,
-        key=Renamed(key, key),
-        secret=start.series.secret,
-        series=start.series.name,
-    )
-    if counts["respelt"]:
-        what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"
-        raise refused("key", what, "write them as before, in a view")
-    if not counts["met"]:
-        raise refused("key", f"{name} has no key of earlier releases: everybody would count as new", ANOTHER_TARGET)

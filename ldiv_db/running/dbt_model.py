@@ -23,7 +23,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.counted import open_planned
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem, refused
 from ldiv_db.database.templates import Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
@@ -196,17 +196,17 @@ def _outcome(result: Result | Released) -> dict[str, Any]:
 def _refuse_series(model: Model, policy: Policy) -> None:
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
-        raise PolicyError([Problem("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")])
+        raise refused("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")
     if model.full_refresh:
         what = "a series cannot be restarted: everybody would be published again, in other classes"
-        raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
+        raise refused("full_refresh", what, "say full_refresh: false in the model's config")
 
 
 def _read(model: Model) -> tuple[Mapping[str, Any], Path]:
     """The policy as it is written, and where its relative files lie; raises PolicyError if it says what dbt says."""
     document, folder = _document(model)
     if not isinstance(document, Mapping):
-        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+        raise refused("policy", "is empty" if document is None else "is not a mapping of keys")
     said = [key for key in ("source", "target") if key in document]
     if said:
         hint = "leave it out: the source is the model's SQL, the target {{ this }}"
@@ -222,7 +222,7 @@ def _document(model: Model) -> tuple[Any, Path]:
         if path.is_file():
             return read_document(path, "policy", VALUES), path.parent
     listed = " or ".join(model.folders)
-    raise PolicyError([Problem("policy", f"no file {model.policy} in {listed}")])
+    raise refused("policy", f"no file {model.policy} in {listed}")
 
 
 def _text_of(parts: Sequence[str]) -> str:

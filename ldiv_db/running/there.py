@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, ColumnThere, PlannedThere
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView, Identifier, Relation, Value
+from ldiv_db.database.templates import CallerView, Identifier, Relation
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
@@ -109,7 +109,7 @@ def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], polic
     if not shown:
         return []
     names = [column.column.name for column in shown]
-    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": Value(FEW)}
+    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": FEW}
     person = Identifier(policy.individual.column) if policy.individual else None
     counts = there.rows(there.written(KEPT_COUNTED, source=table, person=person, weight=None, **params))
     told = [column.warning for column in as_counted(names, counts) if column.warning]
