@@ -273,9 +273,8 @@ def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | Decompositi
     engine, series, name = start.engine, start.series, start.source.key_name
     members = members_of(engine, series)
     flow = EngineFlow(engine, "publishing", members=members, secret=series.secret, series=series.name)
-    matched = flow.step(
-        "matched", "match_rows", rows=copy, key=coding.key, hashed=coding.sensitive, release=series.next
-    )
+    flow.know(hashed=coding.sensitive, release=series.next)
+    matched = flow.step("matched", "match_rows", rows=copy, key=coding.key)
     if not (series.is_new or series.key.is_written_as(series.key_before)):
         key = Renamed(Identifier(name), Identifier(name))
         counts = flow.record("count_respelt", source=start.source.relation, rows=matched, key=key)

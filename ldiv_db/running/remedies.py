@@ -50,10 +50,6 @@ class Change:
     values: int = 0
     least: int = 0
 
-    def by(self, algorithm: str) -> Change:
-        """The same with another algorithm as well."""
-        return Change({**self.keys, "algorithm": algorithm}, self.costs, self.values)
-
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -69,17 +65,19 @@ class WhatIf:
     def task(self) -> Task:
         return self.ready.task
 
+    @property
+    def others(self) -> list[str]:
+        """The algorithms that are tried in place of the policy's."""
+        return [name for name in ("auto", "topdown", "bsgi") if name != self.policy.algorithm.name]
+
     @cached_property
     def places(self) -> dict[Place, Requirement]:
         """The requirements by their number in the policy and their attribute."""
-        return {
-            (number, name): requirement
-            for name, wanted in self.task.wanted.items()
-            for number, requirement in zip(self._numbers(name), wanted, strict=True)
-        }
-
-    def _numbers(self, attribute: str) -> list[int]:
-        return [number for number, spec in enumerate(self.policy.require) if spec.concerns(attribute)]
+        found = {}
+        for name, wanted in self.task.wanted.items():
+            numbers = [number for number, spec in enumerate(self.policy.require) if spec.concerns(name)]
+            found |= {(number, name): one for number, one in zip(numbers, wanted, strict=True)}
+        return found
 
     @cached_property
     def failures(self) -> list[tuple[Place, Failure]]:
@@ -122,8 +120,8 @@ class WhatIf:
                 return None
 
 
-#: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
-_OTHERS, _SUPPRESSING = ("auto", "topdown", "bsgi"), "bsgi"
+#: The algorithm that leaves rows out where no other can.
+_SUPPRESSING = "bsgi"
 #: What else there is for values that are too frequent, which only a person can know.
 _HARMLESS = ", as does `harmless` under `sensitive` for a value that says nothing of a person"
 
@@ -179,11 +177,12 @@ def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Reme
 
 def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
-    total = what_if.task.encoded.rows_in
+    total, policy = what_if.task.encoded.rows_in, changed(what_if.policy, change.keys)
+    traits = algorithm_of(policy.algorithm.name).traits
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
-    if changed(what_if.policy, change.keys).suppression and _algorithm(what_if, change).traits.outliers:
+    if policy.suppression and traits.outliers:
         left = f"{left}; more are left out where that loses less, within the budget"
-    if not _algorithm(what_if, change).traits.foresees_left_out:
+    if not traits.foresees_left_out:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
     if change.values and not what_if.ready.context.show_values:
@@ -191,14 +190,8 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     return Remedy(change.keys, costs, rows)
 
 
-def _algorithm(what_if: WhatIf, change: Change) -> type[Algorithm]:
-    return algorithm_of(changed(what_if.policy, change.keys).algorithm.name)
-
-
 def _other_algorithm(what_if: WhatIf) -> Iterator[Change]:
-    for name in _OTHERS:
-        if name != what_if.policy.algorithm.name:
-            yield Change({"algorithm": name}, "meets the policy as it stands")
+    yield from (Change({"algorithm": name}, "meets the policy as it stands") for name in what_if.others)
 
 
 def _weaker(what_if: WhatIf) -> Iterator[Change]:
@@ -241,9 +234,7 @@ def _with_other_algorithm(what_if: WhatIf, change: Change) -> Iterator[Change]:
     if _promises_nothing(what_if, change):
         return
     yield change
-    for name in _OTHERS:
-        if name != what_if.policy.algorithm.name:
-            yield change.by(name)
+    yield from (replace(change, keys={**change.keys, "algorithm": name}, least=0) for name in what_if.others)
 
 
 def _promises_nothing(what_if: WhatIf, change: Change) -> bool:
