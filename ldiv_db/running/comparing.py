@@ -53,7 +53,7 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
         raise refused("sensitive", f"releases are held together by single values, and {sets[0]} has sets")
     if not earlier.target:
         raise refused("target", "its release is of a series, or another took its place")
-    with _opened(engine, earlier.target, ready.context.folder) as there:
+    with _opened(engine, earlier.target, resolved.folder) as there:
         if engine.count(there) != earlier.rows:
             what = f"{earlier.target} has not the {earlier.rows:,} rows of that release"
             raise refused("target", what)

@@ -185,7 +185,16 @@ def make_ready(context: Context, resolved: Resolved, algorithm: Algorithm, encod
     for axis in counted.sensitive:
         if units or axis.bags:
             refuse_people(requirements[axis.column.name], resolved.suppressed)
-    task = replace(_task_of(context, resolved, counted, requirements), units=units)
+    listener, every = context.listener, [found for own in requirements.values() for found in own]
+    heard = (listener.on_progress, listener.on_search)
+    task = Task(engine, counted, every, resolved.source.seed, *heard, requirements, resolved.transparent, units=units)
+    cells = task.cell_count
+    task = replace(
+        task,
+        suppression=resolved.suppression,
+        stage=listener.on_stage,
+        ahead=lambda stages: listener.on_expected(expected(stages, cells)[1:]),
+    )
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
@@ -195,17 +204,6 @@ def make_ready(context: Context, resolved: Resolved, algorithm: Algorithm, encod
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
     return PreparedRun(context, resolved, chosen, task, reason, absent)
-
-
-def _task_of(
-    context: Context, resolved: Resolved, encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]]
-) -> Task:
-    """The task of an algorithm; the listener hears of its work, and of the stages that are still ahead."""
-    every, listener = [requirement for own in wanted.values() for requirement in own], context.listener
-    told, seed = (listener.on_progress, listener.on_search), resolved.source.seed
-    task = Task(context.engine, encoded, every, seed, *told, wanted, resolved.transparent, stage=listener.on_stage)
-    task = replace(task, suppression=resolved.suppression)
-    return replace(task, ahead=lambda stages: listener.on_expected(expected(stages, task.cell_count)[1:]))
 
 
 def check_ready(ready: PreparedRun) -> Feasibility:

@@ -81,9 +81,9 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
-    published = Published.in_ledger(engine).of(known_as(engine, source.name, context.folder))
+    published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
     beside = _published_beside(resolved, published) if series.is_new else ""
-    watch = Watch(engine, source.name, context.folder, published.names)
+    watch = Watch(engine, source.name, resolved.folder, published.names)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise refused("transparent", what, "publish the table anew under another target")

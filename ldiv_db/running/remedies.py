@@ -73,7 +73,7 @@ class WhatIf:
     @cached_property
     def places(self) -> dict[Place, Requirement]:
         """The requirements by their number in the policy and their attribute."""
-        found = {}
+        found: dict[Place, Requirement] = {}
         for name, wanted in self.task.wanted.items():
             numbers = [number for number, spec in enumerate(self.policy.require) if spec.concerns(name)]
             found |= {(number, name): one for number, one in zip(numbers, wanted, strict=True)}

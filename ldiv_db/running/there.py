@@ -17,6 +17,7 @@ from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import ON_ROWS, ColumnThere, PlannedThere
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.templates import CallerView, Identifier, Relation
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
@@ -56,7 +57,7 @@ def counted_source(
         there.moment(written),
     ):
         context.listener.on_stage(READING)
-        source, counted = _counted(context, there, policy)
+        source, counted = _counted(context.engine, there, policy, context.folder)
         ledger.bring(context.engine, READ_OF_SERIES if policy.is_series else READ)
         yield context, counted, InWarehouse(context.engine, source, policy.target, ledger)
 
@@ -88,8 +89,8 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
             yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
 
 
-def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:
-    engine, table = context.engine, there.source(policy.source, context.folder)
+def _counted(engine: Engine, there: Warehouse, policy: Policy, folder: Path) -> tuple[CountedSource, Policy]:
+    table = there.source(policy.source, folder)
     columns = there.columns(table)
     refuse(_column_problems(policy, columns))
     is_of_rows = policy.individual is not None or policy.key is not None
