@@ -51,7 +51,7 @@ def require_rights(destination: Destination, target: Target, columns: Iterable[s
     If it `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be
     for a run. Raises also where the ledger could not be brought up to date.
     """
-    engine, table = destination.engine, _table_of(destination)
+    engine, table = destination.engine, destination.table if isinstance(destination, InTable) else None
     ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
     home = ledger if table is None else catalog.catalog_of(engine, table)
     if isinstance(destination, InFile):
@@ -76,24 +76,19 @@ def require_rights(destination: Destination, target: Target, columns: Iterable[s
 
 def refuse_read_only(destination: Destination) -> None:
     """Raise DatabaseError if the connection has a database that a run writes open for reading only."""
-    engine, table = destination.engine, _table_of(destination)
-    for place in (catalog.catalog_table(engine, "run"), *([table] if table else [])):
+    engine, own = destination.engine, [destination.table] if isinstance(destination, InTable) else []
+    for place in (catalog.catalog_table(engine, "run"), *own):
         database = catalog.catalog_of(engine, place)
         if databases.is_read_only(engine, database):
             raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
-
-
-def _table_of(destination: Destination) -> Relation | None:
-    return destination.table if isinstance(destination, InTable) else None
 
 
 def _require_file(name: str | None) -> None:
     """Raise DatabaseError if the file of a database may not be written to, or its log beside it."""
     if name is not None and Path(name).exists():
         if not os.access(name, os.W_OK):
-            raise DatabaseError(
-                f"{name} may not be written to: its owner has to allow it, or give --catalog and `file:`"
-            )
+            hint = "its owner has to allow it, or give --catalog and `file:`"
+            raise DatabaseError(f"{name} may not be written to: {hint}")
         _require_folder(Path(name).parent)
 
 
@@ -109,17 +104,13 @@ def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequenc
     if is_there and lacking:
         return [*lacking, *grants_lacking(engine, database, ledger)]
     to_make: Sequence[Right] = [] if is_there else _LOOK
-    if is_there and migrate.pending(engine):
-        to_make = _to_migrate(engine)
+    if is_there and migrate.pending(engine):  # tables are made, and altered by their owner
+        tables = [catalog.catalog_table(engine, name) for name in ("migration", "run", "release", "series")]
+        owned = [Right("OWNER", catalog.SCHEMA, table.name) for table in tables if catalog.table_exists(engine, table)]
+        to_make = [Right("CREATE", catalog.SCHEMA), *owned]
     if to_make and grants_lacking(engine, database, to_make):
         return [_MIGRATE, *(right.grant(user) for right in (*_LOOK, *ledger))]
     return [] if to_make else grants_lacking(engine, database, ledger)
-
-
-def _to_migrate(engine: Engine) -> list[Right]:
-    names = ("migration", "run", "release", "series")
-    there = [name for name in names if catalog.table_exists(engine, catalog.catalog_table(engine, name))]
-    return [Right("CREATE", catalog.SCHEMA), *(Right("OWNER", catalog.SCHEMA, name) for name in there)]
 
 
 def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
