@@ -64,23 +64,20 @@ def place_counts(
 
     It has all columns of the table, in those that are kept a hash of the rows, NULL in the others.
     """
-    texts = {column.name.lower(): column.type == "other" for column in columns}
-    own = {column.name.lower(): column.name for column in columns}
-    keys = [
-        ColumnThere(Identifier(own[name.lower()]), Identifier(f"k{place}"), texts[name.lower()])
-        for place, name in enumerate(wanted)
-    ]
+    own = {column.name.lower(): column for column in columns}
+    wanted, keep = [name.lower() for name in wanted], [name.lower() for name in keep]
+
+    def listed(letter: str, names: Sequence[str]) -> list[ColumnThere]:
+        found = [(own[name], Identifier(f"{letter}{place}")) for place, name in enumerate(names)]
+        return [ColumnThere(Identifier(column.name), alias, column.type == "other") for column, alias in found]
+
+    keys, others = listed("k", wanted), listed("o", [name for name in own if name not in wanted])
     counts = count_rows(engine, there, "counts", table, keys)
     nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
     types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
-    others = [
-        ColumnThere(Identifier(column.name), Identifier(f"o{place}"), texts[column.name.lower()])
-        for place, column in enumerate(columns)
-        if column.name.lower() not in {name.lower() for name in wanted}
-    ]
-    kept = [column for column in others if column.column.name.lower() in {name.lower() for name in keep}]
-    number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
+    kept = [column for column in others if column.column.name.lower() in keep]
+    number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
@@ -90,10 +87,10 @@ def place_counts(
         content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
-        number=None if is_of_rows else Identifier(number),
+        number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
-    return CountedSource(there, table, by_name, keys, counts, None if is_of_rows else number), placed
+    return CountedSource(there, table, by_name, keys, counts, number), placed
 
 
 def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:

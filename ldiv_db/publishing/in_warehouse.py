@@ -32,7 +32,6 @@ from ldiv_db.publishing.ledger_there import LedgerThere
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
-_LEFT = "what an unfinished run to this target left is removed"
 
 
 class InWarehouse(Destination):
@@ -92,8 +91,7 @@ class InWarehouse(Destination):
             for name in there.tables(place)
             if (left := re.fullmatch(form, name.lower()))
         ]
-        staged = [(table, left) for table, left in found if left[1] == _STAGED]
-        gone = [left[2] for table, left in staged if not self._is_in_place(table, left[3])]
+        gone = [left[2] for table, left in found if left[1] == _STAGED and not self._is_in_place(table, left[3])]
         self._ledger.settle(self.engine, str(self.target), gone)
         for table, left in found:
             if left[1] == _ASIDE:
@@ -127,7 +125,7 @@ class InWarehouse(Destination):
         there.make_schema(self.table)
         there.make_schema(self._work)
         if self.settle():
-            draft.note(_LEFT)
+            draft.note("what an unfinished run to this target left is removed")
             self.refuse()  # what was moved aside is there again
         before = None
         if append and there.exists(self.table):
@@ -139,7 +137,10 @@ class InWarehouse(Destination):
             draft.announce()
             self._stage(plan, staged, draft.run_id, before[1] if before else 0)
             if before:
-                self._refuse_other_columns(staged)
+                ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
+                if ours != theirs:
+                    what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
+                    raise refused("target", what, "name another table")
             there.accept(staged)
             outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
@@ -170,13 +171,6 @@ class InWarehouse(Destination):
             told = {"keys": self.source.keys, "published": published, "kept": kept, "loose": loose, "several": several}
             there.create(staged, f"{SQL}/write_rows", source=source, plan=lent, **told)
             there.drop(lent)
-
-    def _refuse_other_columns(self, staged: Relation) -> None:
-        there = self.source.there
-        ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
-        if ours != theirs:
-            what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
-            raise refused("target", what, "name another table")
 
     @property
     def _mark(self) -> str:
