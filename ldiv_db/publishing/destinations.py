@@ -18,7 +18,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from ldiv_db.database import catalog, databases, migrate, postgres, renewal
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
@@ -29,8 +31,7 @@ from ldiv_db.database.files import abandoned, flush, move, work_folder
 from ldiv_db.database.templates import CsvForm, FileRelation, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome, Where
-from ldiv_db.publishing.fingerprints import ReadColumn
-from ldiv_db.publishing.history import OvertakenError
+from ldiv_db.publishing.history import OvertakenError, Recount
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
@@ -39,18 +40,17 @@ _LONGEST_WAIT, _PAUSE = 60.0, 0.2
 _STAGED = "ldiv_"
 
 
+@dataclass(eq=False)
 class Destination(ABC):
     """A place that a draft goes to."""
 
+    engine: Engine
     #: Whether the rows of the source lie there, and only their counts here.
-    has_rows: bool = False
-    #: Counts the source's rows where they lie by the columns of an earlier run.
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None
+    has_rows: ClassVar[bool] = False
+    #: Counts the source's rows where they lie.
+    recount: Recount | None = field(default=None, init=False)
     #: What is told of kept columns that are not here.
-    kept: Sequence[str] = ()
-
-    def __init__(self, engine: Engine):
-        self.engine = engine
+    kept: Sequence[str] = field(default=(), init=False)
 
     @property
     @abstractmethod
@@ -67,12 +67,11 @@ class Destination(ABC):
         """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""
 
 
+@dataclass(eq=False)
 class InTable(Destination):
     """A table of a database that is open on the connection."""
 
-    def __init__(self, engine: Engine, table: Relation):
-        super().__init__(engine)
-        self.table = table
+    table: Relation
 
     @property
     def folder(self) -> Path | None:
@@ -126,6 +125,7 @@ class InDatabase(InTable):
         return outcome
 
 
+@dataclass(eq=False)
 class InOtherDatabase(InTable):
     """A table of another database than the ledger's, written beside under a name of its run's and renamed.
 
@@ -133,9 +133,7 @@ class InOtherDatabase(InTable):
     the next run to the target; the ledger, where it says `written`, is told whether the table was renamed.
     """
 
-    def __init__(self, engine: Engine, table: Relation, target: Target):
-        super().__init__(engine, table)
-        self.name = str(target)
+    target: Target
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         staged, is_replaced = self._staged(draft.run_id), self._is_replaced(draft)
@@ -163,7 +161,7 @@ class InOtherDatabase(InTable):
         with engine.transaction():
             migrate.migrate(engine)
             for run in runs(engine):
-                if (run["status"], run["target"]) == (WRITTEN, self.name):
+                if (run["status"], run["target"]) == (WRITTEN, str(self.target)):
                     settle_run(engine, run["run_id"], in_place=self._staged(run["run_id"]) not in left)
             draft.enter(outcome, WRITTEN)
         with undone(lambda: draft.settle(not catalog.table_exists(engine, staged))):
@@ -178,7 +176,7 @@ class InOtherDatabase(InTable):
 
     @property
     def _mark(self) -> str:
-        return hashlib.sha256(self.name.encode()).hexdigest()[:8]
+        return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
 
     def _abandoned_tables(self, but: Relation) -> list[Relation]:
         form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
@@ -192,13 +190,12 @@ class InOtherDatabase(InTable):
                 self.engine.drop_table(table)
 
 
+@dataclass(eq=False)
 class InFile(Destination):
     """A file that holds what is published and nothing else; `name` is what the user calls it."""
 
-    def __init__(self, engine: Engine, path: Path, name: str):
-        super().__init__(engine)
-        self.path = path
-        self.name = name
+    path: Path
+    name: str
 
     @property
     def folder(self) -> Path | None:
@@ -266,12 +263,11 @@ def undone(undo: Callable[[], object]) -> Iterator[None]:
         raise
 
 
+@dataclass(eq=False)
 class DatabaseFile(InFile):
     """A DuckDB file with a table, or with the tables of all releases of a series."""
 
-    def __init__(self, engine: Engine, path: Path, name: str, table: Relation):
-        super().__init__(engine, path, name)
-        self.table = table
+    table: Relation
 
     @contextmanager
     def writing(self, staging_path: Path) -> Iterator[Relation]:
@@ -292,13 +288,12 @@ class DatabaseFile(InFile):
         return self.reading(self.path)
 
 
+@dataclass(eq=False)
 class DataFile(InFile):
     """A Parquet file, or a CSV file, which is read back by its `columns`."""
 
-    def __init__(self, engine: Engine, path: Path, name: str, form: str, columns: list[str]):
-        super().__init__(engine, path, name)
-        self.form = form
-        self.columns = columns
+    form: str
+    columns: list[str]
 
     @property
     def place(self) -> Place:
@@ -322,9 +317,8 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
     refuse_half_taken_back(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.database is not None:
-        return InOtherDatabase(
-            engine, Relation((target.database, *catalog.located_in(engine, target.database, table))), target
-        )
+        there = Relation((target.database, *catalog.located_in(engine, target.database, table)))
+        return InOtherDatabase(engine, there, target)
     if target.file is None:
         home = catalog.located(engine, table)
         is_beside = engine.catalog and target.if_exists != "append" and databases.is_in_memory(engine, home[0])
