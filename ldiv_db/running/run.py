@@ -101,9 +101,11 @@ def _opened(
 ) -> Iterator[tuple[Context, Policy, InWarehouse | None]]:
     """The context of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
     if isinstance(connection, PlannedThere):
-        how = (folder, listener, show_values, workers, catalog)
-        with counted_source(connection, policy, *how, writes=writes) as counted:
-            yield counted
+        with (
+            open_context(connection.connection, listener, None, folder, show_values, workers) as context,
+            counted_source(context, connection.there, policy, catalog, writes) as (counted, there),
+        ):
+            yield context, counted, there
     else:
         databases = (policy.databases, policy.target.database if writes else None)
         with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:

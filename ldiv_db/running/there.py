@@ -15,8 +15,8 @@ from typing import Any
 from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
 from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
-from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.counted import ON_ROWS, ColumnThere, PlannedThere
+from ldiv_db.database.context import Context
+from ldiv_db.database.counted import ON_ROWS, ColumnThere
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.templates import CallerView, Identifier, Relation
@@ -33,33 +33,21 @@ from ldiv_db.running.estimate import READING
 
 @contextmanager
 def counted_source(
-    given: PlannedThere,
-    policy: Policy,
-    folder: str | Path,
-    listener: Listener | None,
-    show_values: bool,
-    workers: int | None = None,
-    schema: str | None = None,
-    writes: bool = False,
-) -> Iterator[tuple[Context, Policy, InWarehouse]]:
-    """The policy on the counts of its source, which are brought here, and where its release goes; within, all there is
-    of one moment.
+    context: Context, there: Warehouse, policy: Policy, schema: str | None, writes: bool
+) -> Iterator[tuple[Policy, InWarehouse]]:
+    """The policy on the counts of its source, which are brought here, and where its release goes.
 
-    `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table, all that is done
-    within is one transaction, which is committed at the end; a run `writes`.
+    Within, all there is of one moment: where the warehouse takes back a table it is one transaction, committed at the
+    end. `schema` is where the ledger lies there, `ldiv` by default; a run `writes`.
     """
-    there = given.there
+    engine = context.engine
     refuse([*problems_of(policy), *unsupported(policy, there)])
     ledger = LedgerThere(there, schema or SCHEMA)
-    written = named_table(policy.target.table or "", "target.table") if writes else None
-    with (
-        open_context(given.connection, listener, None, folder, show_values, workers) as context,
-        there.moment(written),
-    ):
+    with there.moment(named_table(policy.target.table or "", "target.table") if writes else None):
         context.listener.on_stage(READING)
-        source, counted = _counted(context.engine, there, policy, context.folder)
-        ledger.bring(context.engine, READ_OF_SERIES if policy.is_series else READ)
-        yield context, counted, InWarehouse(context.engine, source, policy.target, ledger)
+        source, counted = _counted(engine, there, policy, context.folder)
+        ledger.bring(engine, READ_OF_SERIES if policy.is_series else READ)
+        yield counted, InWarehouse(engine, source, policy.target, ledger)
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
@@ -82,9 +70,8 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
             yield Problem(f"quasi_identifiers.{name}", f"{what}, without `null_values` and `decimal`", "use a view")
     for name, setting in policy.sensitive.items():
         if setting.same:
-            yield Problem(
-                f"sensitive.{name}.same", "a warehouse folds case and blanks in its own way", "fold them in a view"
-            )
+            what = "a warehouse folds case and blanks in its own way"
+            yield Problem(f"sensitive.{name}.same", what, "fold them in a view")
         if setting.set:
             yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
 
