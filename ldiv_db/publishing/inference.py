@@ -149,17 +149,21 @@ def check_releases(
 
 def _weigh_together(flow: EngineFlow, numbers: Iterable[int]) -> None:
     """Append to `keys` (key, attribute_no, …, top, total) each key's best share by all releases and keys at once."""
-    weighed = flow["keys"]
+    engine, weighed = flow.engine, flow["keys"]
     with flow.scope():
         flow.know(keys=flow.step("numbered_keys", "number_keys"))
-        flow.step("groups", "number_groups")
+        group = ("release_no", "group_id")
+        columns = (*group, "attribute_no", "value", "n")
+        numbered = engine.number_groups("numbered", flow["cells"], *group, number="class_no", columns=columns)
+        flow.know(groups=engine.select("groups", numbered, *group, "class_no", distinct=True))
         flow.step("places", "list_places")
         for number in numbers:
             with flow.scope():
-                shown = flow.step("shown", "list_shown", attribute=number)
-                joint = infer(flow.engine, flow["keys"], flow["places"], shown)
+                own = [Where("attribute_no", number), Where("n", 0, ">")]
+                shown = engine.select("shown", numbered, "release_no", "class_no", "value", ("n", "rows"), where=own)
+                joint = infer(engine, flow["keys"], flow["places"], shown)
                 possible = flow.params("weigh_possible", options=joint.options, told=joint.told, attribute=number)
-                flow.engine.insert(weighed, "publishing/weigh_possible", **possible)
+                engine.insert(weighed, "publishing/weigh_possible", **possible)
 
 
 def _pairings(
