@@ -92,10 +92,8 @@ class Earlier:
             both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
             see = f"{what}. {both}"
             if isinstance(self.compared, str):
-                return [
-                    see,
-                    *([f"what both reveal together was not measured: {self.compared}"] if self.compared else []),
-                ]
+                why = f"what both reveal together was not measured: {self.compared}"
+                return [see, *([why] if self.compared else [])]
             return [see, *map(_told_by_both, self.compared)]
         return [str(self._changed)]
 
@@ -115,17 +113,12 @@ class Earlier:
 
     @property
     def _changed(self) -> Problem:
-        since = (
-            "its rows have changed since"
-            if self.same_rows is False
-            else "it is not known whether its rows have changed"
-        )
+        changed = "its rows have changed"
+        known = f"{changed} since" if self.same_rows is False else f"it is not known whether {changed}"
         told = "whoever has both releases may learn more than either tells"
-        what = f"{self._before} published this source, and {since}: {told}"
-        hint = (
-            "name the column that says which row is which (key: …), and releases are made to go together; or set"
-            " over_time: independent, and make sure that nobody has both"
-        )
+        what = f"{self._before} published this source, and {known}: {told}"
+        named = "name the column that says which row is which (key: …), and releases are made to go together"
+        hint = f"{named}; or set over_time: independent, and make sure that nobody has both"
         if self.run_id is not None:
             hint += f"; or, if its release was never handed out, `ldiv runs withdraw DATABASE {self.run_id}`"
         return Problem("key", what, hint)

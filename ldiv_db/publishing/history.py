@@ -85,9 +85,8 @@ class Published:
     @property
     def names(self) -> frozenset[str]:
         """What each is called, in the ledger of any engine."""
-        return frozenset(
-            [*(run["run_id"] for run in self.runs), *(f"{entry.release} of {entry.series}" for entry in self.releases)]
-        )
+        releases = [f"{entry.release} of {entry.series}" for entry in self.releases]
+        return frozenset([*(run["run_id"] for run in self.runs), *releases])
 
     @property
     def latest_release(self) -> str:
@@ -144,10 +143,8 @@ class OvertakenError(ConflictError):
     """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
 
     def __init__(self, source: str):
-        super().__init__(
-            f"another run published {source} at the same time, and nothing of this one was published: end the"
-            " transaction, and run again"
-        )
+        what = f"another run published {source} at the same time, and nothing of this one was published"
+        super().__init__(f"{what}: end the transaction, and run again")
 
 
 def look_back(

@@ -133,8 +133,7 @@ def runs(
     """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
 
     With `hashes` also by what each is known again, None where it is not noted; `held` is what the catalog holds, if it
-    has been read. Raises DatabaseError for tables under
-    the ledger's name that are not ours.
+    has been read. Raises DatabaseError for tables under the ledger's name that are not ours.
     """
     held = held or migrate.held(engine)
     if "run" not in held:
@@ -205,16 +204,8 @@ def unsettled(engine: Engine, series: str | None = None) -> list[Entry]:
 def start_release(engine: Engine, series: str, release: int, seed: int, report: dict[str, Any]) -> None:
     """Write that a release is being made, with the seed that it is drawn by."""
     grouped_by = COINS if report["algorithm"] in DECOMPOSITIONS else None
-    key = {"series": series, "release": release}
-    enter(
-        engine,
-        "release",
-        **key,
-        status=STARTED,
-        released_at=datetime.now(UTC),
-        report=_text(report),
-        grouped_by=grouped_by,
-    )
+    key, begun = {"series": series, "release": release}, {"status": STARTED, "released_at": datetime.now(UTC)}
+    enter(engine, "release", **key, **begun, report=_text(report), grouped_by=grouped_by)
     enter(engine, "release_secret", **key, seed=str(seed))
 
 
