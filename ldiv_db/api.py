@@ -54,7 +54,6 @@ from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
-from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan, run
 
 __all__ = [
@@ -88,7 +87,6 @@ __all__ = [
     "parse_policy",
     "plan",
     "profile",
-    "publish_release",
     "read_policy",
     "report",
     "run",

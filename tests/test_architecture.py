@@ -202,7 +202,6 @@ READING = {
     "running/dbt_model.py": ["_policy_of"],
     "running/demo.py": ["demonstrate"],
     "running/exploring/explore.py": ["explore"],
-    "running/release.py": ["publish_release"],
     "running/run.py": ["run", "plan", "estimate"],
 }
 
@@ -232,7 +231,7 @@ KNOWING = {
     *("running/attack.py", "running/dbt_model.py", "running/demo.py"),
     *("running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/run_spec.py"),
-    "running/there.py",
+    *("running/run.py", "running/there.py"),
 }
 
 

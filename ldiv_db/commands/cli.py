@@ -158,7 +158,7 @@ COMMANDS = {
     "check": "Audit any table: do all its classes meet the requirements?",
     "migrate": "Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.",
     "taxonomy": "Import, build, draft, show and check taxonomies.",
-    "release": "Publish a table again as it changes.",
+    "release": "List, compare and check releases of tables that are published again as they change.",
     "sql": "Print a plan's counts, a run's recoding or an audit as SQL for another database.",
     "dbt": "Show where the dbt package is: tests, and releases as models.",
 }

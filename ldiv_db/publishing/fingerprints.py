@@ -71,7 +71,6 @@ def key_of_release(engine: Engine, resolved: Resolved) -> str:
 
 
 def _hash_policy(resolved: Resolved, key: str) -> str:
-    """The keyed hash of the policy, with all that it rests on but tables."""
     policy, source = resolved.policy, resolved.source
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),

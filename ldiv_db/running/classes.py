@@ -30,7 +30,6 @@ def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
 
 
 def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding]:
-    """The plan as one of rows, where it is of units, and how its classes are published."""
     if ready.units is not None:
         plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
         task = replace(task, encoded=ready.encoded)
@@ -65,7 +64,6 @@ def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: Part
 
 
 def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
-    """The KL divergence of what a plan would publish."""
     _, recoding = _recoded(ready, task, plan)
     found = divergence(ready, recoding)
     task.engine.drop(*(span.relation for span in recoding.spans))

@@ -237,7 +237,7 @@ class RunMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         encoded = self.coded(seed).encode(world, [_ROW_NO])
-        ready, _, _ = make_ready(self.subject.context, self.resolved.by_seed(seed), self.algorithm, encoded)
+        ready = make_ready(self.subject.context, self.resolved.by_seed(seed), self.algorithm, encoded)
         ready.algorithm.checked(ready.task)
         _, recoding = work_out(ready)
         shown = keep_types(self.engine, recoding, self.resolved.typed)
@@ -253,7 +253,7 @@ class SeriesMethod(ClassesMethod):
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start, coding = self.start.by_seed(seed), self.coded(seed)
         draft = plan_matched(start, coding, match_rows(start, world, coding), [_ROW_NO])
-        return self.shown(draft.encoded, draft.recoding, True)
+        return self.shown(draft.classes.encoded, draft.classes.recoding, True)
 
 
 # -- groups --------------------------------------------------------------------------------------------

@@ -250,7 +250,7 @@ def test_a_default_policy_is_published_transparently_and_over_time(con):
               "require": [{"unique_distinct": 3}], "identifiers": ["id"], "seed": 0}  # fmt: skip
     assert ldiv_db.run(con, policy | {"transparent": True}).search["select"] == "transparent"
     over_time = {"key": "id", "target": {"prefix": "series"}, "over_time": "independent"}
-    released = ldiv_db.publish_release(con, policy | over_time)
+    released = ldiv_db.run(con, policy | over_time)
     assert (released.figures["algorithm"], released.figures["rows_published"]) == ("auto", 30)
 
 

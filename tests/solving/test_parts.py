@@ -25,7 +25,7 @@ REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0
 
 def prepared(con, folder, policy):
     context = Context(Engine(con), folder=Path(folder))
-    return prepare(context, resolve_run(context, load_policy(policy)))
+    return prepare(context, resolve_run(context.engine, load_policy(policy), context.folder))
 
 
 def case_of(seed, algorithm, require):

@@ -738,27 +738,27 @@ def decompose(con, listener):
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "other.yml").write_text("{any: {a: {}, b: {}, c: {}}}")
-        ldiv_db.publish_release(con, policy, folder, listener)
+        ldiv_db.run(con, policy, folder, listener)
         con.execute("INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b')")
-        ldiv_db.publish_release(con, policy, folder, listener)
+        ldiv_db.run(con, policy, folder, listener)
         algorithm = {"name": "decomposition", "combinations": "first"}
-        ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
+        ldiv_db.run(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
-    ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    ldiv_db.run(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
     again = {"source": "source", "target": {"prefix": "again"}, "key": "id", "sensitive": ["secret"],
              "quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["other"],
              "require": [{"k": 2}]}  # fmt: skip
     for _ in range(2):
-        ldiv_db.publish_release(con, again, listener=listener)
+        ldiv_db.run(con, again, listener=listener)
         con.execute("INSERT INTO source VALUES (60, 1, 'u', 'a'), (61, 1, 'v', 'b')")
     con.execute("DELETE FROM source WHERE id >= 60")
     con.execute("ALTER TABLE source ALTER id TYPE VARCHAR")
-    ldiv_db.publish_release(con, again, listener=listener)
+    ldiv_db.run(con, again, listener=listener)
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
          [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
     last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}
     last["sensitive"] = {"secret": {"l": 3}, "other": {"l": 3}}
-    ldiv_db.publish_release(con, last, listener=listener)
+    ldiv_db.run(con, last, listener=listener)
     engine = Engine(con, on_statement=listener.on_statement)
     con.execute("CREATE TABLE plus_1_marginals AS SELECT secret, other FROM source")
     con.execute("CREATE TABLE plus_2_marginals AS FROM plus_1_marginals")  # as older versions had it
@@ -787,7 +787,7 @@ def replay(con, listener):
     ldiv_db.attack(con, "blanked", policy=policy | blanked, replay=ldiv_db.Replay(), listener=listener)
     policy = {"source": "source", "target": {"prefix": "groups"}, "key": "id", "quasi_identifiers": ["age"],
               "sensitive": {"secret": {"l": 2}}, "algorithm": "anatomy"}  # fmt: skip
-    ldiv_db.publish_release(con, policy, listener=listener)
+    ldiv_db.run(con, policy, listener=listener)
     for tries in (0, 1):
         ldiv_db.attack(con, "groups", policy=policy, replay=ldiv_db.Replay(tries=tries), listener=listener)
 

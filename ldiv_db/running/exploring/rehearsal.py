@@ -123,14 +123,14 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
     encoded = replace(coding, engine=engine).encode()
-    ready, _, _ = make_ready(context.quiet, resolved, algorithm, encoded)
+    ready = make_ready(context.quiet, resolved, algorithm, encoded)
     check_ready(ready)
-    found = rehearsed(ready)
-    name = found.plan.algorithm or ready.algorithm.name
-    risk = _risk(_attacked(job, engine, found.release))
-    answers = answers_of(engine, found.release, resolved, job.variant.policy.preserve)
-    l = l_of(name, ready.task.requirements, found.plan.l)
-    return VariantOutcome(job.variant, "done", "", name, l, found.loss, risk, answers)
+    made, loss, release = rehearsed(ready)
+    name = made.algorithm or ready.algorithm.name
+    risk = _risk(_attacked(job, engine, release))
+    answers = answers_of(engine, release, resolved, job.variant.policy.preserve)
+    l = l_of(name, ready.task.requirements, made.l)
+    return VariantOutcome(job.variant, "done", "", name, l, loss, risk, answers)
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
