@@ -48,6 +48,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
+from ldiv_db.questions import out_of_bounds, question_of
 from ldiv_db.recoding.branches import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
@@ -245,14 +246,12 @@ def measure(
     does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(
-        l, class_column, class_label, queries, seed, kl, counts=True, preserve=tuple(asked.preserve)
-    )
+    wanted = question_of(MeasureRequest, locals(), counts=True, preserve=tuple(asked.preserve))
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
-        refuse(wanted.problems())
+        refuse(out_of_bounds(wanted))
         policy_of = policy_of_source(engine, asked, original, source)
         described = describe(engine, policy_of, original, where)
         relation = as_published(engine, relation, policy_of)
@@ -306,26 +305,17 @@ def report(
     """
     parsed = None if policy is None else parse_policy(policy)
     beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = ReportRequest(
-        parsed,
-        names_of(qi),
-        sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
-        [require] if isinstance(require, str | Mapping) else list(require),
-        class_column,
-        individual,
-        source,
-        known,
-        population,
-        control,
-        None if threshold is None else str(threshold),
-        queries,
-        tries,
-        seed,
-        budget,
-        worlds,
-        "public" if public else "internal",
-        context_of(parsed, context, said),
-        final,
+    asked = question_of(
+        ReportRequest,
+        locals(),
+        policy=parsed,
+        qi=names_of(qi),
+        sensitive=sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
+        require=[require] if isinstance(require, str | Mapping) else list(require),
+        class_column=class_column,
+        threshold=None if threshold is None else str(threshold),
+        audience="public" if public else "internal",
+        context=context_of(parsed, context, said),
         folder=beside if folder is None else Path(folder),
     )
     return make_report(con, table, asked, catalog=catalog)

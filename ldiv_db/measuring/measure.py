@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
-from ldiv_db.database.errors import Problem
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Shown
@@ -32,6 +31,7 @@ from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
+from ldiv_db.questions import Asked
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
@@ -54,30 +54,19 @@ class MeasureRequest:
     `class_column` holds class ids that tell classes apart as well.
     """
 
-    l: int | None = None
-    class_column: str | None = None
-    class_label: str | None = None
-    queries: int = 0
-    seed: int = 0
-    kl: bool = True
+    l: Annotated[int | None, Asked("The l of CAVG; the policy's by default.", 1, LARGEST)] = None
+    class_column: Annotated[
+        str | None, Asked("A column of class ids, by which classes are distinguished as well.", option="class")
+    ] = None
+    class_label: Annotated[str | None, Asked("A published column: the class label of CM.")] = None
+    queries: Annotated[int, Asked("Random COUNT queries to answer.", 0, MOST_QUERIES)] = 0
+    seed: Annotated[int, Asked("The seed of random draws.", 0, LARGEST_SEED)] = 0
+    kl: Annotated[bool, Asked("Compute the KL divergence.")] = True
     #: Whether to count how far counts over two columns are off.
     counts: bool = False
     spreads: bool = False
     #: An analyst's queries to ask of both tables, or if there are none usual ones; None to ask none.
     preserve: Sequence[str] | None = None
-
-    def problems(self) -> list[Problem]:
-        """Problems of the numbers."""
-        bounds = {
-            "l": (self.l, 1, LARGEST),
-            "queries": (self.queries, 0, MOST_QUERIES),
-            "seed": (self.seed, 0, LARGEST_SEED),
-        }
-        return [
-            Problem(key, f"takes a whole number from {least} to {most:,}")
-            for key, (value, least, most) in bounds.items()
-            if value is not None and not least <= value <= most
-        ]
 
 
 @dataclass(frozen=True, repr=False)
