@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.auditing.individuals import tells_thing
+from ldiv_db.auditing.people_names import tells_thing
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly

@@ -26,11 +26,8 @@ from ldiv_db.auditing.individuals import (
     FEW_VALUES,
     NEARLY_UNIQUE,
     are_few_kinds,
-    is_dialled,
-    may_say_whose,
-    tells_one,
-    tells_somebody,
 )
+from ldiv_db.auditing.people_names import is_dialled, may_say_whose, tells_one, tells_somebody
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
