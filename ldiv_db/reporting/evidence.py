@@ -212,7 +212,7 @@ def _algorithm(subject: ReportSubject, holds: bool | None) -> Document:
     policy = subject.asked.policy
     options = {} if policy is None else policy.algorithm.options
     transparent = policy is not None and policy.transparent
-    protection = protection_of(subject.algorithm, policy, holds).as_dict()
+    protection = protection_of(subject.algorithm, policy, holds)
     return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
 
 
