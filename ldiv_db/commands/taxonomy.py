@@ -20,7 +20,7 @@ from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import table_of
-from ldiv_db.measuring.draft_taxonomy import draft_levels
+from ldiv_db.measuring.generalisations import draft_levels
 from ldiv_db.measuring.starter_policy import write_levels
 from ldiv_db.policy.quasi_identifiers import NULL_CODE, number_values
 from ldiv_db.taxonomies import readers as taxonomy_sources

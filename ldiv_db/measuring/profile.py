@@ -17,14 +17,12 @@ from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.readings import read_by
 from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown
+from ldiv_db.measuring.generalisations import FOLDED, Generalisation, GeneralisationFinder
 from ldiv_db.measuring.population_uniqueness import refuse_population
 from ldiv_db.measuring.roles import (
-    FOLDED,
     IDENTIFIER,
     QUASI_IDENTIFIER,
     SENSITIVE,
-    Generalisation,
-    GeneralisationFinder,
     Keys,
     held_by,
     is_postal,

@@ -19,8 +19,8 @@ from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.measuring.generalisations import FOLDED
 from ldiv_db.measuring.profile import SensitiveProfile
-from ldiv_db.measuring.roles import FOLDED
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.nearness import SECONDS
 from ldiv_db.requirements.risk import HIGH
