@@ -148,7 +148,6 @@ def check(
 
 
 def _question(policy: Policy | None, qi: Any, sensitive: Any, require: Any, **given: Any) -> CheckRequest:
-    """What is asked of a table by a caller's arguments, and by a policy what they leave open."""
     specs = read_requirements(require) if require or policy is None else ()
     names, attributes = names_of(qi), read_sensitive(sensitive)
     return check_request(policy, quasi_identifiers=names, sensitive=attributes, require=specs, **given)

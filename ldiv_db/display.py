@@ -50,7 +50,6 @@ def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
 
 
 def _needed(columns: Sequence[Column]) -> int:
-    """The characters that a table of these columns takes if no word is cut."""
     return sum(_longest_word(column) + _FRAME for column in columns) + _EDGE
 
 

@@ -172,7 +172,6 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
-    """The audit of a table as it was counted, without verdicts."""
     classes, of_people = engine.count(counts.listed), counts.subject.person is not None
     rows = engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows")
     left_out, taken = counts.suppressed_rows, counts.subject.suppressed
@@ -191,7 +190,6 @@ def _judge_all(
     watch: Watch | None,
     people: CountPeople | None,
 ) -> dict[Requirement, Verdict]:
-    """The verdicts on requirements that are judged on the same classes."""
     refuse_unlisted(engine, sensitive, requirements, counts.classes.totals)
     bound = _bound(watch, sensitive, counts)
     names = sorted({requirement.named_population for requirement in requirements} - {""})
@@ -229,7 +227,6 @@ def _again(
 
 
 def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
-    """The watch of one table."""
     if watch is None:
         return None
     return lambda requirement, classes, measures: watch(sensitive, requirement, counts, measures)

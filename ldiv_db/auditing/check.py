@@ -246,7 +246,6 @@ def _left_open(verdict: Verdict, request: CheckRequest) -> Verdict:
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
-    """Raise PolicyError with everything that is wrong with the request."""
     pair = request.pair
     main = _told_apart_by(request)
     sensitive = [("sensitive", name) for name in request.sensitive]
@@ -297,7 +296,6 @@ def problems_of(request: CheckRequest) -> list[Problem]:
 
 
 def _told_apart_by(request: CheckRequest) -> list[tuple[str, str]]:
-    """The columns that classes are told apart by, each with the option that names it."""
     ids = [("class", request.class_column)] if request.class_column else []
     return [*(("qi", name) for name in request.quasi_identifiers), *ids]
 

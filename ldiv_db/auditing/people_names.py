@@ -15,7 +15,6 @@ from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 
 
 def _plain(text: str) -> str:
-    """The text in small letters, without the marks on its letters."""
     apart = unicodedata.normalize("NFKD", text.casefold()).replace("ı", "i")
     return "".join(letter for letter in apart if not unicodedata.combining(letter))
 

@@ -65,7 +65,6 @@ def refuse_dialect(
 
 
 def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> bool:
-    """True if the statement compares values with texts."""
     named = any(requirement.named or requirement.listed for requirement in requirements)
     return bool(named or attribute.harmless or attribute.taxonomy)
 
@@ -139,8 +138,6 @@ def check_statement(
 
 
 class _Writer:
-    """Writes the steps that judge attributes, and then the SELECT of what they find."""
-
     def __init__(self, steps: Composer, request: CheckRequest, table: Relation | FileRelation, labels: bool):
         self._steps = steps
         self._request = request
@@ -221,7 +218,6 @@ class _Writer:
         )
 
     def _read(self, attribute: Attribute, others: Sequence[str]) -> Subject:
-        """The subject with the texts of its sensitive columns as they are to be read."""
         settings = self._request.sensitive
         same = {name: tuple(settings[name].same or ()) for name in [attribute.name, *others] if name in settings}
         if not any(same.values()):
@@ -263,7 +259,6 @@ def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str])
 
 
 def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
-    """Comments: what a row of the result is, and what is required."""
     lines = [f"A row for every class of {table} that violates a requirement; no row if there is none. Required:"]
     for name, wanted in requirements.items():
         for requirement in wanted:

@@ -143,7 +143,6 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
 
 
 def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None) -> Relation:
-    """As `count_values`, of people; without class columns the whole table is one class."""
     params = {"published": subject.table, "class_columns": columns, "sensitive": sensitive}
     if subject.person is None:
         people = steps.materialise("people", "auditing/list_members", **params)

@@ -117,7 +117,6 @@ def _estimated(
 
 
 def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:
-    """The files that were written: none if none were asked for."""
     if policy is None:
         return []
     if skeleton is None:
@@ -126,7 +125,6 @@ def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> 
 
 
 def _policy_text(skeleton: StarterPolicy | None, reason: str, written: list[Path], show_values: bool) -> Iterator[str]:
-    """The policy, or where it was written, or why there is none."""
     if skeleton is None:
         yield f"note: {reason}"
     elif written:

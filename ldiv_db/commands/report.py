@@ -32,7 +32,6 @@ _STAGE = "looking the release up"
 
 
 def _asked_for(key: str) -> Any:
-    """The option for a text of the context."""
     return typer.Option(help=ReleaseContext.asks(key))
 
 
@@ -141,7 +140,6 @@ def report_command(
 
 
 def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path]:
-    """The files that are to be written; raises PolicyError for those that cannot be."""
     if verify is not None:
         if out:
             raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])

@@ -102,7 +102,6 @@ def _table(text: str, key: str) -> Relation | FileRelation:
 
 
 def _types(texts: Sequence[str]) -> dict[str, str]:
-    """The types of columns, by name, as they are written: `salary=INTEGER`."""
     pairs = [text.rpartition("=") for text in texts]
     if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
         raise PolicyError([Problem("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")])
@@ -132,7 +131,6 @@ def counts_command(
 
 
 def _show(document: dict[str, Any], as_json: bool) -> None:
-    """Print the document, or its statement letter for letter."""
     if as_json:
         show(document, (), as_json)
     else:

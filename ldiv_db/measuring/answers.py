@@ -93,7 +93,6 @@ def check_queries(engine: Engine, source: Source, queries: Sequence[str]) -> Non
 
 
 def _named(queries: Sequence[str]) -> list[AnalystQuery]:
-    """The policy's queries, each with its place in it."""
     return [AnalystQuery(text, f"preserve.{number}") for number, text in enumerate(queries)]
 
 
@@ -137,7 +136,6 @@ def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation
 
 
 def _primes() -> Iterator[int]:
-    """The prime numbers."""
     return (n for n in itertools.count(2) if all(n % m for m in range(2, math.isqrt(n) + 1)))
 
 

@@ -128,7 +128,6 @@ def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding,
 
 
 def _planned(engine: Engine, span: Spans) -> CountedColumn:
-    """A quasi-identifier by what its published spans cover; numbers by their places among those that occur."""
     axis, code = span.axis, span.axis.code.name
     places, leaves, null_code = None, axis.leaves, axis.null_code
     if axis.nodes is None:
@@ -169,7 +168,6 @@ def _errors(
     rows: int,
     seed: int,
 ) -> CountErrors | None:
-    """The errors of the counts of all pairs: `counted` has the source's codes, `numbered` what is published."""
     if not pairs or not rows:
         return None
     with engine.scope():

@@ -72,7 +72,6 @@ class GeneralisationFinder:
         return self._of_text(summary, summary.texts)
 
     def _why_none(self, summary: Summary) -> str:
-        """Why a column can be generalised in no way; empty if it may be in one."""
         column = summary.column
         if problems := equal_problems("", column):
             return problems[0].what
@@ -87,24 +86,20 @@ class GeneralisationFinder:
         return safe_harbor.why_unfit(summary) if self._hipaa else ""
 
     def _without_leaf(self, column: Column, name: str) -> int:
-        """The values of a column that the levels of the program of that name have no leaf for."""
         params = {"rows": self._table, "column": Identifier(column.name), "levels": ready.LEVELS[name]()}
         return int(self._engine.scalar("taxonomies/count_without_leaf", **params))
 
     def _lengths(self, column: Column) -> str:
-        """What is to be said of codes of several lengths."""
         with self._engine.scope():
             counted = self._engine.count_groups("counted", self._table, (column.name, "value"))
             told = warn_of_lengths(self._engine, column.name, counted)
         return f"; {told}" if told else ""
 
     def _covers(self, column: Column) -> bool:
-        """True if the catalog's taxonomy of the column's name has a leaf for each of its values."""
         taxonomy = taxonomies.fetch(self._engine, column.name)
         return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
 
     def _on_a_line(self, summary: Summary) -> tuple[Generalisation | None, str]:
-        """The way of numbers or times; None if some of them have no place, as infinities have."""
         column = summary.column
         check: Callable[..., Any] = refuse_odd_years if column.is_time else bounds_of
         try:
@@ -134,7 +129,6 @@ class GeneralisationFinder:
         return None, why
 
     def _ready(self, summary: Summary, texts: Texts) -> Generalisation | None:
-        """The taxonomy of the program that a column's values show; None if it has none for them."""
         column, many = summary.column, summary.distinct > FEW_VALUES
         coded = _DIAGNOSES.search(column.name) or (many and texts.uncoded)
         if coded and texts.longest <= ready.LONGEST and not self._without_leaf(column, "icd10cm"):

@@ -139,8 +139,6 @@ def answers_of(engine: Engine, published: Relation, original: Described, queries
 
 
 class _Measuring:
-    """One measurement under way."""
-
     def __init__(self, engine: Engine, original: Described, published: Relation | FileRelation, wanted: MeasureRequest):
         self._engine = engine
         self._required = original.required
@@ -203,7 +201,6 @@ class _Measuring:
 
     @property
     def _classes(self) -> list[Renamed]:
-        """The published column that tells classes apart besides the quasi-identifiers, if there is one."""
         return [Renamed(Identifier(self._wanted.class_column), _CLASS)] if self._wanted.class_column else []
 
     @property
@@ -299,7 +296,6 @@ class _Measuring:
         )
 
     def _judged(self, dictionary: Relation) -> Distribution:
-        """The values that the policy has judged."""
         where = [] if self._source.judges_null else [Where("value", None, "<>")]
         counts = (rows for (rows,) in self._engine.find(dictionary, "rows", where=where))
         return Distribution(sorted(counts, reverse=True))

@@ -221,8 +221,6 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
 
 
 class _Roles:
-    """Takes one column after the other for what it is named or looks like."""
-
     def __init__(
         self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
         written: Mapping[str, WrittenNumbers], guess: bool, hipaa: bool,
@@ -286,7 +284,6 @@ class _Roles:
         return f"may identify people: {held} of {of} other columns hardly vary within a value{evenly}"
 
     def _why_identifier(self, summary: Summary) -> str:
-        """Why a column that nobody named is taken for an identifier; empty if it is not."""
         if self._keys is None:
             return "not named"
         if why := why_by_values(summary):
@@ -296,7 +293,6 @@ class _Roles:
 
 
 def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterator[ColumnProfile]:
-    """The quasi-identifiers, those that were named among them that cannot be generalised."""
     for profile in profiles:
         if QUASI_IDENTIFIER in (profile.role, asked.get(profile.column.name.lower())):
             yield profile

@@ -169,7 +169,6 @@ class Resolver:
 
 
 def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
-    """The problem of a column, in counts: the values themselves may be data."""
     what = f"{unknown['count']:,} different published values (rows: {unknown['rows']:,}) are "
     if axis.taxonomy is None:
         what += "no number or time of the source's type, range, set, * or NULL"
@@ -210,7 +209,6 @@ def compare_columns(
 
 
 def _ranked(engine: Engine, column: ResolvedColumn) -> ResolvedColumn:
-    """The column with its values numbered by falling frequency."""
     ranks = engine.materialise("ranks", "measuring/rank_codes", dictionary=column.dictionary)
     spans = engine.materialise("ranked", "measuring/rank_spans", spans=column.spans, ranks=ranks)
     return replace(column, dictionary=ranks, spans=spans)

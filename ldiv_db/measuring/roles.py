@@ -103,7 +103,6 @@ def may_name(summary: Summary) -> bool:
 
 
 def _has_digits(summary: Summary) -> bool:
-    """True if most values have as many digits as a number to be dialled."""
     if summary.texts is None:
         return summary.largest >= _DIALLED
     return summary.texts.numbered * 2 > summary.distinct
@@ -141,7 +140,6 @@ class Keys:
         return None
 
     def _candidates(self, column: Column) -> Sequence[ColumnBeside]:
-        """The columns of other tables that the column's name leads to, of its type or whole numbers as well."""
         found = [other for other in self._beside if _alike(column, other.column) and _leads(column.name, other)]
         return found[:_MOST_TABLES]
 

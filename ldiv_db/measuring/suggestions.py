@@ -53,7 +53,6 @@ def distance_between(engine: Engine, table: Relation | FileRelation, column: Col
 
 
 def _one_digit(distance: float) -> int | float:
-    """The number rounded down to one digit other than 0."""
     exponent = math.floor(math.log10(distance))
     digit = math.floor(distance / 10.0**exponent)
     return digit * 10**exponent if exponent >= 0 else round(digit * 10.0**exponent, -exponent)
@@ -146,14 +145,12 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
 
 
 def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
-    """The values as a policy can have them told apart, and how it says so."""
     if column.folded is None or column.folded.distinct < 2:
         return column.distribution, None
     return column.folded, {"same": list(FOLDED)}
 
 
 def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
-    """The requirement that numbers and times be apart, where they are of any distance."""
     distinct = column.distribution.distinct
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, distinct)

@@ -249,5 +249,4 @@ def _small(
 
 
 def _best(found: Iterable[_Chosen]) -> list[_Chosen]:
-    """Those that leave most rows unique."""
     return sorted(found, key=lambda one: (-one.unique_rows, -one.combinations, one.columns))[:SHOWN]

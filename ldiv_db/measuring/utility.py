@@ -150,7 +150,6 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
 
 
 def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
-    """The cells in parts, neighbours in the trie together, so that no part has too many pairs."""
     number, cells = tries.steps[-1].prefix.name, engine.count(tries.cells)
     most = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
     for first in range(1, max(cells, 1) + 1, most):
@@ -229,7 +228,6 @@ def nine_tenths(errors: Sequence[float]) -> float:
 def _answer(
     engine: Engine, columns: Sequence[ResolvedColumn], tries: PrefixTrees, draws: Sequence[Sequence[int]]
 ) -> list[tuple[int, float]]:
-    """The rows of the source that every query counts, and those that the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
     with engine.scope():
         loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
@@ -283,19 +281,16 @@ def draw_queries(
 
 
 def _draw(seed: int, query: int, what: str, below: int) -> int:
-    """A number from 0 to `below` - 1."""
     digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
     return int(digest, base=16) % below
 
 
 def _width(column: ResolvedColumn, count: int) -> int:
-    """The number of codes that a query on `count` quasi-identifiers asks for; NULL is none of them."""
     codes = column.leaves - (column.null_code is not None)
     return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
 
 
 def _ask(engine: Engine, anchors: Relation, column: ResolvedColumn) -> Relation:
-    """The TEMP table (query, low, high) of the codes that the queries ask for."""
     code = column.code.name
     params: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
     if column.nodes:

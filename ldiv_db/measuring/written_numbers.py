@@ -52,7 +52,6 @@ def find_numbers(
 
 
 def _of_floats(engine: Engine, table: Relation | FileRelation, column: Column) -> WrittenNumbers | None:
-    """Numbers of which some are none at all (NaN)."""
     nans = engine.scalar("measuring/profile/count_nans", source=table, column=column.name)
     return _written(column, {"nan": nans}, None, NUMBERS) if nans else None
 

@@ -95,7 +95,6 @@ def legend(series: Sequence[str], y: float) -> Markup:
 
 
 def _clean(child: str | Markup) -> Markup:
-    """The child escaped, without characters that a document cannot hold."""
     if isinstance(child, Markup):
         return child
     return escape("".join(letter if letter.isprintable() or letter == " " else _NONE for letter in child))
@@ -156,7 +155,6 @@ def scale(
 
 
 def _step(wanted: float, whole: bool) -> float:
-    """The next round step from the one that is wanted."""
     power = 10.0 ** math.floor(math.log10(wanted))
     step = next(power * part for part in _STEPS if power * part >= wanted * (1 - 1e-9))
     return max(1.0, step) if whole else step

@@ -108,7 +108,6 @@ def opened(context: Context, name: str, asked: ReportRequest) -> Iterator[Report
 
 
 def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | None]:
-    """The source, or why there is none; raises PolicyError if an option names it and it is not there."""
     if asked.is_public:
         return None, "this report is for those who may not read the source"
     if asked.policy is None:
@@ -159,7 +158,6 @@ def document_of(subject: ReportSubject) -> Document:
 
 
 def _internal(subject: ReportSubject, tell: Tell) -> Document:
-    """The sections of a report for readers who may see the source."""
     asked, policy, source = subject.asked, subject.asked.policy, subject.source
     found: Document = {"source": None, "why_no_source": subject.why_not}
     if source is not None and policy is not None:
@@ -217,7 +215,6 @@ def _algorithm(subject: ReportSubject, holds: bool | None) -> Document:
 
 
 def _annex(subject: ReportSubject) -> Document:
-    """Hashes, versions, and the audit as SQL."""
     policy = subject.asked.policy
     document = None if policy is None else written_policy(policy, subject.asked.is_public)
     return {

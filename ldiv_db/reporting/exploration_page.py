@@ -91,7 +91,6 @@ def page(found: Exploration) -> str:
 
 
 def _charts(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
-    """Each axis against each of the two risks: the first of both is what variants are compared by."""
     if not found.done:
         return
     risks = {**({"posterior": _POSTERIOR} if found.sensitive else {}), "prosecutor": _PROSECUTOR}
@@ -123,7 +122,6 @@ def _point(found: Exploration, outcome: VariantOutcome, axis: Axis, risk: str, l
 
 
 def _group(outcome: VariantOutcome) -> str:
-    """The group of an outcome, which decides the colour of its mark."""
     varied = outcome.variant.varied
     kind = "a column left out" if "without" in varied else "one level fewer" if "coarser" in varied else ""
     return kind or outcome.algorithm
@@ -141,7 +139,6 @@ def _anchor(outcome: VariantOutcome) -> str:
 
 
 def _table(found: Exploration, linked: Set[int]) -> Iterable[Markup]:
-    """All variants that were rehearsed, by risk and loss."""
     if not found.done:
         return
     best = set(map(_number, found.frontier))
@@ -181,7 +178,6 @@ def _decimal(number: float | None) -> str:
 
 
 def _not_rehearsed(found: Exploration) -> Iterable[Markup]:
-    """The variants that could not be rehearsed, with the reasons."""
     others = [outcome for outcome in found.outcomes if outcome.loss is None]
     if not others:
         return
@@ -222,7 +218,6 @@ def parts_of(found: Exploration) -> dict[int, Markup]:
 
 
 def _part(found: Exploration, outcome: VariantOutcome) -> Markup:
-    """A variant: its figures, its loss by column and its policy."""
     loss, label = outcome.loss, outcome.variant.label
     assert loss is not None  # noqa: S101 - it was rehearsed
     bars = [Bar(name, (lost,)) for name, lost in loss.lm_by_column.items()]

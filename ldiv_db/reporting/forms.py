@@ -188,7 +188,6 @@ def _loss(loss: Loss) -> Markup | None:
 
 
 def _page(line: str, *parts: Markup | None) -> Markup:
-    """The line, and under it the parts that there are; the first chart brings the style of all."""
     shown = [standalone(part) if part.startswith("<svg") else part for part in parts if part]
     return Markup("<div><p><strong>{}</strong></p>{}</div>").format(line, Markup("").join(shown))
 

@@ -119,7 +119,6 @@ def _attacks(attacks: Sequence[Document]) -> list[ReportFigure]:
 
 
 def _gain_name(attack: Document, measure: str, several: bool) -> str:
-    """The attack and what it gains; the attribute too if there are several."""
     about = f" of {attack['sensitive']}" if several and attack["sensitive"] else ""
     same = measure == attack["attack"]
     return f"{attack['attack'].capitalize()}{about}{'' if same else f': {measure}'}"
@@ -132,7 +131,6 @@ def _loss(by_column: Mapping[str, float]) -> list[ReportFigure]:
 
 
 def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
-    """The distribution of each column before and after, without its values."""
     for spread in spreads[:MOST_COLUMNS]:
         before, after = (_shares(spread[key]) for key in ("before", "after"))
         places = list(zip(spread["edges"], spread["edges"][1:], strict=False))
@@ -149,7 +147,6 @@ def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
 
 
 def _shares(rows: Sequence[float]) -> list[float]:
-    """The rows in per cent of all of them."""
     whole = sum(rows)
     return [100 * one / whole if whole else 0.0 for one in rows]
 
@@ -180,7 +177,6 @@ def _per_cent(share: float | None) -> str:
 
 
 def _words(value: Any) -> str:
-    """A figure of an attack in words."""
     if isinstance(value, list):
         return " ".join(_words(one) for one in value)
     if isinstance(value, bool) or value is None:

@@ -83,7 +83,6 @@ def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | N
 
 
 def _earlier_runs(engine: Engine, run: dict[str, Any] | None, is_source: Callable[[str], bool]) -> list[dict[str, Any]]:
-    """The runs of a source that were published before this one; all of them for a table without a run."""
     listed = [one for one in ledger.runs(engine) if one["status"] == ledger.PUBLISHED and is_source(one["source"])]
     ids = [one["run_id"] for one in listed]
     return listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
@@ -173,7 +172,6 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
 
 
 def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
-    """The histogram of class sizes, in bins of equal width from the least size on."""
     least, most = (int(found(classes, "class_rows") or 0) for found in (engine.least, engine.most))
     width = max(1, -(-(most - least + 1) // SIZE_BINS))
     params = {"least": Value(least), "width": Value(width)}

@@ -113,7 +113,6 @@ def _plain(document: Document) -> Document:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file whole or not at all."""
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
@@ -126,7 +125,6 @@ def _write(path: Path, text: str) -> None:
 
 
 def _umask() -> int:
-    """The bits that new files of this process lack."""
     mask = os.umask(0)
     os.umask(mask)
     return mask

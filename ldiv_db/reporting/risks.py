@@ -283,7 +283,6 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
 
 
 def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest) -> dict[str, Any]:
-    """The losses of the release, as `ldiv measure` has them, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
     wanted = MeasureRequest(
         queries=asked.queries, seed=asked.seed, kl=False, counts=True, spreads=True, preserve=policy.preserve

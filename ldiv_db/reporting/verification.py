@@ -43,8 +43,6 @@ def counted_plainly(subject: ReportSubject, document: Document) -> dict[str, Any
 
 
 class _Counting:
-    """The release, and the source if it is there, being counted."""
-
     def __init__(self, subject: ReportSubject, document: Document, stack: ExitStack):
         self._subject, self._document, self._engine, self._stack = subject, document, subject.engine, stack
         self._same = {name: setting.reading for name, setting in subject.question.sensitive.items()}
@@ -70,12 +68,10 @@ class _Counting:
 
     @property
     def _quasi_identifiers(self) -> Mapping[str, QuasiIdentifier]:
-        """The quasi-identifiers as the policy describes them."""
         policy = self._subject.asked.policy
         return policy.quasi_identifiers if policy else {}
 
     def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
-        """Return measures of how the rows of a table group by some columns."""
         params = {"rare": Value(RARE), "threshold": Value(self._subject.asked.high)}
         columns = [Identifier(name) for name in names]
         return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **params)
@@ -320,6 +316,5 @@ def _is_number(figure: Any) -> bool:
 
 
 def _section(where: str) -> str:
-    """The section of a place, of the source its part: `source.utility.queries`."""
     parts = re.sub(r"\[\d+\]", "", where).split(".")
     return ".".join(parts[: 3 if parts[:2] == ["source", "utility"] else 2 if parts[0] == "source" else 1])

@@ -167,7 +167,6 @@ class Exploration(Printed):
         return [(bound, min(self._within(bound), key=self.loss_of, default=None)) for bound in asked]
 
     def _within(self, bound: Any) -> list[VariantOutcome]:
-        """The rehearsed outcomes whose classes all have `1 / bound` rows."""
         least = 1 / Fraction(str(bound))
         return [one for one in self.ranked if one.loss is not None and one.loss.smallest_class >= least]
 
@@ -254,7 +253,6 @@ class Exploration(Printed):
 
 
 def _told(outcome: VariantOutcome) -> Sequence[Answer | CountErrors | Precision]:
-    """The few things that say best what a variant is good for: answers, or how closely its columns are told."""
     loss = outcome.loss
     assert loss is not None  # noqa: S101 - it was rehearsed
     said: list[Answer | CountErrors | Precision] = [*outcome.answers, *([loss.counts] if loss.counts else [])]
