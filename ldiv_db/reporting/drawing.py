@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -44,8 +45,6 @@ def element(name: str, /, *children: str | Markup, **attributes: str | float | N
     """An element; attributes of None are left out, a trailing `_` of their names is dropped, `_` becomes `-`."""
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     written = "".join(f' {key.replace("viewbox", "viewBox")}="{_attribute(value)}"' for key, value in given.items())
-    if name == "input":  # it has no end
-        return Markup(f"<{name}{written}>")
     inside = Markup("").join(_clean(child) for child in children)
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
@@ -94,10 +93,15 @@ def legend(series: Sequence[str], y: float) -> Markup:
     return Markup("").join(parts)
 
 
-def _clean(child: str | Markup) -> Markup:
-    if isinstance(child, Markup):
+def printable(child: Any) -> Any:
+    """The text without characters that a document cannot hold; markup as it is."""
+    if isinstance(child, Markup) or not isinstance(child, str):
         return child
-    return escape("".join(letter if letter.isprintable() or letter == " " else _NONE for letter in child))
+    return "".join(letter if letter.isprintable() or letter == " " else _NONE for letter in child)
+
+
+def _clean(child: str | Markup) -> Markup:
+    return escape(printable(child))
 
 
 def _attribute(value: str | float) -> Markup:
