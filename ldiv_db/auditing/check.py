@@ -17,7 +17,7 @@ from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
@@ -86,12 +86,12 @@ class Violations:
             "classes": found.listed,
             "histogram": found.classes.histogram,
             "labels": label_columns(found.columns[: len(found.subject.open_columns)], _COLUMNS) if self.labels else [],
-            "sensitive": Value(sensitive or None),
-            "requirement": Value(str(requirement) if self.show_values else requirement.label),
+            "sensitive": sensitive or None,
+            "requirement": str(requirement) if self.show_values else requirement.label,
             "show_values": self.show_values and bool(sensitive),
             "most_is_worst": requirement.most_is_worst,
         }
-        self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **params)
+        self.rows += self.engine.records(_TEMPLATE, most=self.most, **params)
         if self.into is not None:
             self._write(self.into, params)
         self.engine.drop(mended)

@@ -17,7 +17,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.errors import AuditError, classes_phrase, count_phrase, people_phrase
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.requirements import Classes, Requirement, judge
 
@@ -43,7 +43,7 @@ class Individuals(Requirement, in_policy=False):
         return "requirements/unique_distinct"
 
     def params(self, steps: Steps) -> dict[str, Any]:
-        return {"l": Value(1)}
+        return {"l": 1}
 
     def unique_class_size(self) -> int:
         return 1

@@ -173,9 +173,7 @@ class _Writer:
         for place, columns in self._named.items():
             wanted = columns[0].requirement
             key, before = f"require.{place}.{wanted.name}", len(self._steps.doubts)
-            self._steps.refuse_any(
-                partial(_absent, key), _ABSENT_TEMPLATE, columns=columns, named=Value(len(wanted.named))
-            )
+            self._steps.refuse_any(partial(_absent, key), _ABSENT_TEMPLATE, columns=columns, named=len(wanted.named))
             self._tell(columns[0].sensitive if len(columns) == 1 else "", before)
 
     def text(self) -> str:

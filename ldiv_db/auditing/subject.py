@@ -19,7 +19,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import PolicyError, Problem, rows_phrase
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed, person_units
 from ldiv_db.requirements import HARMLESS, Classes, Requirement, Verdict
 from ldiv_db.requirements.parameters import plain_decimal
@@ -151,9 +151,7 @@ def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], se
         people = steps.materialise("people", "auditing/list_people", person=person, **params)
     units = person_units([size for size, _ in steps.tally(people, "size")]) if isinstance(steps, Engine) else None
     counts = {"people": people, "class_columns": columns, "labels": columns[: len(subject.labels)]}
-    found = steps.materialise(
-        "counts", "auditing/count_people_values", scale=None if units is None else Value(units), **counts
-    )
+    found = steps.materialise("counts", "auditing/count_people_values", scale=units, **counts)
     steps.drop(people)
     return found
 

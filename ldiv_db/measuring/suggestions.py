@@ -18,7 +18,7 @@ from typing import Any
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.measuring.generalisations import FOLDED
 from ldiv_db.measuring.profile import SensitiveProfile
 from ldiv_db.requirements import Distribution
@@ -161,9 +161,9 @@ def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProf
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
     """The values that large shares of the rows have, and those that read like nothing, most frequent first."""
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
-    least, most = Value(math.ceil(LARGE_SHARE * column.distribution.rows)), Value(_MOST)
+    least = math.ceil(LARGE_SHARE * column.distribution.rows)
     with read_exactly(engine, table) as read:
-        params = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
+        params = {"source": read, "words": words, "column": column.name, "least": least, "most": _MOST}
         rows = engine.rows("measuring/profile/list_frequent_values", **params)
     engine.drop(words)
     return [Frequent(*row) for row in rows]

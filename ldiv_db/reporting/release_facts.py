@@ -22,7 +22,7 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as
@@ -165,8 +165,8 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
         with counted(engine, subject, name) as counts:
             sizes = sizes or _sizes(engine, counts.listed)
             if name:
-                params = {"summary": counts.classes.summary, "bins": Value(SHARE_BINS)}
-                rows = dict(engine.rows("reporting/count_largest_shares", **params))
+                summary = counts.classes.summary
+                rows = dict(engine.rows("reporting/count_largest_shares", summary=summary, bins=SHARE_BINS))
                 shares[name] = [rows.get(place, 0) for place in range(SHARE_BINS)]
     return {"sizes": sizes, "largest_shares": shares}
 
@@ -174,8 +174,7 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
 def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
     least, most = (int(found(classes, "class_rows") or 0) for found in (engine.least, engine.most))
     width = max(1, -(-(most - least + 1) // SIZE_BINS))
-    params = {"least": Value(least), "width": Value(width)}
-    rows = engine.rows("reporting/count_sizes", classes=classes, **params)
+    rows = engine.rows("reporting/count_sizes", classes=classes, least=least, width=width)
     bins = [{"from": least + bin_ * width, "classes": int(n), "rows": int(r)} for bin_, n, r in rows]
     return {"least": least, "most": most, "width": width, "bins": bins}
 
