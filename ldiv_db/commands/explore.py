@@ -12,15 +12,7 @@ import typer
 
 from ldiv_db.api import Exploration, explore
 from ldiv_db.commands.console import ProgressDisplay, show
-from ldiv_db.commands.options import (
-    Database,
-    DatabaseOptions,
-    Json,
-    PolicyFile,
-    Quiet,
-    ShowValues,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, PolicyFile, Quiet, ShowValues, grouped
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.interrupts import INTERRUPTED
 from ldiv_db.policy.reading import load_file

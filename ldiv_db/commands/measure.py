@@ -9,14 +9,7 @@ import typer
 
 from ldiv_db.api import measure
 from ldiv_db.commands.console import show
-from ldiv_db.commands.options import (
-    Database,
-    DatabaseOptions,
-    Json,
-    Published,
-    ShowValues,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, Published, ShowValues, grouped
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MeasureRequest
 from ldiv_db.policy.reading import read_policy

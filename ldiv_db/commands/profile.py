@@ -10,15 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.commands.console import ProgressDisplay, show, split_names
-from ldiv_db.commands.options import (
-    Database,
-    DatabaseOptions,
-    Json,
-    PopulationSize,
-    Published,
-    Quiet,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, PopulationSize, Published, Quiet, grouped
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError

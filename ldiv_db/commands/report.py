@@ -10,13 +10,7 @@ import typer
 
 from ldiv_db.api import Report
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import (
-    Database,
-    DatabaseOptions,
-    Json,
-    Quiet,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, Quiet, grouped
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem

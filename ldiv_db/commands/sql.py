@@ -10,14 +10,7 @@ import typer
 
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import (
-    Catalog,
-    Database,
-    Json,
-    PolicyFile,
-    catalog_engine,
-    grouped,
-)
+from ldiv_db.commands.options import Catalog, Database, Json, PolicyFile, catalog_engine, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.engine import Engine

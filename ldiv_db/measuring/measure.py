@@ -20,12 +20,7 @@ from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import measure_counts
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
-from ldiv_db.measuring.utility import (
-    QueryErrors,
-    grow_tries,
-    measure_divergence,
-    measure_queries,
-)
+from ldiv_db.measuring.utility import QueryErrors, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
