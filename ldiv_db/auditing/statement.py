@@ -22,8 +22,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.steps import WIDTH, Composer
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.sensitive import read_attributes, resolve_all
-from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
+from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.verdict import measure_table
 
 #: Types whose values every database writes alike.
@@ -123,9 +122,7 @@ def check_statement(
     sets = [f"sensitive.{name}.set" for name, setting in request.sensitive.items() if setting.set]
     refuse(Problem(key, "no single SELECT counts members of sets", "judge it with `ldiv check`") for key in sets)
     columns = _columns(engine, request.sensitive, types or {})
-    attributes = read_attributes(engine, request.sensitive, columns, request.folder)
-    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
-    requirements = resolve_all(engine, request.require, attributes)
+    attributes, requirements = request.requirements(engine, columns)
     tables = [table, *([request.pair.table] if request.pair else [])]
     refuse_dialect(dialect, tables, attributes, requirements)
     writer = _Writer(
@@ -141,16 +138,7 @@ class _Writer:
     def __init__(self, steps: Composer, request: CheckRequest, table: Relation | FileRelation, labels: bool):
         self._steps = steps
         self._request = request
-        ids = [request.class_column] if request.class_column else []
-        self._subject = Subject(
-            table,
-            request.quasi_identifiers,
-            ids,
-            suppressed=request.suppressed,
-            pair=request.pair,
-            person=request.individual,
-            by_rows=request.by_rows,
-        )
+        self._subject = request.subject(table)
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
         self._open: list[dict[str, Any]] = []  # what leaves the verdicts on an attribute open, and how often

@@ -18,7 +18,6 @@ from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.statement import check_statement
-from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -155,10 +154,7 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
 
     They are of people where the question names whose a row is.
     """
-    ids = [question.class_column] if question.class_column else []
-    same = {name: setting.reading for name, setting in question.sensitive.items()}
-    subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)
-    subject = replace(subject, person=question.individual)
+    subject = replace(question.subject(table), by_rows=False)
     sizes: dict[str, Any] = {}
     shares = {}
     for name in question.sensitive or [""]:

@@ -45,7 +45,7 @@ def counted_plainly(subject: ReportSubject, document: Document) -> dict[str, Any
 class _Counting:
     def __init__(self, subject: ReportSubject, document: Document, stack: ExitStack):
         self._subject, self._document, self._engine, self._stack = subject, document, subject.engine, stack
-        self._same = {name: setting.reading for name, setting in subject.question.sensitive.items()}
+        self._same = subject.question.same
         self._release = self._read(subject.table)
         self._flow = EngineFlow(subject.engine, "reporting/plainly", release=self._release)
         self._flow.know(rare=RARE, threshold=subject.asked.high)
@@ -57,8 +57,7 @@ class _Counting:
 
     def figures(self) -> Figures:
         question = self._subject.question
-        ids = [question.class_column] if question.class_column else []
-        classes = [*question.quasi_identifiers, *ids]
+        classes = [*question.quasi_identifiers, *question.ids]
         released = self._groups(self._release, classes)
         yield from _of_release(released)
         if question.suppressed == "judge" and question.individual is None:
