@@ -125,6 +125,11 @@ def table_of(title: str, headings: Sequence[str], rows: Iterable[Iterable[Any]])
     return table
 
 
+def fields_of(thing: Any, *names: str) -> dict[str, Any]:
+    """The fields of a result that JSON has as they are, by their names."""
+    return {name: getattr(thing, name) for name in names}
+
+
 def facts_of(title: str, facts: Iterable[tuple[str, str]]) -> Table:
     """A table without headings: names, and what belongs to them."""
     table = Table(title=title, show_header=False)

@@ -15,7 +15,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.templates import Relation
-from ldiv_db.display import Shown
+from ldiv_db.display import Shown, fields_of
 from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
 from ldiv_db.requirements.verdict import warn_of_classes
 
@@ -76,16 +76,10 @@ class Audit(Shown):
         return lines + [f"no second reading of {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
 
     def as_dict(self) -> dict[str, Any]:
+        counts = ("classes", "rows", "suppressed_rows", "ignored_rows", "unmatched_groups")
         return {
             "sensitive": self.sensitive or None,
-            "classes": self.classes,
-            "rows": self.rows,
-            "suppressed_rows": self.suppressed_rows,
-            "ignored_rows": self.ignored_rows,
-            "unmatched_groups": self.unmatched_groups,
-            "of_people": self.of_people,
-            "least_people": self.least_people,
-            "holds": self.holds,
+            **fields_of(self, *counts, "of_people", "least_people", "holds"),
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
             "warnings": list(self.warnings),
         }

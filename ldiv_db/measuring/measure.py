@@ -16,7 +16,7 @@ from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.queries import Where
 from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.display import Shown
+from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import measure_counts
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
@@ -92,16 +92,10 @@ class Measurement(Shown):
     def as_dict(self) -> dict[str, Any]:
         """The measurement as JSON has it, keys as those of a run."""
         return {
-            "published": self.published,
-            "source": self.source,
-            "rows_in": self.rows_in,
-            "rows_published": self.loss.rows_published,
-            "rows_suppressed": self.loss.rows_suppressed,
-            "rows_added": self.rows_added,
-            "rows_unmatched": self.rows_unmatched,
-            "rows_uncovered": self.rows_uncovered,
-            "cells_suppressed": self.loss.cells_suppressed,
-            "classes": self.loss.classes,
+            **fields_of(self, "published", "source", "rows_in"),
+            **fields_of(self.loss, "rows_published", "rows_suppressed"),
+            **fields_of(self, "rows_added", "rows_unmatched", "rows_uncovered"),
+            **fields_of(self.loss, "cells_suppressed", "classes"),
             "avg_class_size": self.loss.average_class_size,
             "l": self.l,
             "loss": {**self.loss.as_dict(self.l), "cm": self.cm},
