@@ -17,7 +17,7 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext, ReleaseModel, context_template
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import make_report, read_report, refuse_ending, verify_report
-from ldiv_db.reporting.request import ReportRequest, context_of
+from ldiv_db.reporting.request import Audience, ReportRequest, context_of
 from ldiv_db.reporting.verification import Verification
 
 #: Where the page goes if nothing is said.
@@ -46,6 +46,41 @@ def _print_template(wanted: bool) -> None:
         raise typer.Exit
 
 
+@dataclass(frozen=True)
+class ReportOutput:
+    """Whom the report is for, where it goes, and the report that is verified in its place."""
+
+    public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not reveal.")] = False
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file that ends in .html, .json or .pdf; repeated. By default report.html, with --json none."
+        ),
+    ] = None
+    verify: Annotated[
+        Path | None, typer.Option(help="Recompute the numbers of a report (its JSON) and compare; writes no report.")
+    ] = None
+    template: Annotated[
+        bool,
+        typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
+    ] = False
+
+    @property
+    def audience(self) -> Audience:
+        return "public" if self.public else "internal"
+
+    def files(self, json: bool) -> list[Path]:
+        """The files that are to be written; raises PolicyError for those that cannot be."""
+        if self.verify is not None:
+            if self.out:
+                raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])
+            return []
+        files = self.out or ([] if json else [_OUT])
+        for file in files:
+            refuse_ending(file)
+        return files
+
+
 @grouped
 def report_command(
     *,
@@ -58,22 +93,7 @@ def report_command(
     ] = None,
     texts: ContextTexts,
     told: ReportRequest,
-    public: Annotated[
-        bool, typer.Option("--public", help="Leave out what the release itself does not reveal.")
-    ] = False,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A file that ends in .html, .json or .pdf; repeated. By default report.html, with --json none."
-        ),
-    ] = None,
-    verify: Annotated[
-        Path | None, typer.Option(help="Recompute the numbers of a report (its JSON) and compare; writes no report.")
-    ] = None,
-    template: Annotated[
-        bool,
-        typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
-    ] = False,
+    output: ReportOutput,
     resources: DatabaseOptions,
     quiet: Quiet = False,
     json: Json = False,
@@ -96,20 +116,19 @@ def report_command(
       ldiv report :memory: release.parquet --qi age,sex --sensitive disease --require distinct:3
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
     """
-    files = _files(out, json, verify)
-    policy = table.written
-    beside = table.policy or verify  # where files that a policy names lie; a report quotes its policy
+    files, policy = output.files(json), table.written
+    beside = table.policy or output.verify  # where files that a policy names lie; a report quotes its policy
     asked = replace(
         told,
         policy=policy,
         sensitive=table.sensitive or [],
         require=table.require or [],
         class_column=table.class_column,
-        audience="public" if public else "internal",
+        audience=output.audience,
         context=context_of(policy, context, vars(texts)),
         folder=beside.parent if beside else Path(),
     )
-    reported = None if verify is None else read_report(verify)
+    reported = None if output.verify is None else read_report(output.verify)
     with (
         resources.open(database, True, vars(asked) | {"qi": table.qi}) as connection,
         ProgressDisplay(quiet, _STAGE) as listener,
@@ -131,14 +150,3 @@ def report_command(
         text = found.text(table=release)
     show(found.as_dict(), text, json)
     raise typer.Exit(0 if found.holds else 1)
-
-
-def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path]:
-    if verify is not None:
-        if out:
-            raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])
-        return []
-    files = out or ([] if json else [_OUT])
-    for file in files:
-        refuse_ending(file)
-    return files
