@@ -44,10 +44,7 @@ MOST_QUERIES = 1_000_000
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """Measures besides the losses: CAVG for `l`, CM for the column `class_label`, errors of queries, KL, spreads.
-
-    `class_column` holds class ids that tell classes apart as well.
-    """
+    """The question of a measurement: what is measured besides the losses."""
 
     l: Annotated[int | None, Asked("The l of CAVG; the policy's by default.", 1, LARGEST)] = None
     class_column: Annotated[

@@ -12,10 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from markupsafe import Markup, escape
 
 #: Styles, scripts and pages.
 TEMPLATES = Path(__file__).parent / "templates"
+
+
+def page_templates(**how: Any) -> jinja2.Environment:
+    """The pages' templates, which escape all that they are given and lack nothing."""
+    loader, undefined = jinja2.FileSystemLoader(TEMPLATES), jinja2.StrictUndefined
+    return jinja2.Environment(
+        loader=loader, undefined=undefined, autoescape=True, trim_blocks=True, lstrip_blocks=True, **how
+    )
 
 
 def joined_lines(name: str) -> Markup:

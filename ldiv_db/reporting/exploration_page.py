@@ -10,13 +10,12 @@ from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import yaml
 from markupsafe import Markup
 
 from ldiv_db.database.errors import rows_phrase
 from ldiv_db.reporting.charts import Bar, Point, bar_chart, scatter
-from ldiv_db.reporting.drawing import CHART_STYLE, TEMPLATES, element, joined_lines, printable
+from ldiv_db.reporting.drawing import CHART_STYLE, element, joined_lines, page_templates, printable
 from ldiv_db.running.exploring.outcomes import Axis, Exploration, VariantOutcome, findings, is_beaten
 
 STYLE = joined_lines("exploration.css")
@@ -71,15 +70,7 @@ def page(found: Exploration) -> str:
 
 
 def _rendered(template: str, **params: Any) -> Markup:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = page_templates(finalize=printable, keep_trailing_newline=True)
     return Markup(environment.get_template(template).render(params))
 
 

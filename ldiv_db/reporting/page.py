@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.reporting.charts import Bar, Bin, Mark, bar_chart, histogram
-from ldiv_db.reporting.drawing import CHART_STYLE, TEMPLATES, number
+from ldiv_db.reporting.drawing import CHART_STYLE, number, page_templates
 from ldiv_db.reporting.table_text import figure_name
 
 #: Columns whose distributions are drawn; a page of more would be long, and the document has them all.
@@ -157,13 +156,7 @@ def _range_label(low: int, high: int) -> str:
 
 def page_of(document: Mapping[str, Any]) -> str:
     """The page as text, the same for the same document."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates()
     environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words, "figure_name": figure_name}
     shown = _printable(document)
     template = environment.get_template("report.html.j2")

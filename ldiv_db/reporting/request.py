@@ -43,12 +43,8 @@ OF_THE_SOURCE = ("source", "known", "population", "control", "queries", "tries",
 class ReportRequest:
     """The question of a report; all of it stands in the report, so that it can be asked again.
 
-    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
-    `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
-    are not named. A risk above `threshold` is high: that of the requirement `risk` if it is None, or else 0.2. The
-    column `individual` of the release, if it has one, says whose a row is. `audience` decides what is left out. Each
-    attack makes about as many pairs of people and classes as the `budget` says, and a replay tries up to so many
-    `worlds`. A `final` report is refused while its `context` has blanks.
+    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `audience`
+    decides what is left out.
     """
 
     policy: Policy | None = None
