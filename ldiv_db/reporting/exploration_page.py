@@ -48,7 +48,7 @@ def page(found: Exploration) -> str:
     risks = {**({"posterior": _POSTERIOR} if found.sensitive else {}), "prosecutor": _PROSECUTOR}
     axes = {axis: _AXES[axis][0] for axis in found.axes}
     heads = ["Variant", "Frontier", *axes.values(), *(["Largest share"] if found.sensitive else [])]
-    return _rendered(
+    whole = _rendered(
         "exploration.html.j2",
         found=found,
         rehearsed=f"{len(found.done):,}, rehearsed on {rows_phrase(found.rows)}",
@@ -67,6 +67,7 @@ def page(found: Exploration) -> str:
         style=STYLE,
         script=SCRIPT,
     )
+    return str(whole)
 
 
 def _rendered(template: str, **params: Any) -> Markup:
