@@ -131,17 +131,9 @@ def check(
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
-    question = _question(
-        parsed,
-        qi,
-        sensitive,
-        require,
-        class_column=class_column,
-        suppressed=suppressed,
-        folder=None if folder is None else Path(folder),
-        twice=twice,
-        individual=individual,
-    )
+    where = None if folder is None else Path(folder)
+    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
+    question = _question(parsed, qi, sensitive, require, folder=where, twice=twice, **given)
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
@@ -174,18 +166,11 @@ def check_sql(
     DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
     looking at rows, or leave open, and for what the dialect cannot express.
     """
-    given = _question(
-        None if policy is None else parse_policy(policy),
-        qi,
-        sensitive,
-        require,
-        class_column=class_column,
-        suppressed=suppressed,
-        individual=individual,
-    )
+    parsed = None if policy is None else parse_policy(policy)
+    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
+    question = _question(parsed, qi, sensitive, require, **given)
     with open_database(":memory:") as con:
-        engine = Engine(con)
-        return check_statement(engine, given, named_table(table, "table"), dialect, types, labels)
+        return check_statement(Engine(con), question, named_table(table, "table"), dialect, types, labels)
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)

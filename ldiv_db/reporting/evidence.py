@@ -185,11 +185,8 @@ def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, thres
 def _data(subject: ReportSubject) -> Document:
     """The columns by their roles; of direct identifiers a public report says nothing."""
     question, policy = subject.question, subject.asked.policy
-    ways = (
-        {}
-        if policy is None
-        else {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in policy.quasi_identifiers.items()}
-    )
+    columns = policy.quasi_identifiers if policy else {}
+    ways = {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in columns.items()}
     names = list(ways) or list(question.quasi_identifiers)
     return {
         "identifiers": identifiers_of(policy) if policy and not subject.asked.is_public else [],
