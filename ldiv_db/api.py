@@ -47,6 +47,7 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
+from ldiv_db.questions import out_of_bounds, question_of
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
@@ -127,24 +128,15 @@ def check(
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
-    question = _question(
-        parsed,
-        qi,
-        sensitive,
-        require,
-        class_column=class_column,
-        suppressed=suppressed,
-        folder=None if folder is None else Path(folder),
-        twice=twice,
-        individual=individual,
-    )
+    where = None if folder is None else Path(folder)
+    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
+    question = _question(parsed, qi, sensitive, require, folder=where, twice=twice, **given)
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
 
 
 def _question(policy: Policy | None, qi: Any, sensitive: Any, require: Any, **given: Any) -> CheckRequest:
-    """What is asked of a table by a caller's arguments, and by a policy what they leave open."""
     specs = read_requirements(require) if require or policy is None else ()
     names, attributes = names_of(qi), read_sensitive(sensitive)
     return check_request(policy, quasi_identifiers=names, sensitive=attributes, require=specs, **given)
@@ -171,18 +163,11 @@ def check_sql(
     DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
     looking at rows, or leave open, and for what the dialect cannot express.
     """
-    given = _question(
-        None if policy is None else parse_policy(policy),
-        qi,
-        sensitive,
-        require,
-        class_column=class_column,
-        suppressed=suppressed,
-        individual=individual,
-    )
+    parsed = None if policy is None else parse_policy(policy)
+    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
+    question = _question(parsed, qi, sensitive, require, **given)
     with open_database(":memory:") as con:
-        engine = Engine(con)
-        return check_statement(engine, given, named_table(table, "table"), dialect, types, labels)
+        return check_statement(Engine(con), question, named_table(table, "table"), dialect, types, labels)
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
@@ -242,14 +227,12 @@ def measure(
     does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(
-        l, class_column, class_label, queries, seed, kl, counts=True, preserve=tuple(asked.preserve)
-    )
+    wanted = question_of(MeasureRequest, locals(), counts=True, preserve=tuple(asked.preserve))
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
-        refuse(wanted.problems())
+        refuse(out_of_bounds(wanted))
         policy_of = policy_of_source(engine, asked, original, source)
         described = describe(engine, policy_of, original, where)
         relation = as_published(engine, relation, policy_of)
@@ -303,26 +286,17 @@ def report(
     """
     parsed = None if policy is None else parse_policy(policy)
     beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = ReportRequest(
-        parsed,
-        names_of(qi),
-        sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
-        [require] if isinstance(require, str | Mapping) else list(require),
-        class_column,
-        individual,
-        source,
-        known,
-        population,
-        control,
-        None if threshold is None else str(threshold),
-        queries,
-        tries,
-        seed,
-        budget,
-        worlds,
-        "public" if public else "internal",
-        context_of(parsed, context, said),
-        final,
+    asked = question_of(
+        ReportRequest,
+        locals(),
+        policy=parsed,
+        qi=names_of(qi),
+        sensitive=sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
+        require=[require] if isinstance(require, str | Mapping) else list(require),
+        class_column=class_column,
+        threshold=None if threshold is None else str(threshold),
+        audience="public" if public else "internal",
+        context=context_of(parsed, context, said),
         folder=beside if folder is None else Path(folder),
     )
     return make_report(con, table, asked, catalog=catalog)

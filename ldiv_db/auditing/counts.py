@@ -85,7 +85,6 @@ def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
 
 
 def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
-    """The number of groups of a pair that have other numbers of rows in its two tables."""
     if subject.pair is None:
         return 0
     template, params = count_unmatched(subject, counts)

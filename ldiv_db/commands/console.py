@@ -116,7 +116,6 @@ def refuse_memory(database: str, wanted: Policy) -> None:
 
 
 def _short_lock_message(message: str) -> str:
-    """The message, in fewer words if it is that another process holds the file."""
     held = re.search(r'lock on file "(.+?)": .*? held in (.+?) \(PID (\d+)\)', message)
     if held:
         file, program, process = held.groups()
@@ -196,7 +195,6 @@ class ProgressDisplay:
         self._show()
 
     def _show(self) -> None:
-        """The live line as it now is: without an end as long as nothing tells of one."""
         left = self._pace.left
         told = {"total": None} if left is None else {"total": 1.0, "completed": self._pace.share}
         said = "" if left is None else f"{about(left)} left"

@@ -173,7 +173,6 @@ def check_command(
 
 
 def _limit(text: str) -> tuple[str, int]:
-    """A column with its l."""
     name, _, least = text.rpartition(":")
     if not name or not least.isdigit() or int(least) < 1:
         raise PolicyError([Problem("--sensitive", f"{text!r} is not a column with its l", "e.g. disease:3")])

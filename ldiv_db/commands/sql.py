@@ -10,14 +10,7 @@ import typer
 
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import (
-    Catalog,
-    Database,
-    Json,
-    PolicyFile,
-    catalog_engine,
-    grouped,
-)
+from ldiv_db.commands.options import Catalog, Database, Json, PolicyFile, catalog_engine, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.engine import Engine
@@ -102,7 +95,6 @@ def _table(text: str, key: str) -> Relation | FileRelation:
 
 
 def _types(texts: Sequence[str]) -> dict[str, str]:
-    """The types of columns, by name, as they are written: `salary=INTEGER`."""
     pairs = [text.rpartition("=") for text in texts]
     if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
         raise PolicyError([Problem("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")])
@@ -132,7 +124,6 @@ def counts_command(
 
 
 def _show(document: dict[str, Any], as_json: bool) -> None:
-    """Print the document, or its statement letter for letter."""
     if as_json:
         show(document, (), as_json)
     else:

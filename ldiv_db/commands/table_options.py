@@ -156,7 +156,6 @@ def _setting(option: str, text: str, earlier: Any) -> Any:
 
 
 def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:
-    """The sensitive attribute that an option is for, and the rest of it."""
     for name in sensitive:
         if text.startswith(f"{name}="):
             return name, text[len(name) + 1 :]
@@ -168,7 +167,6 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
 
 
 def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
-    """The YAML in a file of that name, or in the text itself."""
     try:
         return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
     except (OSError, ValueError) as error:
@@ -176,7 +174,6 @@ def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Return True if a file has that name."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a character that no name has

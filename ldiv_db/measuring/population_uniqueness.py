@@ -226,7 +226,6 @@ def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """The place at which a function comes from above 0 to below it."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)

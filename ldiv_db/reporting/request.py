@@ -11,16 +11,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import read_threshold
+from ldiv_db.attacking.question import MOST_TRIES, TRIES, read_threshold
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
+from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
+from ldiv_db.questions import Asked
+from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
 #: Whom a report is for: who may read the source as well, or anybody who may read the release.
@@ -39,12 +42,8 @@ OF_THE_SOURCE = ("source", "known", "population", "control", "queries", "tries",
 class ReportRequest:
     """The question of a report; all of it stands in the report, so that it can be asked again.
 
-    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
-    `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
-    are not named. A risk above `threshold` is high: that of the requirement `risk` if it is None, or else 0.2. The
-    column `individual` of the release, if it has one, says whose a row is. `audience` decides what is left out. Each
-    attack makes about as many pairs of people and classes as the `budget` says, and a replay tries up to so many
-    `worlds`. A `final` report is refused while its `context` has blanks.
+    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `audience`
+    decides what is left out.
     """
 
     policy: Policy | None = None
@@ -52,20 +51,32 @@ class ReportRequest:
     sensitive: Sequence[str] | Mapping[str, Any] = ()
     require: Sequence[str | Mapping[str, Any]] = ()
     class_column: str | None = None
-    individual: str | None = None
-    source: str | None = None
-    known: str | None = None
-    population: str | None = None
-    control: str | None = None
-    threshold: str | None = None
-    queries: int = QUERIES
-    tries: int = 2_000
-    seed: int = 0
-    budget: int = BUDGET
-    worlds: int = WORLDS
+    individual: Annotated[
+        str | None, Asked("The column of the release that identifies the person: count people, not rows.")
+    ] = None
+    source: Annotated[str | None, Asked("The source table or file; by default the policy's.")] = None
+    known: Annotated[
+        str | None, Asked("A table or file of people whose quasi-identifiers are known; by default the source.")
+    ] = None
+    population: Annotated[
+        str | None, Asked("A table or file of everybody who could be in the release; by default the source.")
+    ] = None
+    control: Annotated[str | None, Asked("A table or file of people who are not in the release.")] = None
+    threshold: Annotated[
+        str | None, Asked("A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2.")
+    ] = None
+    queries: Annotated[int, Asked("Random COUNT queries to answer.", 0, 100_000)] = QUERIES
+    tries: Annotated[int, Asked("How many people to try attacks on.", 1, MOST_TRIES)] = TRIES
+    seed: Annotated[int, Asked("The seed of random draws.", 0, LARGEST_SEED)] = 0
+    budget: Annotated[int, Asked("About how many pairs of people and classes each attack examines.", 1, LARGEST)] = (
+        BUDGET
+    )
+    worlds: Annotated[
+        int, Asked("How many worlds a replay tries, each by a run; fewer for large tables.", 0, LARGEST)
+    ] = WORLDS
     audience: Audience = "internal"
     context: ReleaseContext = field(default_factory=ReleaseContext)
-    final: bool = False
+    final: Annotated[bool, Asked("Refuse the report while keys of the context are blank, and name them.")] = False
     folder: Path = field(default_factory=Path)
 
     @property

@@ -65,7 +65,6 @@ _TAKEN: dict[Suppressed, str] = {
 
 
 def _worst_class(verdict: Verdict, unit: str) -> str:
-    """The class of the least margin, with its rows or people."""
     if verdict.worst_class is None:
         return "-"
     one = "person" if unit == "people" else "row"
@@ -98,7 +97,6 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
 
 
 def _reached(verdict: Verdict, unit: str) -> str:
-    """What the worst class reaches, and by what it does where people and rows are counted."""
     if verdict.worst is None:
         return "-"
     figure = verdict.requirement.reaches
@@ -199,7 +197,6 @@ def profile_text(found: Profile) -> Iterator[Part]:
 
 
 def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
-    """How far all columns identify people, how far the best few do, and what each adds."""
     yield facts_of("how identifying the quasi-identifiers are together", _uniqueness_facts(found))
     few = [(", ".join(f["columns"]), f"{f['combinations']:,}", f"{f['unique_rows']:,}") for f in found["few_columns"]]
     if few:  # an attacker rarely knows all columns

@@ -134,7 +134,6 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
-    """The gains from the table of attackers who know the policy alone."""
     resolved = job.resolved
     assert resolved  # noqa: S101 - it was rehearsed
     released, sensitive = resolved.released, resolved.policy.sensitive
@@ -187,8 +186,6 @@ def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator
 
 
 class _WorkerThreads:
-    """Threads that take jobs until there are none left, each with a connection of its own."""
-
     def __init__(self, todo: queue.SimpleQueue[Job]):
         self._todo = todo
         self._done: queue.SimpleQueue[VariantOutcome | BaseException] = queue.SimpleQueue()
