@@ -26,6 +26,7 @@ from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine, open_database
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
+from ldiv_db.database.requests import number_problems, request_of
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.context import GivenContext
@@ -47,7 +48,6 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
-from ldiv_db.questions import out_of_bounds, question_of
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
@@ -227,12 +227,12 @@ def measure(
     does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = question_of(MeasureRequest, locals(), counts=True, preserve=tuple(asked.preserve))
+    wanted = request_of(MeasureRequest, locals(), counts=True, preserve=tuple(asked.preserve))
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
-        refuse(out_of_bounds(wanted))
+        refuse(number_problems(wanted))
         policy_of = policy_of_source(engine, asked, original, source)
         described = describe(engine, policy_of, original, where)
         relation = as_published(engine, relation, policy_of)
@@ -286,7 +286,7 @@ def report(
     """
     parsed = None if policy is None else parse_policy(policy)
     beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = question_of(
+    asked = request_of(
         ReportRequest,
         locals(),
         policy=parsed,

@@ -15,7 +15,7 @@ from ldiv_db.database.templates import resource_folder
 pytestmark = [pytest.mark.long, pytest.mark.always]
 PACKAGE = Path(ldiv_db.__file__).parent
 FLOORS = {
-    0: {"database", "display", "questions"},
+    0: {"database", "display"},
     1: {"taxonomies"},
     2: {"requirements"},
     3: {"policy", "require"},

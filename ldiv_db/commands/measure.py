@@ -9,11 +9,10 @@ import typer
 
 from ldiv_db.api import measure
 from ldiv_db.commands.console import show
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, Published, ShowValues, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Published, ShowValues, grouped
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MeasureRequest
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.questions import given_for
 
 #: The endings of files that hold a taxonomy.
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
@@ -36,7 +35,7 @@ def measure_command(
     sensitive: Annotated[
         list[str] | None, typer.Option(help="Without a policy: a sensitive attribute; repeated.")
     ] = None,
-    wanted: MeasureRequest,
+    wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
     resources: DatabaseOptions,
     show_values: ShowValues = False,
     json: Json = False,
@@ -56,7 +55,7 @@ def measure_command(
         raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
-    asked = {"qi": keys, "sensitive": sensitive, "policy": policy, **given_for(wanted)}
+    asked = {"qi": keys, "sensitive": sensitive, "policy": policy, **wanted}
     with resources.open(database, True, asked) as connection:
         found = measure(
             connection,
@@ -66,7 +65,7 @@ def measure_command(
             qi=keys,
             sensitive=sensitive or [],
             folder=folder,
-            **given_for(wanted),
+            **wanted,
             catalog=resources.catalog_name,
             show_values=show_values,
         )

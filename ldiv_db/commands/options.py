@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -25,7 +25,6 @@ from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.requests import asked_fields
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.publishing.ledger_there import ledger_of
-from ldiv_db.questions import Asked, asked_of
 from ldiv_db.requirements.parameters import LARGEST
 
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
@@ -47,9 +46,9 @@ class OptionsOf:
         """The options as typer reads them."""
         for field, (default, how) in asked_fields(self.request).items():
             name, within = f"{self.prefix}{field}", is_dataclass(how.of)
-            option = typer.Option(
-                f"--{how.name or name.replace('_', '-')}", help=how.words, min=how.least, max=how.most
-            )
+            written = how.name or name.replace("_", "-")
+            names = f"--{written}/--no-{written}" if default is True else f"--{written}"
+            option = typer.Option(names, help=how.words, min=how.least, max=how.most)
             kind = Annotated[bool if within else how.of, option] if how.words else SHARED[name]
             given = False if within else default if type(default) is how.of else None
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
@@ -96,35 +95,21 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     spread: list[Parameter] = []
     for name, given in shape.items():
         if name in groups:
-            spread += _options(groups[name])
+            spread += signature(groups[name], eval_str=True).parameters.values()
         else:
             spread += asked[name].parameters() if name in asked else [given]
 
     @wraps(command)
     def call(**given: Any) -> None:
-        made = {name: group(**{o.name: given.pop(o.name) for o in _options(group)}) for name, group in groups.items()}
+        made = {
+            name: group(**{one.name: given.pop(one.name) for one in fields(group)}) for name, group in groups.items()
+        }
         made |= {name: options.taken(given) for name, options in asked.items()}
         command(**given, **made)
 
     call.__signature__ = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in spread])  # type: ignore[attr-defined]
     call.__annotations__ = {one.name: one.annotation for one in spread}
     return call
-
-
-def _options(group: Any) -> list[Parameter]:
-    """The options of a group: all its fields, or of a question those that users are asked for."""
-    shape, asked = signature(group, eval_str=True).parameters, asked_of(group)
-    return [shape[name].replace(annotation=_option(shape[name], said)) for name, said in asked.items()] or [
-        *shape.values()
-    ]
-
-
-def _option(field: Parameter, asked: Asked) -> Any:
-    """A question's field as typer reads it; what is true unless it is refused has an option to refuse it."""
-    name = asked.option or field.name.replace("_", "-")
-    names = f"--{name}/--no-{name}" if field.default is True else f"--{name}"
-    kind = field.annotation.__origin__
-    return Annotated[kind, typer.Option(names, min=asked.least, max=asked.most, help=asked.help)]
 
 
 def _size(text: str | None) -> str | None:

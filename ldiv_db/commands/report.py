@@ -10,7 +10,7 @@ import typer
 
 from ldiv_db.api import Report
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, Quiet, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -92,7 +92,7 @@ def report_command(
         typer.Option(help="A YAML file with the context; overrides the policy's `context:`. See --context-template."),
     ] = None,
     texts: ContextTexts,
-    told: ReportRequest,
+    told: Annotated[dict[str, Any], OptionsOf(ReportRequest)],
     output: ReportOutput,
     resources: DatabaseOptions,
     quiet: Quiet = False,
@@ -118,8 +118,8 @@ def report_command(
     """
     files, policy = output.files(json), table.written
     beside = table.policy or output.verify  # where files that a policy names lie; a report quotes its policy
-    asked = replace(
-        told,
+    asked = ReportRequest(
+        **told,
         policy=policy,
         sensitive=table.sensitive or [],
         require=table.require or [],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import Signature, signature
@@ -53,12 +53,19 @@ def asked_fields(request: Any) -> dict[str, tuple[Any, Asked]]:
 
 
 def number_problems(request: Any, *names: str, prefix: str = "") -> Iterator[Problem]:
-    """Problems of those numbers of a request that are too small or too large."""
-    known = asked_fields(request)
-    for name in names:
-        _, how = known[name]
-        if how.least is None or how.most is None or not how.least <= getattr(request, name) <= how.most:
-            yield Problem(f"{prefix}{name}", f"takes a whole number from {how.least} to {how.most:,}")
+    """Problems of those numbers of a request, by default of all, that are too small or too large."""
+    for name, (_, how) in asked_fields(request).items():
+        value, least, most = getattr(request, name), how.least, how.most
+        if least is None or most is None or value is None or (names and name not in names):
+            continue
+        if not least <= value <= most:
+            yield Problem(f"{prefix}{name}", f"takes a whole number from {least} to {most:,}")
+
+
+def request_of(kind: Callable[..., Request], arguments: Mapping[str, Any], **settled: Any) -> Request:
+    """The request that a call makes by the arguments of its fields' names, but for those that are `settled`."""
+    given = {name: arguments[name] for name in asked_fields(kind) if name in arguments}
+    return kind(**(given | settled))
 
 
 def asks(

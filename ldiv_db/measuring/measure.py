@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.queries import Where
+from ldiv_db.database.requests import asked
 from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
@@ -26,7 +27,6 @@ from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
-from ldiv_db.questions import Asked
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
 from ldiv_db.recoding.loss import Loss
@@ -46,14 +46,14 @@ MOST_QUERIES = 1_000_000
 class MeasureRequest:
     """The question of a measurement: what is measured besides the losses."""
 
-    l: Annotated[int | None, Asked("The l of CAVG; the policy's by default.", 1, LARGEST)] = None
-    class_column: Annotated[
-        str | None, Asked("A column of class ids, by which classes are distinguished as well.", option="class")
-    ] = None
-    class_label: Annotated[str | None, Asked("A published column: the class label of CM.")] = None
-    queries: Annotated[int, Asked("Random COUNT queries to answer.", 0, MOST_QUERIES)] = 0
-    seed: Annotated[int, Asked("The seed of random draws.", 0, LARGEST_SEED)] = 0
-    kl: Annotated[bool, Asked("Compute the KL divergence.")] = True
+    l: int | None = asked(None, "The l of CAVG; the policy's by default.", of=int | None, least=1, most=LARGEST)
+    class_column: str | None = asked(
+        None, "A column of class ids, by which classes are distinguished as well.", name="class"
+    )
+    class_label: str | None = asked(None, "A published column: the class label of CM.")
+    queries: int = asked(0, "Random COUNT queries to answer.", least=0, most=MOST_QUERIES)
+    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
+    kl: bool = asked(True, "Compute the KL divergence.")
     #: Whether to count how far counts over two columns are off.
     counts: bool = False
     spreads: bool = False

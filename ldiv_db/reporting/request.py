@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
 
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import MOST_TRIES, TRIES, read_threshold
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.requests import asked
 from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
-from ldiv_db.questions import Asked
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
@@ -51,32 +51,30 @@ class ReportRequest:
     sensitive: Sequence[str] | Mapping[str, Any] = ()
     require: Sequence[str | Mapping[str, Any]] = ()
     class_column: str | None = None
-    individual: Annotated[
-        str | None, Asked("The column of the release that identifies the person: count people, not rows.")
-    ] = None
-    source: Annotated[str | None, Asked("The source table or file; by default the policy's.")] = None
-    known: Annotated[
-        str | None, Asked("A table or file of people whose quasi-identifiers are known; by default the source.")
-    ] = None
-    population: Annotated[
-        str | None, Asked("A table or file of everybody who could be in the release; by default the source.")
-    ] = None
-    control: Annotated[str | None, Asked("A table or file of people who are not in the release.")] = None
-    threshold: Annotated[
-        str | None, Asked("A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2.")
-    ] = None
-    queries: Annotated[int, Asked("Random COUNT queries to answer.", 0, 100_000)] = QUERIES
-    tries: Annotated[int, Asked("How many people to try attacks on.", 1, MOST_TRIES)] = TRIES
-    seed: Annotated[int, Asked("The seed of random draws.", 0, LARGEST_SEED)] = 0
-    budget: Annotated[int, Asked("About how many pairs of people and classes each attack examines.", 1, LARGEST)] = (
-        BUDGET
+    individual: str | None = asked(
+        None, "The column of the release that identifies the person: count people, not rows."
     )
-    worlds: Annotated[
-        int, Asked("How many worlds a replay tries, each by a run; fewer for large tables.", 0, LARGEST)
-    ] = WORLDS
+    source: str | None = asked(None, "The source table or file; by default the policy's.")
+    known: str | None = asked(
+        None, "A table or file of people whose quasi-identifiers are known; by default the source."
+    )
+    population: str | None = asked(
+        None, "A table or file of everybody who could be in the release; by default the source."
+    )
+    control: str | None = asked(None)
+    threshold: str | None = asked(
+        None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."
+    )
+    queries: int = asked(QUERIES, "Random COUNT queries to answer.", least=0, most=100_000)
+    tries: int = asked(TRIES, "How many people to try attacks on.", least=1, most=MOST_TRIES)
+    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
+    budget: int = asked(BUDGET, least=1, most=LARGEST)
+    worlds: int = asked(
+        WORLDS, "How many worlds a replay tries, each by a run; fewer for large tables.", least=0, most=LARGEST
+    )
     audience: Audience = "internal"
     context: ReleaseContext = field(default_factory=ReleaseContext)
-    final: Annotated[bool, Asked("Refuse the report while keys of the context are blank, and name them.")] = False
+    final: bool = asked(False, "Refuse the report while keys of the context are blank, and name them.")
     folder: Path = field(default_factory=Path)
 
     @property

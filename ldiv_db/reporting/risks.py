@@ -28,11 +28,11 @@ from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refuse
+from ldiv_db.database.requests import number_problems
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.questions import out_of_bounds
 from ldiv_db.reporting.attempts import population_of
 from ldiv_db.reporting.release_facts import Table, content_of
 from ldiv_db.reporting.request import ReportRequest
@@ -272,6 +272,6 @@ def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked:
     wanted = MeasureRequest(
         queries=asked.queries, seed=asked.seed, kl=False, counts=True, spreads=True, preserve=policy.preserve
     )
-    refuse(out_of_bounds(wanted))
+    refuse(number_problems(wanted))
     found = measure_table(engine, table, described, wanted).as_dict()
     return {key: value for key, value in found.items() if key not in ("published", "source")}

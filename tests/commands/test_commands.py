@@ -15,8 +15,8 @@ import pytest
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
+from ldiv_db.database.requests import asked_fields
 from ldiv_db.measuring.measure import MeasureRequest
-from ldiv_db.questions import asked_of
 from ldiv_db.reporting.request import ReportRequest
 
 FOLDER = Path(ldiv_db.__file__).parent / "commands"
@@ -98,7 +98,7 @@ def test_a_command_has_an_option_for_all_that_its_call_takes(name: str) -> None:
 @pytest.mark.parametrize(("name", "question"), [("measure", MeasureRequest), ("report", ReportRequest)])
 def test_a_question_has_the_same_defaults_for_the_command_and_the_call(name: str, question: type) -> None:
     command = getattr(import_module(f"ldiv_db.commands.{name}"), f"{name}_command")
-    asked = asked_of(question)
+    asked = asked_fields(question)
     assert asked
     for function in (command, getattr(ldiv_db, name)):
         found = {one: signature(function).parameters[one].default for one in asked}
