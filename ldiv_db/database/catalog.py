@@ -118,14 +118,12 @@ def looked_up(engine: Engine, relation: Relation) -> Relation | None:
 
 
 def definition_of(engine: Engine, table: Relation) -> str | None:
-    """The statement that makes a table of DuckDB's; None of a view, and of a name that a TEMP one takes."""
+    """The statement that makes a table of DuckDB's; None of a view, and of a name alone that a TEMP table takes."""
+    within = f"({NAMED} OR temporary)" if len(table.parts) == 1 else NAMED
     rows = engine.execute(
-        f"SELECT sql FROM duckdb_tables() WHERE {NAMED} AND lower(table_name) = lower($name) AND (NOT $is_bare OR NOT"
-        " EXISTS (SELECT 1 FROM information_schema.tables WHERE table_catalog = 'temp'"
-        " AND lower(table_name) = lower($name)))",
-        {**named(engine, table), "is_bare": len(table.parts) == 1},
+        f"SELECT sql FROM duckdb_tables() WHERE lower(table_name) = lower($name) AND {within}", named(engine, table)
     )
-    return str(rows[0][0]) if rows else None
+    return str(rows[0][0]) if len(rows) == 1 else None
 
 
 def is_view(engine: Engine, relation: Relation) -> bool:
@@ -181,16 +179,17 @@ def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str
 
 def _there(engine: Engine, name: str, places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
     """The first of some places, (database, schema), that has a table or view of that name."""
-    listed = ", ".join(f"($database{i}, $schema{i}, {i})" for i in range(len(places)))
+    wanted = [
+        f"lower(table_schema) = lower($schema{i}) AND lower(table_catalog) = lower($database{i})"
+        for i in range(len(places))
+    ]
+    asked = f"SELECT {', '.join(wanted)} FROM information_schema.tables"
     values = {f"database{i}": database for i, (database, _) in enumerate(places)}
     values |= {f"schema{i}": schema for i, (_, schema) in enumerate(places)}
-    ((first,),) = engine.execute(
-        f"SELECT min(p.place) FROM (VALUES {listed}) AS p (database, schema, place) JOIN information_schema.tables AS t"
-        " ON lower(t.table_catalog) = lower(p.database) AND lower(t.table_schema) = lower(p.schema)"
-        " WHERE lower(t.table_name) = lower($name)",
-        {**values, "name": name},
+    found = engine.execute(
+        f"{asked} WHERE lower(table_name) = lower($name) AND ({' OR '.join(wanted)})", {**values, "name": name}
     )
-    return None if first is None else places[first]
+    return next((place for i, place in enumerate(places) if any(row[i] for row in found)), None)
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:
