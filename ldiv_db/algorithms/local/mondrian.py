@@ -110,7 +110,6 @@ class Mondrian(LocalAlgorithm):
             return scope.keep(moved), last + 2 * engine.count(splits)
 
     def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
-        """The rows of nodes that are to be split, each with its side."""
         engine, params = task.engine, {"active": active, "choices": choices, "widths": widths}
         medians = None
         if self._is_strict:
@@ -120,6 +119,5 @@ class Mondrian(LocalAlgorithm):
 
 
 def _codes(task: Task) -> list[Identifier]:
-    """The columns of all quasi-identifiers and sensitive attributes."""
     encoded = task.encoded
     return [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]

@@ -32,7 +32,6 @@ def _rounds(task: Task) -> int:
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
-    """One round of trades."""
     task, engine = state.task, state.task.engine
     with engine.scope() as scope:
         classes = ClassState.of(task, state.measures, assigned, grouped=task.encoded.cells is not None)
