@@ -41,7 +41,7 @@ def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence
 
     Classes differ on the first sensitive attribute, and mostly on the `others`.
     """
-    flow, levels = fill_root(task, quotas, classes, others), (classes - 1).bit_length()
+    flow, levels = _start(task, quotas, classes, others), (classes - 1).bit_length()
     flow.know(l=l, unit=SPREAD_UNIT)
     for level in range(levels):
         task.progress(level, levels)
@@ -57,7 +57,13 @@ def bisect(task: Task, quotas: list[int], l: int, classes: int, others: Sequence
     return assigned
 
 
-def fill_root(task: Task, quotas: list[int], classes: int, others: Sequence[SensitiveAxis] = ()) -> EngineFlow:
+def fill_root(task: Task, quotas: list[int], classes: int) -> Relation:
+    """The rows that are selected, all in one node."""
+    nodes: Relation = _start(task, quotas, classes)["nodes"]
+    return nodes
+
+
+def _start(task: Task, quotas: list[int], classes: int, others: Sequence[SensitiveAxis] = ()) -> EngineFlow:
     """A flow with `nodes`, the rows that are selected, all in one; which rows of a bucket stay out the seed draws."""
     engine, encoded = task.engine, task.encoded
     flow = EngineFlow(engine, "bsgi", rows=encoded.rows, axes=encoded.axes, sensitive=encoded.sensitive[0])
@@ -91,9 +97,9 @@ class Position:
     `coarse` is a column of the rows with the grain that each is in.
     """
 
-    number: int
+    number: Value
     axis: Axis
-    grain: int | None = None
+    grain: Value | None = None
     coarse: Identifier | None = None
 
     @property
@@ -109,7 +115,7 @@ def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, cl
     with engine.scope() as scope:
         flow = _root(task, quotas, classes)
         settled = engine.select("settled", flow["nodes"], "row_id", "node", where=[Where("classes", 1)])
-        positions = [Position(number, m.axis, _grain(m)) for number, m in enumerate(measures, 1)]
+        positions = [Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1)]
         flow.know(positions=positions, l=l, simple=SIMPLE, part=PART, ranked=RANKED, **vars(span_costs(task, measures)))
         while largest > 1:
             task.progress(level, depth)
@@ -122,17 +128,17 @@ def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, cl
 
 
 def _root(task: Task, quotas: list[int], classes: int) -> EngineFlow:
-    """As `fill_root`, equal rows in one with their `weight`."""
-    flow = fill_root(task, quotas, classes)
+    """As `_start`, equal rows in one with their `weight`."""
+    flow = _start(task, quotas, classes)
     rows, codes = flow["nodes"], [*(axis.code for axis in task.encoded.axes), task.encoded.sensitive[0].code]
     flow.know(nodes=flow.step("node", "group_rows", rows=rows, codes=codes))
     task.engine.drop(rows)  # all the rows, as long as nodes are split
     return flow
 
 
-def _grain(measure: Measure) -> int | None:
+def _grain(measure: Measure) -> Value | None:
     wide = not measure.levels and measure.axis.scale > GRAINS**2
-    return measure.axis.scale // GRAINS if wide else None
+    return Value(measure.axis.scale // GRAINS) if wide else None
 
 
 def _split(task: Task, flow: EngineFlow, largest: int, most: int) -> tuple[int, int]:

@@ -178,7 +178,6 @@ class Bsgi(Algorithm):
         return made
 
     def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
-        """The figures of the work that the result reports."""
         return {
             "select": self.options.select,
             "residue_rows": residue,

@@ -201,7 +201,6 @@ def _cost(problem: CutProblem, boxes: Sequence[Relation], costed: dict[str, Any]
 
 
 def _costed_by(problem: CutProblem) -> dict[str, Any]:
-    """The parameters that say what a box costs."""
     costs = {"labels": problem.labels, "values": problem.values, "unit": problem.unit, "packs": problem.packs}
     refused, cost = refused_cost(problem), problem.cost
     return {**costs, "refused": refused, "metric": cost.metric, "scheme": cost.scheme}

@@ -79,7 +79,6 @@ class Cuts(Algorithm):
         return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out, notes)
 
     def _scheme(self, task: Task) -> str:
-        """The scheme for classes that violate."""
         return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
@@ -133,7 +132,6 @@ class Cuts(Algorithm):
         return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
 
     def _number_problems(self, task: Task) -> Iterator[Problem]:
-        """The problems of numbers without a taxonomy."""
         return number_problems(task, self.options.top)
 
     def _option_problems(self, task: Task, scheme: str) -> Iterator[Problem]:

@@ -242,7 +242,6 @@ def _labels(task: Task, cost: Cost, cells: Relation) -> tuple[Relation | None, t
 
 
 def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
-    """The sensitive values by code, with their thresholds."""
     thetas = thresholds_of(task)
     if lcm(*(theta.denominator for theta in thetas.values())) > _FINEST:
         raise PolicyError([Problem("require", "cuts: write the thresholds with fewer digits: their products overflow")])

@@ -10,7 +10,7 @@ from itertools import chain, islice, product
 from math import lcm
 from operator import itemgetter
 
-from ldiv_db.database.templates import Identifier
+from ldiv_db.database.templates import Identifier, NamedAfter
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -29,6 +29,10 @@ class CutTree:
 
     axis: Axis
     number: int
+
+    #: Columns of baselines: the value that is tried, and what it changes in a key.
+    candidate = NamedAfter("{0.axis.code.name}_candidate")
+    shift = NamedAfter("{0.axis.code.name}_shift")
 
     @property
     def taxonomy(self) -> Taxonomy:

@@ -76,7 +76,6 @@ class Absorption:
         return assigned
 
     def _load_costs(self, vectors: Sequence[Vector]) -> Relation:
-        """Load the costs of each vector on each hierarchy."""
         hierarchies = self._state.hierarchies
         columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in hierarchies}
         costs = [hierarchy.costs for hierarchy in hierarchies]
@@ -311,6 +310,5 @@ class Peel(LocalAlgorithm):
             state.assigned = scope.keep(absorption.assigned)
 
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
-        """The entry on the work for the result."""
         search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.unassigned_rows}
         return search | ({"resettled": state.resettled} if state.resettled else {})

@@ -122,7 +122,6 @@ ROUNDS, LARGE = 16, 4096
 
 
 def _splitting(state: Improving) -> Round:
-    """Rounds of splits anew."""
     task = state.task
     splits = StratifiedSplits(task, state.checker, state.measures, reserved=False)
     orders = Orders(task, state.measures)

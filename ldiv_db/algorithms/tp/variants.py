@@ -1,15 +1,14 @@
-"""Coarsening: quasi-identifiers are raised to a level of their taxonomies, and treated as if they had no more to say.
+"""What variants of TP do to a table before or instead: coarser quasi-identifiers, and classes along a Hilbert curve.
 
-Level 0 is the leaves; at level k a value stands for its ancestor k levels above the deepest leaves, or for itself
-if that is a leaf nearer to the root. Fewer values make larger QI-groups, and fewer stars (Xiao, Yi, Tao, EDBT 2010,
-Section 5.6).
+Coarsening: at level 0 of a taxonomy values are leaves; at level k a value stands for its ancestor k levels above the
+deepest leaves, or for itself if that is a leaf nearer to the root. Fewer values make larger QI-groups, and fewer stars
+(Xiao, Yi, Tao, EDBT 2010, Section 5.6).
 
-Hilbert: rows in the order of a space-filling curve, cut into l-eligible classes (after Ghinita et al., VLDB 2007).
-
-The codes of the quasi-identifiers are the coordinates of a cube, every domain stretched over its side. The Hilbert
-curve visits all places of the cube, each next to the one before: rows near on it are near in all quasi-identifiers.
-Along it clipped bisection (`bisection`) cuts classes of l rows with l different sensitive values; the fewer than l
-rows left over join classes that lack their value. Rows that are l-eligible together give l-eligible classes alone.
+Hilbert (after Ghinita et al., VLDB 2007): the codes of the quasi-identifiers are the coordinates of a cube, every
+domain stretched over its side. The Hilbert curve visits all places of the cube, each next to the one before: rows near
+on it are near in all quasi-identifiers. Along it bisection (`bisect`) cuts classes of l rows with l different sensitive
+values; the fewer than l rows left over join classes that lack their value. Rows that are l-eligible together
+give l-eligible classes alone.
 """
 
 from __future__ import annotations
@@ -118,11 +117,7 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits:
         engine.drop(points)  # all combinations of codes, once a bit
         points = turned
     falling = [
-        {
-            "value": Value(2**bit),
-            "above": [Value(2**above) for above in range(bit + 1, bits)],
-            "flips": Identifier(f"flips_{bit}"),
-        }
+        {"value": 2**bit, "above": [2**one for one in range(bit + 1, bits)], "flips": Identifier(f"flips_{bit}")}
         for bit in range(bits - 1, -1, -1)
     ]
     ordered = engine.materialise("ordered", "tp/order_points", points=points, dimensions=dimensions, bits=falling)
