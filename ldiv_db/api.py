@@ -22,8 +22,9 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Listener, open_context
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import number_problems, request_of

@@ -28,7 +28,7 @@ from ldiv_db.database.errors import (
     refuse,
     what_is_wrong,
 )
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.units import Units

@@ -58,8 +58,8 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures, span_costs
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.axes import counts_falling
 
 

@@ -35,7 +35,7 @@ from ldiv_db.attacking.matching import KEPT, Prefixes, number_prefixes, prefixes
 from ldiv_db.attacking.trials import SecretColumn, TrialPeople, draw, inference, tried_on
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.reading import names_of
 
 #: Distances are summed in parts of a column's known values.

@@ -22,7 +22,7 @@ from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.requirements import Attribute, Categories, Classes, Requirement
 from ldiv_db.requirements.guarantees import ONE, Guarantee, together
 from ldiv_db.requirements.values import Named

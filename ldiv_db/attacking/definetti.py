@@ -29,7 +29,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 
 _FOLDER = "attacking/definetti"
 #: How often the likelihoods are learned; more rounds change few guesses.

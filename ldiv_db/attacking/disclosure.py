@@ -11,8 +11,8 @@ from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker
 from ldiv_db.attacking.gains import UNIT, Attack, Gain, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import Prefixes
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.requirements import Classes
 
 #: So many of the people that are told most surely are listed on request.

@@ -41,8 +41,8 @@ from ldiv_db.attacking.gains import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.settings import AlgorithmSpec
 from ldiv_db.recoding.labels import read_parts, read_ranges
 from ldiv_db.taxonomies import taxonomy as taxonomies

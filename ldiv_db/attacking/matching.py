@@ -20,11 +20,12 @@ from typing import Any
 from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
 from ldiv_db.auditing.audit import CountPeople
 from ldiv_db.auditing.counts import Counted
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.requirements import Requirement
 
 #: So many pairs of people alike and classes an attack makes, unless it is said.

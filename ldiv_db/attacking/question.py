@@ -21,8 +21,8 @@ from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import is_frame
+from ldiv_db.database.names import Identifier
 from ldiv_db.database.requests import asked, number_problems
-from ldiv_db.database.templates import Identifier
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns

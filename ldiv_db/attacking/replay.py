@@ -23,7 +23,7 @@ from ldiv_db.attacking.base import Attacker, list_priors, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.requirements.guarantees import Guarantee
 
 #: The payload of each row, in the order of the rows.

@@ -32,7 +32,7 @@ from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier
+from ldiv_db.database.names import Identifier
 
 #: How many rows are known, as templates have it (0: all), in words.
 _KNOWN = {2: "two", 3: "three", 0: "all"}

@@ -14,7 +14,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
 from ldiv_db.requirements.reading import warn_of_values

@@ -14,10 +14,11 @@ from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all

@@ -13,10 +13,11 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.people_names import may_say_whose, tells_one
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
 from ldiv_db.database.errors import AuditError, classes_phrase, count_phrase, people_phrase
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.requirements import Classes, Requirement, judge
 

@@ -19,9 +19,10 @@ from ldiv_db.auditing.individuals import NEARLY_UNIQUE
 from ldiv_db.auditing.people_names import tells_one
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import per_cent
 
 #: A value that so many rows have singles them out; that is told where it is this share of the rows.

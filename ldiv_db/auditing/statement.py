@@ -17,10 +17,11 @@ from ldiv_db.auditing.check import NOT_JUDGED, CheckRequest, label_columns, prob
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, type_named
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.steps import WIDTH, Composer
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.verdict import measure_table

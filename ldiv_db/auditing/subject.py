@@ -14,13 +14,14 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from ldiv_db.database.counted import RepeatedRows
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import PolicyError, Problem, rows_phrase
 from ldiv_db.database.flow import Flow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.recoding.encoded import Renamed, person_units
 from ldiv_db.requirements import HARMLESS, Classes, Requirement, Verdict
 from ldiv_db.requirements.parameters import plain_decimal

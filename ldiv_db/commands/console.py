@@ -21,9 +21,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.context import Listener
 from ldiv_db.database.counted import ON_ROWS, names_warehouse
-from ldiv_db.database.engine import Engine, Settings
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.queries import Step

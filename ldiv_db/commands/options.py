@@ -19,8 +19,9 @@ import typer
 
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.counted import names_warehouse, open_named, open_planned
-from ldiv_db.database.engine import Engine, Settings
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.requests import asked_fields
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE

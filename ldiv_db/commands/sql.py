@@ -13,9 +13,10 @@ from ldiv_db.commands.console import group_of_commands, open_for_command, show, 
 from ldiv_db.commands.options import Catalog, Database, Json, PolicyFile, catalog_engine, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_policy
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql

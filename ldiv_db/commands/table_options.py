@@ -12,9 +12,10 @@ import typer
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.subject import Suppressed, pair_of
 from ldiv_db.commands.options import ClassColumn, CountColumn, Group, SensitiveTable
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy, read_requirements, read_sensitive
 from ldiv_db.requirements import RequirementSpec

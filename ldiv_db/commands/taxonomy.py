@@ -14,11 +14,12 @@ from ldiv_db.commands.console import group_of_commands, show
 from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog_engine
 from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import table_of
 from ldiv_db.measuring.generalisations import draft_levels
 from ldiv_db.measuring.starter_policy import write_levels

@@ -20,13 +20,9 @@ from typing import Any
 from ldiv_db.database import interrupts
 from ldiv_db.database.connections import (
     ClientError,
-    ClientRelation,
     Connection,
-    Settings,
     StoppedError,
     attempt,
-    database_version,
-    open_database,
 )
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import DatabaseError
@@ -50,7 +46,6 @@ class Scope:
         return relation
 
 
-__all__ = ["SMALL", "ClientRelation", "Engine", "Settings", "database_version", "is_joined", "open_database"]
 #: A TEMP table of fewer rows is not dropped at once: the next step of its name takes its place.
 SMALL = 10_000
 #: How statements begin that change no columns of a table that stays.

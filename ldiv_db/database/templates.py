@@ -26,30 +26,10 @@ from jinja2.bccache import Bucket
 from jinja2.filters import make_attrgetter
 from markupsafe import Markup
 
-from ldiv_db.database.data_files import CsvForm, FileRelation
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import TemplateError
-from ldiv_db.database.names import DIALECT, CallerView, Figure, Identifier, NamedAfter, Part, Relation, SqlType, Value
+from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relation, SqlType, Value
 
-__all__ = [
-    "BUILT_IN",
-    "DIALECT",
-    "CallerView",
-    "CsvForm",
-    "Figure",
-    "FileRelation",
-    "Identifier",
-    "NamedAfter",
-    "Relation",
-    "SqlType",
-    "Statement",
-    "Value",
-    "all_templates",
-    "declared_params",
-    "header",
-    "render",
-    "resource_folder",
-    "template_text",
-]
 #: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
 #: What is a single value.

@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members, read_as_one
 from ldiv_db.database.given_queries import AnalystQuery
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.policy.resolve import Source
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.measuring.utility import ESTIMATE_UNIT, draw_queries, nine_tenths, relative_errors
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis

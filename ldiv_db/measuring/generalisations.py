@@ -15,10 +15,11 @@ from typing import Any, Literal, get_args
 
 from ldiv_db.auditing.individuals import FEW_VALUES
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring import safe_harbor
 from ldiv_db.measuring.roles import is_postal
 from ldiv_db.measuring.uniqueness import Summary, Texts, summarise

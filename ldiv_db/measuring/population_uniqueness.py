@@ -29,7 +29,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 PITMAN, ZAYATZ, SNB = "pitman", "zayatz", "snb"
 #: Up to this share of the population Dankar et al. take Pitman's model.

@@ -11,11 +11,12 @@ from typing import Any
 
 from ldiv_db.auditing.people_names import tells_thing
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import read_by
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.generalisations import FOLDED, Generalisation, GeneralisationFinder
 from ldiv_db.measuring.population_uniqueness import refuse_population

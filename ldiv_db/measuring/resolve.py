@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 from ldiv_db.recoding.labels import (
     RANGE_FORMS,

@@ -17,9 +17,10 @@ from collections.abc import Iterator, Sequence
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, are_few_kinds
 from ldiv_db.auditing.people_names import is_dialled, may_say_whose, tells_one, tells_somebody
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.uniqueness import Summary
 
 #: A column of more different values than this share of the rows varies in nearly any rows.

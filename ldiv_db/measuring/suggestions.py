@@ -16,9 +16,10 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.measuring.generalisations import FOLDED
 from ldiv_db.measuring.profile import SensitiveProfile
 from ldiv_db.requirements import Distribution

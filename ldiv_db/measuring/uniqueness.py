@@ -16,9 +16,10 @@ from typing import Any
 
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
 from ldiv_db.recoding.encoded import Renamed
 

@@ -27,8 +27,8 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
 from ldiv_db.measuring.resolve import ResolvedColumn
 
 #: Masses are whole numbers below two to this power.

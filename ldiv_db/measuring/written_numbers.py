@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
 #: What programs write where there is no value, in small letters.
 _WORDS = (

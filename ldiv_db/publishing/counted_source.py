@@ -13,7 +13,7 @@ from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.publishing.draft import NewClasses

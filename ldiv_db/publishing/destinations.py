@@ -25,10 +25,11 @@ from typing import ClassVar
 from ldiv_db.database import catalog, databases, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
+from ldiv_db.database.data_files import CsvForm, FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, LdivError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
-from ldiv_db.database.templates import CsvForm, FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.publishing.draft import Draft, Outcome, Where
 from ldiv_db.publishing.history import OvertakenError, Recount

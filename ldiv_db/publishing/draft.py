@@ -18,9 +18,10 @@ from ldiv_db.auditing.counts import require_same_rows
 from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, migrate, postgres
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run

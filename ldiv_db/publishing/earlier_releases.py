@@ -11,7 +11,7 @@ from ldiv_db.database import catalog
 from ldiv_db.database.catalog import missing_columns, named_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refuse, refused
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import limits_of

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from ldiv_db.database.engine import Engine, database_version
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.connections import database_version
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.snapshot import Snapshot, read_columns
 

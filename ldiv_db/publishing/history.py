@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import catalog, lineage, migrate
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.earlier import Earlier, Forgotten

@@ -18,7 +18,7 @@ from functools import partial
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings

@@ -18,12 +18,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.attacking.composition import infer
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import Printed
 from ldiv_db.publishing.pairings import Channel, LimitedAttribute, load_limits, tell_pairings
 

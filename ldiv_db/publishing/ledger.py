@@ -16,8 +16,8 @@ from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.migrate import Held
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import forget_recoding, record_recoding

@@ -15,10 +15,11 @@ from ldiv_db.database import migrate
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.attach import DATABASE_FILES
 from ldiv_db.database.catalog import SCHEMA, columns_of, named_table, table_exists
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, refused
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import OvertakenError, Watch

@@ -21,7 +21,7 @@ from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def plan_combinations(
     """Decide if the first groups, `shown` (group_no, the codes to be published), get a table of combinations."""
     if option == "none":
         return CombinationsDecision(option, published=False)
-    coded = [LimitedAttribute(secret.number.value, secret.code, secret.l) for secret in secrets]
+    coded = [LimitedAttribute(secret.number, secret.code, secret.l) for secret in secrets]
     told_by = {"published": shown, "attributes": coded, "group": [Identifier("group_no")], "count": None, "release": 1}
     cells = engine.materialise("cells", "publishing/list_cells", **told_by)
     names = {secret.code.name: secret.name for secret in secrets}

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import (
     DatabaseFile,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
-from ldiv_db.database.engine import ClientRelation
+from ldiv_db.database.connections import ClientRelation
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer

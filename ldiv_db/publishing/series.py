@@ -22,8 +22,8 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, releases, table
 

@@ -18,7 +18,7 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft, Where

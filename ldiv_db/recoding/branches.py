@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.database.catalog import INSTANT, without_members
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import DIALECT, Identifier, NamedAfter, SqlType, Value
+from ldiv_db.database.names import DIALECT, Identifier, NamedAfter, SqlType, Value
 from ldiv_db.recoding.rules import GlobalRecoding, RecodedColumn, Rule
 
 #: Types whose values all databases write alike, as text.

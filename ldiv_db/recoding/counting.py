@@ -7,9 +7,11 @@ from typing import Any
 
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.counted import ColumnThere
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, render
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.templates import render
 from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import WEIGHT_RULES, broken

@@ -9,9 +9,9 @@ from math import lcm
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Looseness, Reading
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.requirements import Classes, Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 

@@ -14,7 +14,7 @@ the reading that holds is chosen. Only distinct labels are looked at.
 from __future__ import annotations
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 #: The remedy in an error about labels that cannot be read as ranges.
 RANGE_FORMS = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.display import per_cent
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.policy.release_columns import Form, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
 

@@ -11,10 +11,11 @@ from functools import cached_property
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.counted import WEIGHT
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase, rows_phrase
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
 

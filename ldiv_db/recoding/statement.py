@@ -17,11 +17,13 @@ from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.catalog import catalog_table, named_table
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.names import DIALECT, Relation, Value
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import DIALECT, FileRelation, Relation, Value, render
+from ldiv_db.database.templates import render
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.recoding.branches import own_value, written_columns

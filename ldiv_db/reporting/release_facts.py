@@ -19,9 +19,10 @@ from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as

@@ -12,10 +12,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Relation, declared_params
+from ldiv_db.database.templates import declared_params
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
 from ldiv_db.requirements.histogram import OF_CLASSES, Classes, OnPeople
 from ldiv_db.requirements.parameters import RequirementSyntax, in_lowest_units, in_words, plain

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import ONE, Ceiling, Distribution, Guarantee, eligible_ceiling
 from ldiv_db.requirements.histogram import Classes, OnPeople, suppress_if_few

@@ -10,9 +10,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import CountRequirement, KAnonymity
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling

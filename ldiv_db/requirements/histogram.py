@@ -15,8 +15,8 @@ from typing import ClassVar, Literal, Protocol
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Figure, Relation, Value
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Figure, Relation, Value
 from ldiv_db.requirements.guarantees import Distribution
 from ldiv_db.requirements.values import Categories, Named
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
 from ldiv_db.requirements.histogram import Classes, suppress_if_few

@@ -24,7 +24,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.templates import SqlType
+from ldiv_db.database.names import SqlType
 
 #: A value as it is named: its text, or None for NULL.
 Named = str | None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import plain

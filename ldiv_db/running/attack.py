@@ -24,8 +24,8 @@ from ldiv_db.database.context import open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.requests import asks
-from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy

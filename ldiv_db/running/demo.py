@@ -11,11 +11,14 @@ from typing import Any
 
 import yaml
 
+from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.context import Listener
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import FileRelation, Relation, Value, resource_folder
+from ldiv_db.database.names import Relation, Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.publishing.result import Result
 from ldiv_db.running.run import run

@@ -15,7 +15,7 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refused
-from ldiv_db.database.templates import Identifier
+from ldiv_db.database.names import Identifier
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import Check, Findings, Resolved, Source, resolve
 from ldiv_db.policy.sources import DECOMPOSITIONS

@@ -19,8 +19,8 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, refused
+from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier
 from ldiv_db.policy.sources import KEEPS_APART
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.refusals import compare_columns

@@ -21,8 +21,8 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve

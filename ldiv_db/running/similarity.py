@@ -11,8 +11,8 @@ from typing import Any
 
 from ldiv_db.algorithms.local.class_checker import count_classes
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.publishing.result import Similarity
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import Recoding

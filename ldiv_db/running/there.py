@@ -19,7 +19,7 @@ from ldiv_db.database.context import Context
 from ldiv_db.database.counted import ON_ROWS, ColumnThere
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView, Identifier, Relation
+from ldiv_db.database.names import CallerView, Identifier, Relation
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of

@@ -16,7 +16,7 @@ from ldiv_db.attacking.replay import Cell, SampledWorlds, World, WorldSet, arran
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.running.replay_methods import MadeRelease, Method
 
 #: From so many rows on nobody asks whether all worlds can be tried.

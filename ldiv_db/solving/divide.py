@@ -14,7 +14,7 @@ from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, fill_
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.costs import lm_measures, span_costs
 from ldiv_db.algorithms.local.mondrian import Mondrian
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.solving.nodes import HalvedNodes, Nodes
 
 
@@ -61,7 +61,7 @@ def _in_classes(task: Task, algorithm: Bsgi, part_rows: int) -> Division:
     beyond = task.encoded.row_count - l * classes
     if algorithm.options.residue == "suppress" and beyond:
         counts = task.encoded.sensitive[0].distribution.counts
-        rows, beyond = fill_root(task, quotas(counts, l, classes), classes)["nodes"], 0
+        rows, beyond = fill_root(task, quotas(counts, l, classes), classes), 0
     nodes = Nodes(task, rows, classes)
     if rows is not task.encoded.rows:
         task.engine.drop(rows)

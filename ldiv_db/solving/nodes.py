@@ -18,7 +18,7 @@ from ldiv_db.algorithms.bsgi.bisection import Position
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.algorithms.local.mondrian import widths_of
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import NUMBER_SCALE
 
 #: The values of a quasi-identifier that are counted one by one, and about the grains that more are counted in.

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import Encoded

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.database.errors import InfeasibleError, rows_phrase
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.solving.choose import Candidate
 from ldiv_db.solving.improve import Effort, improved, mean_loss, published_loss, stages
 

@@ -26,11 +26,13 @@ from typing import Any, BinaryIO
 
 from ldiv_db.algorithms.base import Progress, Task
 from ldiv_db.database import files
+from ldiv_db.database.connections import Settings
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.databases import resources, threads
-from ldiv_db.database.engine import Engine, Settings
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.solving.divide import Division
 from ldiv_db.solving.parts import PartJob, opened, solve_part
 

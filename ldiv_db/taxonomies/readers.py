@@ -10,11 +10,12 @@ from typing import Any
 
 import yaml
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, first_of, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
 
 _EMPTY = "a value that is empty stands in quotes in a .yml or .json file"

@@ -9,7 +9,8 @@ from functools import partial
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Value, resource_folder
+from ldiv_db.database.names import Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.ranges import range_trees
 from ldiv_db.taxonomies.readers import Band, Level, prefix_levels

@@ -15,7 +15,7 @@ import ldiv_db
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret, deal
 from ldiv_db.algorithms.decomposition.steps import make_groups
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.names import Identifier, Value
 from ldiv_db.requirements import Distribution
 
 pytestmark = pytest.mark.long

@@ -20,7 +20,7 @@ from itertools import product
 from math import ceil
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.names import Identifier, Value
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 

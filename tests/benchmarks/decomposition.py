@@ -13,8 +13,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.running.demo import PUBLIC_SEED, TRAINING_ROWS
 from ldiv_db.running.run import run
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of

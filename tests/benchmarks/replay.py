@@ -17,10 +17,11 @@ from typing import Annotated, Any
 import typer
 
 import ldiv_db
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Context, open_context
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.replay_methods import MadeRelease, Method, ReplaySubject, method_of
 from tests.benchmarks.command import AsJson, Columns, command_of, refuse_unknown, show

@@ -17,9 +17,11 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
-from ldiv_db.database.templates import Identifier, Relation, resource_folder
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source

@@ -17,7 +17,7 @@ import pytest
 import ldiv_db
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.measuring import uniqueness as risk
 from ldiv_db.measuring.generalisations import falling_lengths
 from ldiv_db.measuring.profile import profile_table

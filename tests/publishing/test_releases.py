@@ -18,7 +18,7 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.publishing.inference import Release, check_releases
 from ldiv_db.publishing.pairings import limits_of
 

@@ -14,7 +14,7 @@ from towns import frequent
 import ldiv_db
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
 

@@ -14,7 +14,7 @@ from ldiv_db.algorithms.neighbours import flows
 from ldiv_db.algorithms.neighbours import passes as shared
 from ldiv_db.algorithms.neighbours.passes import Changed
 from ldiv_db.algorithms.neighbours.trades import TRADES
-from ldiv_db.database.templates import Value
+from ldiv_db.database.names import Value
 from ldiv_db.solving import improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]

@@ -10,8 +10,8 @@ from drivers import kill_driver
 
 import ldiv_db
 from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.names import Relation
 from ldiv_db.database.spark import SparkWarehouse
-from ldiv_db.database.templates import Relation
 from ldiv_db.publishing.ledger import runs
 from ldiv_db.publishing.ledger_there import LedgerThere, ledger_of
 

@@ -30,7 +30,7 @@ from ldiv_db.algorithms.baselines.monotone_recoding import (
 )
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.names import Relation, Value
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000

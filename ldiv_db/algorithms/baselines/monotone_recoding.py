@@ -21,7 +21,7 @@ from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, refuse
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.recoding.encoded import Renamed
 
 #: Keys from here on take integers of 16 bytes, and none may reach the second number.

@@ -22,7 +22,7 @@ from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.names import Relation, Value
 
 #: Gains of information are whole numbers of this part of a nat, so that they do not depend on the order of sums.
 _FINEST = 10**12

@@ -26,8 +26,8 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, span_costs
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis, SensitiveAxis
 
 #: Spreads are compared in millionths of a quasi-identifier's domain.
@@ -97,14 +97,14 @@ class Position:
     `coarse` is a column of the rows with the grain that each is in.
     """
 
-    number: Value
+    number: int
     axis: Axis
-    grain: Value | None = None
+    grain: int | None = None
     coarse: Identifier | None = None
 
     @property
-    def null_code(self) -> Value:
-        return Value(self.axis.null_code)
+    def null_code(self) -> int:
+        return self.axis.null_code
 
 
 def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, classes: int) -> Relation:
@@ -115,7 +115,7 @@ def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, cl
     with engine.scope() as scope:
         flow = _root(task, quotas, classes)
         settled = engine.select("settled", flow["nodes"], "row_id", "node", where=[Where("classes", 1)])
-        positions = [Position(Value(number), m.axis, _grain(m)) for number, m in enumerate(measures, 1)]
+        positions = [Position(number, m.axis, _grain(m)) for number, m in enumerate(measures, 1)]
         flow.know(positions=positions, l=l, simple=SIMPLE, part=PART, ranked=RANKED, **vars(span_costs(task, measures)))
         while largest > 1:
             task.progress(level, depth)
@@ -136,9 +136,9 @@ def _root(task: Task, quotas: list[int], classes: int) -> EngineFlow:
     return flow
 
 
-def _grain(measure: Measure) -> Value | None:
+def _grain(measure: Measure) -> int | None:
     wide = not measure.levels and measure.axis.scale > GRAINS**2
-    return Value(measure.axis.scale // GRAINS) if wide else None
+    return measure.axis.scale // GRAINS if wide else None
 
 
 def _split(task: Task, flow: EngineFlow, largest: int, most: int) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from ldiv_db.algorithms.costs import ncp_measures
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: The most rounds, and the classes of the first round's window; it doubles from round to round.

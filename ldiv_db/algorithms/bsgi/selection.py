@@ -28,8 +28,8 @@ from typing import Any
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import ncp_measures
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.recoding.axes import counts_falling
 from ldiv_db.recoding.encoded import SensitiveAxis
 

@@ -22,8 +22,8 @@ from ldiv_db.algorithms.cuts.judged import find_bad
 from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
 
 #: More boxes than this are not made.
 MOST_BOXES = 40_000_000

@@ -32,7 +32,7 @@ from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.trees import CutCost
 from ldiv_db.database import interrupts
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 #: The cuts of a taxonomy that are all made; those of numbers are, so that there may be no more.
 MOST_CUTS = 2_000

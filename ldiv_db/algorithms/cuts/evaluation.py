@@ -19,7 +19,7 @@ from ldiv_db.algorithms.cuts.boxes import cost_boxes, refused_cost
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.trees import SPAN_COLUMNS, CutTree, CutValue
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 #: A cut: the values of all quasi-identifiers.
 Cut = frozenset[CutValue]

@@ -15,8 +15,8 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: Partitions of unequal counts that are judged together, for memory's sake.

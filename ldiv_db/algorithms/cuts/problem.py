@@ -22,7 +22,7 @@ from ldiv_db.algorithms.cuts.intervals import IntervalTree, interval_tree
 from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.parameters import UNIT, units
 from ldiv_db.requirements.values import Named

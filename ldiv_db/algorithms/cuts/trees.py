@@ -10,7 +10,7 @@ from itertools import chain, islice, product
 from math import lcm
 from operator import itemgetter
 
-from ldiv_db.database.templates import Identifier, NamedAfter
+from ldiv_db.database.names import Identifier, NamedAfter
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 

@@ -35,7 +35,7 @@ from ldiv_db.algorithms.base import Options, Progress
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import NamedAfter, Relation, Value
+from ldiv_db.database.names import NamedAfter, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
 
@@ -65,7 +65,7 @@ class Secret(SensitiveAxis):
     groups are made: (group_no, code, n, most, size) and (primary_code, code).
     """
 
-    number: Value
+    number: int
     l: int
     nodes: Relation | None = None
     height: int = 1

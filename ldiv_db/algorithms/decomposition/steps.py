@@ -19,8 +19,8 @@ from typing import Any
 from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, deal, exchange, regroup, seat_rows, with_counts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 _REFUSED = {"group_no": "BIGINT", "attribute_no": "INTEGER", "largest_l": "BIGINT"}
@@ -93,7 +93,7 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     engine.drop(refused)
     shortfalls = []
     for attribute in task.others:
-        reached = [(largest, groups) for number, largest, groups in tally if number == attribute.number.value]
+        reached = [(largest, groups) for number, largest, groups in tally if number == attribute.number]
         if reached:
             refused_groups, (largest_l, _) = sum(groups for _, groups in reached), reached[0]
             shortfalls.append(Refused(attribute.name, refused_groups, attribute.l, largest_l))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 
 #: The most levels on a line of numbers besides its values and everything.
 WIDTHS = 6

@@ -18,8 +18,8 @@ from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.database.templates import Identifier
 from ldiv_db.recoding.encoded import Axis
 
 

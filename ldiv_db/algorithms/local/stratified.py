@@ -34,7 +34,7 @@ from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm,
 from ldiv_db.algorithms.local.mondrian import widths_of
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Orders, Pass, Round, improve
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 #: The mixes of codes and shares that are tried, besides that of shares alone.
 MIXES = 2

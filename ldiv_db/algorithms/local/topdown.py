@@ -30,8 +30,8 @@ from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good, start_plan
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import OneStatement
-from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.recoding.encoded import DEALT
 
 #: The most retentions that are tried for one part, and for all parts of a round.

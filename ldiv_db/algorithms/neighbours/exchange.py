@@ -15,7 +15,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import ClassState, Orders, choose
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 
 #: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 200

@@ -18,7 +18,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
 ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000

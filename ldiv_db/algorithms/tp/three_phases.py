@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
 _PARTS = 2

@@ -26,7 +26,8 @@ from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
-from ldiv_db.database.templates import Relation, Statement
+from ldiv_db.database.names import Relation
+from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
