@@ -77,7 +77,7 @@ def _as_runs_take_it(kind: str, handle: Any) -> Any:
 
         return dbapi.connect(handle)
     if kind == "spark":
-        from ldiv_db.database.named_warehouses import environment_session  # noqa: PLC0415
+        from ldiv_db.database.counted import environment_session  # noqa: PLC0415
 
         return environment_session().newSession()
     return handle

@@ -14,8 +14,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.replay import Replay
-from ldiv_db.attacking.trials import TRIES
+from ldiv_db.attacking.question import TRIES, Replay
 from ldiv_db.auditing.audit import Audit, Audits
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.check import check as check_table
@@ -23,10 +22,12 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Listener, open_context
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
+from ldiv_db.database.requests import number_problems, request_of
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.context import GivenContext
@@ -48,14 +49,13 @@ from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
-from ldiv_db.recoding.branches import counting_sql
+from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, make_report
 from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
-from ldiv_db.running.release import publish_release
 from ldiv_db.running.run import plan, run
 
 __all__ = [
@@ -89,7 +89,6 @@ __all__ = [
     "parse_policy",
     "plan",
     "profile",
-    "publish_release",
     "read_policy",
     "report",
     "run",
@@ -130,24 +129,15 @@ def check(
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     parsed = None if policy is None else parse_policy(policy)
-    question = _question(
-        parsed,
-        qi,
-        sensitive,
-        require,
-        class_column=class_column,
-        suppressed=suppressed,
-        folder=None if folder is None else Path(folder),
-        twice=twice,
-        individual=individual,
-    )
+    where = None if folder is None else Path(folder)
+    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
+    question = _question(parsed, qi, sensitive, require, folder=where, twice=twice, **given)
     with open_context(con) as context:
         engine, relation = context.engine, open_given(context.engine, table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
 
 
 def _question(policy: Policy | None, qi: Any, sensitive: Any, require: Any, **given: Any) -> CheckRequest:
-    """What is asked of a table by a caller's arguments, and by a policy what they leave open."""
     specs = read_requirements(require) if require or policy is None else ()
     names, attributes = names_of(qi), read_sensitive(sensitive)
     return check_request(policy, quasi_identifiers=names, sensitive=attributes, require=specs, **given)
@@ -174,18 +164,11 @@ def check_sql(
     DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
     looking at rows, or leave open, and for what the dialect cannot express.
     """
-    given = _question(
-        None if policy is None else parse_policy(policy),
-        qi,
-        sensitive,
-        require,
-        class_column=class_column,
-        suppressed=suppressed,
-        individual=individual,
-    )
+    parsed = None if policy is None else parse_policy(policy)
+    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
+    question = _question(parsed, qi, sensitive, require, **given)
     with open_database(":memory:") as con:
-        engine = Engine(con)
-        return check_statement(engine, given, named_table(table, "table"), dialect, types, labels)
+        return check_statement(Engine(con), question, named_table(table, "table"), dialect, types, labels)
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
@@ -245,14 +228,12 @@ def measure(
     does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = MeasureRequest(
-        l, class_column, class_label, queries, seed, kl, counts=True, preserve=tuple(asked.preserve)
-    )
+    wanted = request_of(MeasureRequest, locals(), counts=True, preserve=tuple(asked.preserve))
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
-        refuse(wanted.problems())
+        refuse(number_problems(wanted))
         policy_of = policy_of_source(engine, asked, original, source)
         described = describe(engine, policy_of, original, where)
         relation = as_published(engine, relation, policy_of)
@@ -306,26 +287,17 @@ def report(
     """
     parsed = None if policy is None else parse_policy(policy)
     beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = ReportRequest(
-        parsed,
-        names_of(qi),
-        sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
-        [require] if isinstance(require, str | Mapping) else list(require),
-        class_column,
-        individual,
-        source,
-        known,
-        population,
-        control,
-        None if threshold is None else str(threshold),
-        queries,
-        tries,
-        seed,
-        budget,
-        worlds,
-        "public" if public else "internal",
-        context_of(parsed, context, said),
-        final,
+    asked = request_of(
+        ReportRequest,
+        locals(),
+        policy=parsed,
+        qi=names_of(qi),
+        sensitive=sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
+        require=[require] if isinstance(require, str | Mapping) else list(require),
+        class_column=class_column,
+        threshold=None if threshold is None else str(threshold),
+        audience="public" if public else "internal",
+        context=context_of(parsed, context, said),
         folder=beside if folder is None else Path(folder),
     )
     return make_report(con, table, asked, catalog=catalog)

@@ -50,7 +50,6 @@ def fitted(table: Table, width: int) -> tuple[Table, list[str]]:
 
 
 def _needed(columns: Sequence[Column]) -> int:
-    """The characters that a table of these columns takes if no word is cut."""
     return sum(_longest_word(column) + _FRAME for column in columns) + _EDGE
 
 
@@ -124,6 +123,11 @@ def table_of(title: str, headings: Sequence[str], rows: Iterable[Iterable[Any]])
     for row in rows:
         table.add_row(*("NULL" if value is None else str(value) for value in row))
     return table
+
+
+def fields_of(thing: Any, *names: str) -> dict[str, Any]:
+    """The fields of a result that JSON has as they are, by their names."""
+    return {name: getattr(thing, name) for name in names}
 
 
 def facts_of(title: str, facts: Iterable[tuple[str, str]]) -> Table:

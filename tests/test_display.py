@@ -59,7 +59,7 @@ def returned(con, table):
         ldiv_db.profile(con, "t", sensitive="disease"),
         ldiv_db.measure(con, result.table(), POLICY),
         ldiv_db.plan(con, {**POLICY, "target": "other"}),
-        ldiv_db.publish_release(con, {**series, **unique, "source": "keyed"}),
+        ldiv_db.run(con, {**series, **unique, "source": "keyed"}),
     ]
     return {type(shown): shown for shown in objects}
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 import tables
 
 import ldiv_db
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.database.warehouses import Warehouse
 
 COLUMNS = [("rid", "integer"), ("age", "integer"), ("town", "text"), ("dose", "double"), ("secret", "text")]

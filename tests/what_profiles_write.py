@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy, make_starter_policy
 

@@ -28,7 +28,7 @@ from ldiv_db.database.errors import (
     refuse,
     what_is_wrong,
 )
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.units import Units
@@ -123,6 +123,11 @@ class Task:
     def cell_count(self) -> int:
         """The cells of quasi-identifiers."""
         return self.encoded.row_count * len(self.encoded.axes)
+
+    @property
+    def compares_with_table(self) -> bool:
+        """True if a requirement compares classes with all rows that are published."""
+        return any(requirement.compares_with_table for requirement in self.requirements)
 
     @property
     def most_left_out(self) -> int | None:

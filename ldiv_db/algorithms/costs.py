@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -88,7 +88,7 @@ def lm_measures(task: Task) -> tuple[Measure, ...]:
         depths = _depths(axis.taxonomy) if axis.taxonomy else []
         if axis.taxonomy and axis.scale == 0:  # a taxonomy of one leaf cannot be generalised
             full = 0
-        measures.append(_measure(task, axis, full, depths, axis.scale_value, ncp=False))
+        measures.append(_measure(task, axis, full, depths, Value(axis.scale), ncp=False))
     return tuple(measures)
 
 

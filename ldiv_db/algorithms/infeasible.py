@@ -16,7 +16,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, rows_phrase
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 from ldiv_db.requirements.guarantees import Ceiling, eligible_ceiling

@@ -55,10 +55,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.costs import Measure, SpanCosts, lm_measures, span_costs
+from ldiv_db.algorithms.costs import Measure, lm_measures, span_costs
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.axes import counts_falling
 
 
@@ -109,8 +110,6 @@ PART = 8
 SIMPLE = 4
 #: Levels allowed, in hundredths of those that halving takes: nodes may be uneven, but not for ever.
 DEPTH = 125
-#: The quasi-identifiers along which nodes split, each with its `number` and its `measure`.
-Ways = Sequence[dict[str, Any]]
 
 
 def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int) -> Relation:
@@ -118,46 +117,36 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
     engine = task.engine
     halvings = (largest - 1).bit_length()
     depth, level = -(-halvings * DEPTH // 100), 0
-    ways: Ways = [{"number": Value(number), "measure": measure} for number, measure in enumerate(measures, 1)]
     with engine.scope() as scope:
-        params = {"ways": ways, "sensitive": task.encoded.sensitive[0]}
-        settled = engine.materialise("settled", "transparent/settle_nodes", nodes=nodes, simple=SIMPLE, **params)
-        costs = span_costs(task, measures)
+        flow = EngineFlow(engine, "transparent", nodes=nodes, sensitive=task.encoded.sensitive[0], simple=SIMPLE)
+        flow.know(
+            ways=[{"number": number, "measure": measure} for number, measure in enumerate(measures, 1)], part=PART
+        )
+        settled = flow.step("settled", "settle_nodes")
+        flow.know(**vars(span_costs(task, measures)))
         while largest > SIMPLE:
             task.progress(level, depth)
             level += 1
-            nodes, largest = _split(task, ways, costs, nodes, settled, 2 ** max(depth - level, 0))
+            largest = _split(flow, 2 ** max(depth - level, 0))
         task.progress(depth, depth)
         return scope.keep(settled)
 
 
-def _split(
-    task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, settled: Relation, deepest: int
-) -> tuple[Relation, int]:
-    """The next level without nodes of few classes, which are `settled`, and the classes of its largest node.
+def _split(flow: EngineFlow, deepest: int) -> int:
+    """Go to the next level, its nodes of few classes `settled`; the classes of its largest node.
 
     No side of a split has more than `deepest` classes, unless it is a half.
     """
-    engine, params = task.engine, {"ways": ways, "sensitive": task.encoded.sensitive[0]}
-    with engine.scope() as scope:
-        splits = _choose(task, ways, costs, nodes, deepest)
-        sides = engine.record("neighbours/bound_splits", splits=splits)
-        halves = engine.materialise("node", "transparent/split_nodes", nodes=nodes, splits=splits, **params)
+    nodes = flow["nodes"]
+    with flow.scope("nodes"):
+        flow.step("codes", "count_codes")
+        flow.step("splits", "choose_splits", deepest=deepest)
+        sides = flow.record("neighbours/bound_splits")
+        flow.know(nodes=flow.step("node", "split_nodes"))
         if sides["least"] <= SIMPLE:
-            engine.insert(settled, "transparent/settle_nodes", nodes=halves, simple=SIMPLE, **params)
-        engine.drop(nodes)  # all the rows, once a level
-        return scope.keep(halves), sides["most"]
-
-
-def _choose(task: Task, ways: Ways, costs: SpanCosts, nodes: Relation, deepest: int) -> Relation:
-    """The split of each node, (node, axis, classes, left_classes)."""
-    engine, sensitive = task.engine, task.encoded.sensitive[0]
-    codes = engine.materialise(
-        "codes", "transparent/count_codes", nodes=nodes, ways=ways, sensitive=sensitive, simple=SIMPLE
-    )
-    return engine.materialise(
-        "splits", "transparent/choose_splits", codes=codes, **vars(costs), part=PART, deepest=deepest
-    )
+            flow.insert("settled", "settle_nodes")
+        flow.engine.drop(nodes)  # all the rows, once a level
+    return int(sides["most"])
 
 
 #: The most rounds of exchanges, and with many rows, which lose less and take longer, unless the policy says how many.

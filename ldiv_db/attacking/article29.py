@@ -26,24 +26,17 @@ import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from ldiv_db.attacking.base import ABOVE, NOTHING, UNDECIDED, WITHIN, Attacker, Verdict
 from ldiv_db.attacking.covering import KnownAxis, list_cells
 from ldiv_db.attacking.gains import Attack, Tried, tried_attack
 from ldiv_db.attacking.matching import KEPT, Prefixes, number_prefixes, prefixes_of
-from ldiv_db.attacking.trials import (
-    AttackedRelease,
-    PeopleTrial,
-    SecretColumn,
-    TrialPeople,
-    draw,
-    guessed_at_random,
-    inference,
-    people_of,
-    tried_on,
-)
+from ldiv_db.attacking.trials import SecretColumn, TrialPeople, draw, inference, tried_on
 from ldiv_db.database.errors import Problem, refuse
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.policy.reading import names_of
 
 #: Distances are summed in parts of a column's known values.
 _UNIT = 10**9
@@ -59,14 +52,57 @@ _VALUE = Identifier("value")
 Counts = dict[str, Tried]
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One part of the people: who has which cell, the nearest boxes of each cell, and the boxes of classes."""
+class PeopleTrial(Attacker):
+    """The attacks on people that are named: on targets, who are in the release, and perhaps on a control.
 
-    people: Relation
-    nearest: Relation
-    boxes: Relation
-    last: KnownAxis
+    Raises PolicyError for columns that people lack, and for parts to be linked that are none.
+    """
+
+    names = (*_KINDS.values(), "linkability", "inference")
+    key = people = "targets"
+    reads_labels = True
+    one_value = True
+    place = 1
+    words: ClassVar = {
+        "interval": "95 % interval",
+        "random_interval": "95 % interval at random",
+        "risk_interval": "95 % interval of the risk",
+    }
+
+    def attacks(self) -> Iterator[Attack]:
+        table = self.table
+        people = TrialPeople.among(table)
+        parts = parts_of(people)
+        with table.engine.scope():
+            yield from singling_out(people)
+            drawn = people.drawn()
+            if parts:
+                yield linkability(people, drawn, parts)
+            yield from inference(people, drawn)
+        for key in ("targets", "control"):
+            if key in table.known.people:
+                table.count_lost(key)
+
+    @classmethod
+    def verdict(cls, attack: Attack, promised: float | None, no_bound: str, threshold: float) -> Verdict:
+        """The interval of 95 % against the threshold of recognition.
+
+        A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides,
+        and one above leaves open how much of it is due to being in the release.
+        """
+        figures, controlled, gain = attack.figures, len(attack.gains) > 1, attack.gains[-1]
+        interval = figures["risk_interval" if controlled else "interval"]
+        told = gain.gain is not None and interval is not None
+        why = f"95 % interval {interval[0]:.3g} to {interval[1]:.3g}" if told else None
+        if attack.untried is not None and attack.untried.tried == 0:
+            verdict = UNDECIDED
+        elif not figures["attempts"]:
+            verdict = NOTHING
+        elif interval is not None and interval[1] <= threshold:
+            verdict = WITHIN
+        else:
+            verdict = ABOVE if controlled and interval is not None and interval[0] > threshold else UNDECIDED
+        return Verdict(gain, threshold, verdict, why)
 
 
 def parts_of(people: TrialPeople) -> Parts | None:
@@ -74,11 +110,12 @@ def parts_of(people: TrialPeople) -> Parts | None:
 
     Raises PolicyError for parts with columns that are not known, or in both parts, and for empty ones.
     """
-    asked = people.trial.link_columns
-    if asked is None:
+    linked = people.table.known.asked.link_columns
+    if linked is None:
         half = (len(people.axes) + 1) // 2
         halves = people.axes[:half], people.axes[half:]
         return None if not halves[1] else (_numbered(halves[0]), _numbered(halves[1]))
+    asked = [names_of(part) for part in linked]
     known = {axis.name.lower(): axis for axis in people.axes}
     names = [name.lower() for part in asked for name in part]
     unknown = [name for part in asked for name in part if name.lower() not in known]
@@ -96,47 +133,44 @@ def _numbered(axes: Sequence[KnownAxis]) -> tuple[KnownAxis, ...]:
     return tuple(replace(axis, number=number) for number, axis in enumerate(axes, 1))
 
 
+# -- linkability ---------------------------------------------------------------------------------------
+
+
 def linkability(people: TrialPeople, drawn: Relation, parts: Parts) -> Attack:
     """The attack on `drawn` people."""
-    engine = people.released.engine
+    table = people.table
+    flow = EngineFlow(table.engine, "attacking/linkability", classes=table.classes)
     with ExitStack() as stack:
-        first, second = (stack.enter_context(_side(people, drawn, part)) for part in parts)
-        counts = engine.rows(
-            "attacking/linkability/count_linked",
-            first_people=first.people,
-            second_people=second.people,
-            first_nearest=first.nearest,
-            second_nearest=second.nearest,
-            first_boxes=first.boxes,
-            second_boxes=second.boxes,
-            first_last=first.last,
-            second_last=second.last,
-        )
-    pair = tried_on(counts)
-    guessed = guessed_at_random(people, "attacking/linkability/count_random", classes=people.released.classes)
+        for place, part in zip(("first", "second"), parts, strict=True):
+            side = stack.enter_context(_side(people, drawn, part))
+            flow.know(**{f"{place}_{name}": found for name, found in side.items()})
+        pair = tried_on(flow.rows("count_linked"))
     compared = None if people.control is None else pair
-    found = tried_attack("linkability", None, "share of people linked", pair[0], guessed, compared)
-    return found.with_untried("people", sum(one.attempts for one in pair), engine.count(drawn))
+    found = tried_attack("linkability", None, "share of people linked", pair[0], people.guessed(flow), compared)
+    return found.with_untried("people", sum(one.attempts for one in pair), table.engine.count(drawn))
 
 
 @contextmanager
-def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[_Side]:
-    """The nearest boxes of each person, as the holder of one part finds them."""
-    engine = people.released.engine
-    with prefixes_of(engine, people.released.classes, axes, drawn) as numbered, engine.scope():
+def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> Iterator[dict[str, Any]]:
+    """Who has which cell, the nearest boxes of each, as the holder of one part finds them, and the boxes of classes."""
+    table, engine = people.table, people.table.engine
+    with prefixes_of(engine, table.classes, axes, drawn) as numbered, engine.scope():
         distanced = [  # spans are shares of the known values
-            {"code": a.code, "table": a.table, "spans": a.spans, "codes": Value(engine.count(a.dictionary))}
+            {"code": a.code, "table": a.table, "spans": a.spans, "codes": engine.count(a.dictionary)}
             for a in numbered.axes
         ]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
-        for part in numbered.drawn(people.released.budget // KEPT):
-            found = part.prefixes
-            params = {"pairs": found.pairs, "boxes": found.boxes, "codes": found.codes, "unit": Value(_UNIT)}
-            engine.insert(nearest, "attacking/linkability/find_nearest", axes=distanced, last=numbered.last, **params)
+        for part in numbered.drawn(table.budget // KEPT):
+            found = part.prefixes.flow("attacking/linkability", last=numbered.last, unit=_UNIT)
+            found.insert(nearest, "find_nearest", axes=distanced)
             engine.extend(tried, part.part, "cell_no")
         cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
-        yield _Side(people.placed(drawn, cells, axes), nearest, numbered.boxes, numbered.last)
+        placed = people.placed(drawn, cells, axes)
+        yield {"people": placed, "nearest": nearest, "boxes": numbered.boxes, "last": numbered.last}
+
+
+# -- singling out --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -147,54 +181,38 @@ class ColumnSet:
     columns: tuple[Identifier, ...]
 
 
-def singling_out(people: TrialPeople, histograms: dict[str, Relation]) -> list[Attack]:
-    """The attacks, by one column and by several, with each sensitive attribute's histogram (class_no, value, rows)."""
-    engine = people.released.engine
-    attacks = []
+def singling_out(people: TrialPeople) -> Iterator[Attack]:
+    """The attacks, by one column and by several, with each sensitive attribute."""
+    table = people.table
+    sets = column_sets(people.seed, people.axes)
+    columns = [column for axis in people.axes for column in axis.columns]
     for secret in people.secrets:
-        with engine.scope():
-            attacks += _attack(people, secret, histograms[secret.name])
-    return attacks
+        known = {"classes": table.classes, "histogram": table.histograms[secret.name], "columns": columns}
+        flow = EngineFlow(table.engine, "attacking/singling_out", **known, value=_VALUE, seed=people.seed)
+        with flow.scope():
+            flow.step("rows", "list_rows")
+            chosen = _choose(flow, people, sets)
+            counts = dict(sorted(table.engine.tally(chosen, "kind")))
+            random = _draw_random(flow, people, sets, counts)
+            everybody = _counted(people, people.drawn_of("targets", people.targets), secret)
+            tried, guessed = (_right(people, predicates, everybody) for predicates in (chosen, random))
+            pairs = _against_control(people, chosen, secret, tried)
+        measure = "share of predicates that fit one person"
+        for kind, name in _KINDS.items():
+            compared = pairs[kind] if pairs else None
+            found = tried_attack(name, secret.name, measure, tried[kind], guessed[kind], compared)
+            yield found.with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
 
 
-def _attack(people: TrialPeople, secret: SecretColumn, histogram: Relation) -> list[Attack]:
-    engine, trial, axes = people.released.engine, people.trial, people.axes
-    columns = [column for axis in axes for column in axis.columns]
-    rows = engine.materialise(
-        "rows",
-        "attacking/singling_out/list_rows",
-        classes=people.released.classes,
-        histogram=histogram,
-        columns=columns,
-    )
-    sets = column_sets(trial.seed, axes)
-    chosen = _chosen(people, rows, sets, columns)
-    counts = dict(sorted(engine.tally(chosen, "kind")))
-    random = _draw_random(people, rows, sets, counts)
-    everybody = _counted(people, people.of_targets(people.targets), secret)
-    tried, guessed = (_right(people, predicates, everybody) for predicates in (chosen, random))
-    pairs = _against_control(people, chosen, secret, tried)
-    measure = "share of predicates that fit one person"
-    return [
-        tried_attack(
-            _KINDS[kind], secret.name, measure, tried[kind], guessed[kind], pairs[kind] if pairs else None
-        ).with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
-        for kind in _KINDS
-    ]
-
-
-def _chosen(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], columns: Sequence[Identifier]) -> Relation:
+def _choose(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet]) -> Relation:
     """As many predicates of each kind as are tried, drawn from those that hold for one row; some sets at a time."""
-    engine, trial = people.released.engine, people.trial
-    asked_of = {"rows": rows, "axes": people.axes, "value": _VALUE}
-    params = {"columns": columns, "seed": Value(trial.seed), "most": Value(trial.tries)}
-    chosen = None
-    for asked in (sets[start : start + _AT_ONCE] for start in range(0, len(sets), _AT_ONCE)):
-        found = engine.materialise("predicates", "attacking/singling_out/find_predicates", sets=asked, **asked_of)
-        template, before = "attacking/singling_out/choose_predicates", chosen
-        chosen = engine.materialise("chosen", template, predicates=found, chosen=before, **params)
-        engine.drop(found, *([before] if before else []))
-    assert chosen is not None  # noqa: S101 - there is a quasi-identifier, and the sensitive value
+    flow.know(chosen=None)
+    for start in range(0, len(sets), _AT_ONCE):
+        flow.step("predicates", "find_predicates", sets=sets[start : start + _AT_ONCE], axes=people.axes)
+        before = flow["chosen"]
+        flow.step("chosen", "choose_predicates", most=people.tries)
+        flow.engine.drop(flow["predicates"], *([before] if before else []))
+    chosen: Relation = flow["chosen"]
     return chosen
 
 
@@ -206,51 +224,42 @@ def _against_control(
         return None
     most = min(people.targets, people.control)
     if most < people.targets:
-        tried = _right(people, chosen, _counted(people, people.of_targets(most), secret))
-    control = _right(people, chosen, _counted(people, people.of_control(most), secret))
+        tried = _right(people, chosen, _counted(people, people.drawn_of("targets", most), secret))
+    control = _right(people, chosen, _counted(people, people.drawn_of("control", most), secret))
     return {kind: (tried[kind], control[kind]) for kind in _KINDS}
 
 
-@dataclass(frozen=True)
-class _Everybody:
-    """People as predicates are held against them: `cells` (cell_no, people, the known values), with their `secrets`.
+def _counted(people: TrialPeople, drawn: Relation, secret: SecretColumn) -> tuple[Relation, Relation]:
+    """People as predicates are held against them: (cell_no, people, the known values) and (cell_no, value, rows).
 
-    These are (cell_no, value, rows): so many people of a cell have the sensitive value.
+    So many people of a cell have the sensitive value.
     """
-
-    cells: Relation
-    secrets: Relation
-
-
-def _counted(people: TrialPeople, drawn: Relation, secret: SecretColumn) -> _Everybody:
-    engine = people.released.engine
+    engine = people.table.engine
     cells = list_cells(engine, people.axes, drawn)
     placed = people.placed(drawn, cells, people.axes)
-    return _Everybody(cells, engine.count_groups("secrets", placed, "cell_no", (secret.alias.name, "value")))
+    return cells, engine.count_groups("secrets", placed, "cell_no", (secret.alias.name, "value"))
 
 
-def _right(people: TrialPeople, predicates: Relation, everybody: _Everybody) -> Counts:
+def _right(people: TrialPeople, predicates: Relation, everybody: tuple[Relation, Relation]) -> Counts:
     """The predicates (class_no, the labels' columns, value, uses_value, kind) that fit one of the people, by kind."""
-    engine, budget = people.released.engine, people.released.budget // _TIMES // KEPT
-    if not engine.count(predicates) or not engine.count(everybody.cells):
+    engine, budget = people.table.engine, people.table.budget // _TIMES // KEPT
+    cells, secrets = everybody
+    if not engine.count(predicates) or not engine.count(cells):
         return dict.fromkeys(_KINDS, Tried(0, 0))
     with engine.scope():
-        numbered = number_prefixes(engine, predicates, people.axes, everybody.cells)
-        of_all = {"codes": numbered.codes, "axis": numbered.last}
-        secrets = engine.materialise(
-            "secrets_alike", "attacking/singling_out/list_secrets", secrets=everybody.secrets, **of_all
-        )
+        numbered = number_prefixes(engine, predicates, people.axes, cells)
+        flow = numbered.flow("attacking/singling_out", predicates=predicates, secrets=secrets)
+        alike = flow.step("secrets_alike", "list_secrets")
         fits = engine.load("fits", {"kind": "VARCHAR", "cells": "BIGINT", "people": "BIGINT"}, [])
 
         def keep(found: Prefixes) -> int:
-            before, params = engine.total(fits, "cells"), {"pairs": found.pairs, "boxes": found.boxes, **of_all}
-            template = "attacking/singling_out/count_fits"
-            engine.insert(fits, template, secrets=secrets, predicates=predicates, **params)
+            before = engine.total(fits, "cells")
+            flow.insert(fits, "count_fits", pairs=found.pairs, boxes=found.boxes, secrets=alike)
             return engine.total(fits, "cells") - before
 
         for _ in numbered.drawn(budget, by_classes=True, keep=keep):
             pass
-        rows = engine.rows("attacking/singling_out/count_right", fits=fits)
+        rows = flow.rows("count_right", fits=fits)
     found = {kind: Tried(*counts) for kind, *counts in rows}
     return {kind: found.get(kind, Tried(0, 0)) for kind in _KINDS}
 
@@ -277,41 +286,25 @@ def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
     return found
 
 
-def _asked(axis: KnownAxis) -> dict[str, Any]:
-    """A quasi-identifier in random predicates: its label's columns, whether it is asked for, and in which row."""
-    names = {key: Identifier(f"{key}_{axis.number}") for key in ("use", "row")}
-    return {"columns": axis.columns, "bounded": axis.bounded, "table": axis.table, **names}
-
-
-def _draw_random(people: TrialPeople, rows: Relation, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
+def _draw_random(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
     """Random predicates, of either kind as many as were found."""
-    engine, axes = people.released.engine, [_asked(axis) for axis in people.axes]
+    axes: list[dict[str, Any]] = [
+        {"columns": axis.columns, "bounded": axis.bounded, "table": axis.table}
+        | {key: Identifier(f"{key}_{axis.number}") for key in ("use", "row")}  # whether it is asked for, in which row
+        for axis in people.axes
+    ]
     types = {"number": "BIGINT", "kind": "VARCHAR", "use_value": "BIGINT", "row_value": "BIGINT"}
-    types |= {name: "BIGINT" for axis in axes for name in (axis["use"].name, axis["row"].name)}
-    draws = engine.load("draws", types, list(_draws(people, sets, counts)))
-    return engine.materialise("random", "attacking/singling_out/draw_predicates", rows=rows, draws=draws, axes=axes)
+    types |= {axis[key].name: "BIGINT" for axis in axes for key in ("use", "row")}
+    draws = flow.engine.load("draws", types, list(_draws(people, sets, counts)))
+    return flow.step("random", "draw_predicates", draws=draws, axes=axes)
 
 
 def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
     """Of each random predicate its number and kind; of the value and each axis whether it is asked for, and a row."""
-    seed, rows, columns = people.trial.seed, people.released.rows, len(people.axes)
+    rows, columns = people.table.rows, len(people.axes)
     kinds = [kind for kind, count in counts.items() for _ in range(count)]
     of_kind = {kind: [asked.places for asked in sets if (len(asked.places) == 1) == (kind == "one")] for kind in counts}
     for number, kind in enumerate(kinds, 1):
-        places = of_kind[kind][draw(seed, number, "set", len(of_kind[kind]))]
-        asked = [(int(place in places), draw(seed, number, f"row {place}", rows)) for place in range(columns + 1)]
+        places = of_kind[kind][people.draw(number, "set", len(of_kind[kind]))]
+        asked = [(int(place in places), people.draw(number, f"row {place}", rows)) for place in range(columns + 1)]
         yield (number, kind, *asked[columns], *(item for pair in asked[:columns] for item in pair))
-
-
-def try_attacks(released: AttackedRelease, trial: PeopleTrial, histograms: dict[str, Relation]) -> list[Attack]:
-    """The attacks on the people of a trial, by the histogram (class_no, value, rows) of each sensitive attribute.
-
-    Raises PolicyError for columns that people lack, and for parts to be linked that are none.
-    """
-    people = people_of(released, trial, list(histograms))
-    parts = parts_of(people)
-    with released.engine.scope():
-        attacks = singling_out(people, histograms)
-        drawn = people.drawn(trial.tries, trial.tries)
-        attacks += [linkability(people, drawn, parts)] if parts else []
-        return attacks + inference(people, drawn, histograms)

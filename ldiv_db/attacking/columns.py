@@ -11,9 +11,10 @@ from ldiv_db.attacking.matching import people_counter
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.catalog import columns_of, missing_columns
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive
 from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_columns

@@ -15,21 +15,26 @@ several classes at once it is not: that is a hard problem, and more may follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
+from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker, make_target
+from ldiv_db.attacking.columns import Columns, Table
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells, within
-from ldiv_db.attacking.disclosure import AttackedAttribute, make_target
+from ldiv_db.attacking.disclosure import one_value_gain
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import number_prefixes
-from ldiv_db.auditing.counts import counted
+from ldiv_db.attacking.question import Knowledge
+from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.subject import Subject
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.errors import Problem
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.requirements import Attribute
 from ldiv_db.requirements.guarantees import Guarantee
 
@@ -39,58 +44,31 @@ MOST_VALUES = 10
 MOST_PLACES = 60
 
 
-@dataclass(frozen=True)
-class Joint:
-    """The values that several releases leave possible.
-
-    `told` are their classes' values (release_no, class_no, value_no, rows, place, values); `first` the options
-    (release_no, cell_no, class_no, value_no) of each release by itself, `options` those that are left; `intersected`
-    are the candidates (cell_no, value_no) by intersection alone, `candidates` those that are left.
-    """
-
-    told: Relation
-    first: Relation
-    options: Relation
-    intersected: Relation
-    candidates: Relation
-    rounds: int
-
-
-def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> Joint:
+def infer(engine: Engine, cells: Relation, fits: Relation, shown: Relation) -> EngineFlow:
     """Infers what is possible for the people of `cells` (cell_no, people, releases), each in so many of the releases.
 
     `fits` says in which classes they may be (release_no, cell_no, class_no), `shown` which values classes have
-    (release_no, class_no, value, rows). The caller's scope drops what is returned.
+    (release_no, class_no, value, rows). Of the steps `told` are the classes' values (release_no, class_no, value_no,
+    rows, place, values); `first` the options (release_no, cell_no, class_no, value_no) of each release by itself,
+    `options` those that are left; `intersected` are the candidates (cell_no, value_no) by intersection alone,
+    `candidates` those that are left. The caller's scope drops them.
     """
-    told = engine.materialise("told", "attacking/joint/number_values", shown=shown)
+    flow = EngineFlow(engine, "attacking/joint", cells=cells, shown=shown)
+    told = flow.step("told", "number_values")
     first = engine.join("options", fits, told, "release_no", "class_no", right_columns=["value_no"])
-    intersected = _candidates(engine, first, cells)
-    options, candidates, rounds, before = first, intersected, 0, -1
-    while before != engine.count(options):
-        before, rounds = engine.count(options), rounds + 1
-        options = _narrowed(engine, cells, told, options, candidates)
-        candidates = _candidates(engine, options, cells)
-    return Joint(told, first, options, intersected, candidates, rounds)
-
-
-def _candidates(engine: Engine, options: Relation, cells: Relation) -> Relation:
-    return engine.materialise("candidates", "attacking/joint/list_candidates", options=options, cells=cells)
-
-
-def _narrowed(engine: Engine, cells: Relation, told: Relation, options: Relation, candidates: Relation) -> Relation:
-    """The options whose value all releases allow, and that no full set keeps for others."""
-    with engine.scope() as scope:
-        kept = engine.select_among("kept", options, candidates, "cell_no", "value_no")
-        members = engine.materialise(
-            "members", "attacking/joint/list_members", options=kept, told=told, cells=cells, most=MOST_PLACES
-        )
-        full = engine.materialise(
-            "full_sets", "attacking/joint/find_full_sets", members=members, told=told, most=MOST_VALUES
-        )
-        if not engine.count(full):
-            return scope.keep(kept)
-        left = {"options": kept, "told": told, "members": members, "full_sets": full}
-        return scope.keep(engine.materialise("options", "attacking/joint/drop_options", **left))
+    flow.know(first=first, options=first)
+    flow.know(intersected=flow.step("candidates", "list_candidates"))
+    before = -1
+    while before != engine.count(flow["options"]):
+        before = engine.count(flow["options"])
+        with flow.scope("options"):  # those whose value all releases allow, and that no full set keeps for others
+            allowed = engine.select_among("kept", flow["options"], flow["candidates"], "cell_no", "value_no")
+            flow.know(options=allowed)
+            flow.step("members", "list_members", most=MOST_PLACES)
+            if engine.count(flow.step("full_sets", "find_full_sets", most=MOST_VALUES)):
+                flow.step("options", "drop_options")
+        flow.step("candidates", "list_candidates")
+    return flow
 
 
 #: Products of counts are whole numbers, made smaller together beyond this.
@@ -105,40 +83,40 @@ _FITS = {"release_no": "INTEGER", "cell_no": "BIGINT", "class_no": "BIGINT"}
 class OverlappingPeople:
     """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no).
 
-    They are `everybody` who is known, or those whom a budget was enough for.
+    They are `everybody` who is known, or those whom a budget was enough for. `releases` are counted for each attribute.
     """
 
-    engine: Engine
+    releases: Sequence[Mapping[str, Counted]]
     cells: Relation
     fits: Relation
-    releases: int
     everybody: int
 
 
 @contextmanager
-def people_in_all(
+def _people_in_all(
     engine: Engine,
-    releases: Sequence[tuple[Relation, Sequence[LabelAxis]]],
-    people: Relation | FileRelation,
+    releases: Sequence[tuple[Mapping[str, Counted], Sequence[LabelAxis]]],
+    people: Table,
     budget: int,
 ) -> Iterator[OverlappingPeople]:
-    """The known people in all releases, each by its classes and the quasi-identifiers of their labels; or drawn ones.
+    """The known people in all releases, each counted, with the quasi-identifiers of its labels; or drawn ones.
 
     Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read.
     """
     columns = columns_of(engine, people)
-    known = [_numbered(known_axes(axes, columns, "known"), number) for number, (_, axes) in enumerate(releases, 1)]
+    firsts = [next(iter(counts.values())) for counts, _ in releases]
+    axes = [within(first, labelled) for first, (_, labelled) in zip(firsts, releases, strict=True)]
+    known = [_numbered(known_axes(one, columns, "known"), number) for number, one in enumerate(axes, 1)]
     with engine.scope() as scope:
         cells = list_cells(engine, [axis for axes in known for axis in axes], people)
         everybody = engine.total(cells, "people")
         fits = engine.load("fits", _FITS, [])
-        for number, ((classes, _), axes) in enumerate(zip(releases, known, strict=True), 1):
-            prefixes = number_prefixes(engine, classes, axes, cells)
-            matches = prefixes.match(budget // (_PAIR * len(releases)))
+        for number, (first, read) in enumerate(zip(firsts, known, strict=True), 1):
+            matches = number_prefixes(engine, first.listed, read, cells).match(budget // (_PAIR * len(releases)))
             cells = matches.cells
             engine.extend(fits, matches.pairs, "cell_no", "class_no", constants={"release_no": number})
         cells, fits = scope.keep(cells), scope.keep(engine.select_among("kept", fits, cells, "cell_no"))
-    yield OverlappingPeople(engine, cells, fits, len(releases), everybody)
+    yield OverlappingPeople([counts for counts, _ in releases], cells, fits, everybody)
     engine.drop(cells, fits)
 
 
@@ -147,24 +125,73 @@ def _numbered(axes: Sequence[KnownAxis], release: int) -> list[KnownAxis]:
     return [replace(axis, value=Identifier(f"v{release}_{number}")) for number, axis in enumerate(axes, 1)]
 
 
-def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: Sequence[Relation]) -> Attack:
-    """The attack by all releases on the known people, whom each of them holds; `histograms` are those of all releases.
+class Composition(Attacker):
+    """The attack by all releases on the known people, whom each of them holds."""
+
+    names = ("composition",)
+    key = "also"
+    people = "known"
+    one_value = True
+    place = 9
+    words: ClassVar = {
+        "above_promise_of_one": "people above what one release promises",
+        "contradicted": "people contradicted",
+    }
+
+    @classmethod
+    def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
+        if "known" not in known.people:
+            yield Problem("also", "needs people who are in all releases", "give --known")
+        for other in known.also:
+            wanted = [("also", name) for name in columns.sensitive]
+            yield from missing_columns(engine, other.table, wanted, "other release")
+
+    def __init__(self, table: AttackedTable) -> None:
+        super().__init__(table)
+        releases = [(table.counts, table.columns.quasi_identifiers)]
+        for other in table.known.also:
+            same = {name: setting.reading for name, setting in other.columns.sensitive.items()}
+            subject = Subject(other.table, other.columns.labels, other.columns.ids, same=same)
+            counts = _counted(table.engine, table.stack, subject, table.columns.sensitive)
+            releases.append((counts, other.columns.quasi_identifiers))
+        people = table.known.people["known"]
+        self.seen = table.stack.enter_context(_people_in_all(table.engine, releases, people, table.budget))
+
+    def on(self, target: AttackedAttribute) -> Iterator[Attack]:
+        yield composition(target, self.seen)
+
+
+def _counted(engine: Engine, stack: ExitStack, subject: Subject, names: Iterable[str]) -> Mapping[str, Counted]:
+    """A release, counted for each sensitive attribute."""
+    return {name: stack.enter_context(counted(engine, subject, name)) for name in names}
+
+
+def composition(target: AttackedAttribute, seen: OverlappingPeople) -> Attack:
+    """The attack on one sensitive attribute.
 
     Nothing is promised of several releases; the figures say how many people are told more than the first promises.
     """
-    engine = target.engine
+    engine, releases = target.engine, len(seen.releases)
     with engine.scope():
         shown = engine.load("shown", _SHOWN, [])
-        for number, histogram in enumerate(histograms, 1):
+        for number, counts in enumerate(seen.releases, 1):
+            histogram = counts[target.sensitive].classes.histogram
             engine.insert(shown, "attacking/composition/list_cells", histogram=histogram, release=number)
-        people = engine.select("people", seen.cells, "cell_no", "people", constants={"releases": seen.releases})
-        joint = infer(engine, people, seen.fits, shown)
-        measures = _measures(seen, joint)
+        people = engine.select("people", seen.cells, "cell_no", "people", constants={"releases": releases})
+        flow = infer(engine, people, seen.fits, shown)
+        flow.know(weights=flow["candidates"])
+        for number in range(1, releases + 1):
+            flow.step("weights", "attacking/composition/weigh_candidates", release=number, start=number == 1, most=MOST)
+        made = {"cells": seen.cells, "fits": seen.fits, "releases": releases}
+        measures = flow.step("measures", "attacking/composition/measure_people", **made)
         summary = engine.record("attacking/summarise_people", measures=measures, unit=UNIT)
-        outcomes = _outcomes(engine, joint, measures, target.bounds.posterior)
+        bound = Fraction(1) if target.bounds.posterior is None else target.bounds.posterior
+        told = {"options": flow["first"], "candidates": flow["intersected"]}
+        told |= {"numerator": bound.numerator, "denominator": bound.denominator}
+        outcomes = flow.record("attacking/composition/summarise_outcomes", **told)
     everybody, matched = summary["people"], summary["people"] - summary["no_class"]
     figures = {
-        "releases": seen.releases,
+        "releases": releases,
         "people": everybody,
         "no_class": summary["no_class"] - outcomes["contradicted"],
         "contradicted": outcomes["contradicted"],
@@ -174,12 +201,7 @@ def composition(target: AttackedAttribute, seen: OverlappingPeople, histograms: 
         "mean": mean_of(summary["mean_units"], matched),
         "above_promise_of_one": outcomes["above"],
     }
-    gains = (
-        gain_of("posterior", share_in(summary), None),
-        gain_of(
-            "share of known rows with one value", Fraction(summary["one_value"], everybody) if everybody else None, None
-        ),
-    )
+    gains = (gain_of("posterior", share_in(summary), None), one_value_gain(summary, None))
     found = Attack("composition", target.sensitive, gains, figures)
     return found.with_untried("people", everybody, seen.everybody)
 
@@ -190,49 +212,16 @@ def compare_releases(
     axes: Sequence[LabelAxis],
     attributes: Mapping[str, Attribute],
     promises: Mapping[str, Guarantee],
-    people: Relation | FileRelation,
+    people: Table,
     budget: int,
 ) -> tuple[Attack, ...]:
     """The attack on each sensitive attribute by releases of one policy, of which each alone keeps the promises."""
     with ExitStack() as stack:
-        counts = [{name: stack.enter_context(counted(engine, one, name)) for name in attributes} for one in releases]
-        firsts = [next(iter(by_name.values())) for by_name in counts]
-        listed = [(first.listed, within(first, axes)) for first in firsts]
-        seen = stack.enter_context(people_in_all(engine, listed, people, budget))
+        counts = [(_counted(engine, stack, one, attributes), axes) for one in releases]
+        seen = stack.enter_context(_people_in_all(engine, counts, people, budget))
         found = []
         for name, attribute in attributes.items():
-            target = make_target(engine, attribute, counts[0][name].classes, promises[name])
-            found.append(composition(target, seen, [by_name[name].classes.histogram for by_name in counts]))
+            target = make_target(engine, attribute, counts[0][0][name].classes, promises[name])
+            found.append(composition(target, seen))
             engine.drop(target.priors)
     return tuple(found)
-
-
-def _measures(seen: OverlappingPeople, joint: Joint) -> Relation:
-    """The weight of every combination's likeliest value, and that of all (cell_no, people, classes, …)."""
-    engine = seen.engine
-    weights = joint.candidates
-    for release in range(1, seen.releases + 1):
-        params: dict[str, Any] = {"options": joint.options, "told": joint.told, "release": Value(release)}
-        params |= {"weights": weights, "start": release == 1, "most": Value(MOST)}
-        weights = engine.materialise("weights", "attacking/composition/weigh_candidates", **params)
-    return engine.materialise(
-        "measures",
-        "attacking/composition/measure_people",
-        cells=seen.cells,
-        fits=seen.fits,
-        weights=weights,
-        releases=seen.releases,
-    )
-
-
-def _outcomes(engine: Engine, joint: Joint, measures: Relation, promised: Fraction | None) -> dict[str, Any]:
-    """People without a value left, told more than one release promises, and with one value by less than all of it."""
-    bound = Fraction(1) if promised is None else promised
-    return engine.record(
-        "attacking/composition/summarise_outcomes",
-        measures=measures,
-        options=joint.first,
-        candidates=joint.intersected,
-        numerator=bound.numerator,
-        denominator=bound.denominator,
-    )

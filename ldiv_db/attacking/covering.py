@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ldiv_db.auditing.counts import Counted
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
-from ldiv_db.recoding import rules
+from ldiv_db.recoding import labels
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.readers import Level
 
@@ -48,6 +49,11 @@ class LabelAxis:
     columns: tuple[Identifier, ...]
     hierarchy: Hierarchy
     sets_first: bool = False
+
+    def known_as(self, known: Identifier, value: Identifier, kind: str, typed: SqlType | None = None) -> KnownAxis:
+        """The same as people know it: their column, and the working name and the kind of its values."""
+        label = (self.name, self.columns, self.hierarchy, self.sets_first)
+        return KnownAxis(*label, kind=kind, known=known, value=value, type=typed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +108,9 @@ class KnownAxis(LabelAxis):
         return Identifier(f"prefix_{self.number - 1}")
 
     @property
-    def made(self) -> tuple[Relation, ...]:
+    def made(self) -> list[Relation]:
         """All relations of the axis."""
-        return (
-            self.dictionary, self.labels, self.parts, self.chosen, self.spans,
-            self.kinds, self.label_nodes, self.kind_nodes,
-        )  # fmt: skip
+        return [one for one in vars(self).values() if isinstance(one, Relation)]
 
 
 def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -> list[KnownAxis]:
@@ -121,10 +124,8 @@ def known_axes(axes: Sequence[LabelAxis], columns: Sequence[Column], key: str) -
         if kind is None:
             takes = "times" if axis.hierarchy.levels else "numbers or times"
             problems.append(Problem(key, f"{column.name} takes {takes}, it is {column.shown}"))
-        names = Identifier(column.name), Identifier(f"v{number}")
-        label = (axis.name, axis.columns, axis.hierarchy, axis.sets_first)
         typed = SqlType(column.type) if kind == TEXT and (column.is_fractional or column.type in _RESPELT) else None
-        known.append(KnownAxis(*label, kind=kind or TEXT, known=names[0], value=names[1], type=typed))
+        known.append(axis.known_as(Identifier(column.name), Identifier(f"v{number}"), kind or TEXT, typed))
     refuse(problems)
     return known
 
@@ -183,65 +184,49 @@ def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence
     """The axes with their known values, their labels and what these cover; all problems at once."""
     covered, problems = [], []
     for axis in axes:
-        labels = engine.materialise("labels", "attacking/covering/number_labels", classes=classes, axis=axis)
-        dictionary = engine.materialise("dictionary", "attacking/covering/number_values", cells=cells, axis=axis)
+        flow = EngineFlow(engine, "attacking/covering", classes=classes, cells=cells, axis=axis)
+        flow.step("labels", "number_labels")
+        flow.step("dictionary", "number_values")
         try:
-            read = _read(engine, replace(axis, labels=labels, dictionary=dictionary))
-            covered.append(_with_nodes(engine, read, engine.count(classes) * engine.count(cells)))
+            covered.append(_read(flow, axis))
         except PolicyError as error:
             problems += error.problems
     refuse(problems)
     return covered
 
 
-def _read(engine: Engine, axis: KnownAxis) -> KnownAxis:
-    """The axis with the known values that its labels cover; raises PolicyError for labels that cannot be read."""
-    parts = rules.read_parts(engine, axis.labels)
-    last = engine.count(axis.dictionary) - 1
+def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
+    """The axis with the known values that its labels cover, and the nodes that they share with these.
+
+    Raises PolicyError for labels that cannot be read.
+    """
+    engine, published, dictionary = flow.engine, flow["labels"], flow["dictionary"]
+    parts, last = labels.read_parts(engine, published), engine.count(dictionary) - 1
     if axis.by_range:
-        ranges = rules.read_ranges(engine, parts, axis.kind)
-        spans = rules.span_ranges(engine, ranges, axis.dictionary, last, last)
+        ranges = labels.read_ranges(engine, parts, axis.kind)
+        spans = labels.span_ranges(engine, ranges, dictionary, last, last)
         engine.drop(ranges)
-    else:
-        spans = _find_values(engine, axis, parts, last)
-    chosen, covered = rules.choose_reading(engine, spans, axis.sets_first)
-    unread = rules.count_unread(engine, axis.labels, chosen)["count"]
+    else:  # the codes that parts cover by a taxonomy, or by levels made of the values
+        taxonomy = axis.hierarchy.taxonomy
+        nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
+        starred = labels.read_starred(engine, parts, dictionary)
+        known = {"parts": parts, "starred": starred, "nodes": nodes, "levels": axis.levels, "type": axis.type}
+        spans = flow.step("found", "find_values", null_code=last, **known)
+        engine.drop(starred, *([nodes] if nodes else []))
+    chosen, covered = labels.choose_reading(engine, spans, axis.sets_first)
+    unread = labels.count_unread(engine, published, chosen)["count"]
     if unread:
-        hint = rules.RANGE_FORMS if axis.by_range else ""
+        hint = labels.RANGE_FORMS if axis.by_range else ""
         raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
-    return replace(axis, parts=parts, chosen=chosen, spans=covered)
-
-
-def _with_nodes(engine: Engine, axis: KnownAxis, pairs: int) -> KnownAxis:
-    """The axis with the nodes that labels share with what they cover, and the share of all `pairs` that they allow."""
-    levels = Value(engine.count(axis.dictionary).bit_length() + 1)
-    kinds = engine.materialise(
-        "kinds", "attacking/covering/number_kinds", dictionary=axis.dictionary, spans=axis.spans, axis=axis
-    )
-    params: dict[str, Any] = {"spans": axis.spans, "kinds": kinds}
-    label_nodes = engine.materialise(
-        "label_nodes", "attacking/covering/list_label_nodes", axis=axis, levels=levels, **params
-    )
-    params["label_nodes"] = label_nodes
-    kind_nodes = engine.materialise(
-        "kind_nodes", "attacking/covering/list_kind_nodes", axis=axis, levels=levels, **params
-    )
-    nodes: dict[str, Any] = {"label_nodes": label_nodes, "kind_nodes": kind_nodes, "kinds": kinds}
-    found = engine.record("attacking/covering/count_covered", labels=axis.labels, **nodes)
-    size = (engine.count(axis.labels), found["kinds"])
-    return replace(axis, size=size, share=int(found["pairs"]) / max(pairs, 1), **nodes)
-
-
-def _find_values(engine: Engine, axis: KnownAxis, parts: Relation, null_code: int) -> Relation:
-    """The codes of the known values that parts cover by a taxonomy, or by levels made of the values."""
-    taxonomy = axis.hierarchy.taxonomy
-    nodes = None if taxonomy is None else taxonomies.load(engine, taxonomy, axis.value.name)
-    starred = rules.read_starred(engine, parts, axis.dictionary)
-    known = {"dictionary": axis.dictionary, "nodes": nodes, "levels": axis.levels, "type": axis.type}
-    read = {"parts": parts, "starred": starred, "null_code": Value(null_code)}
-    spans = engine.materialise("found", "attacking/covering/find_values", **read, **known)
-    engine.drop(starred, *([nodes] if nodes else []))
-    return spans
+    flow.know(spans=covered, levels=engine.count(dictionary).bit_length() + 1)
+    flow.step("kinds", "number_kinds")
+    flow.step("label_nodes", "list_label_nodes")
+    flow.step("kind_nodes", "list_kind_nodes")
+    found = flow.record("count_covered")
+    pairs = engine.count(flow["classes"]) * engine.count(flow["cells"])
+    made = {name: flow[name] for name in ("dictionary", "labels", "spans", "kinds", "label_nodes", "kind_nodes")}
+    size, share = (engine.count(published), found["kinds"]), int(found["pairs"]) / max(pairs, 1)
+    return replace(axis, parts=parts, chosen=chosen, size=size, share=share, **made)
 
 
 def _no_label(axis: KnownAxis) -> str:

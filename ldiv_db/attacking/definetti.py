@@ -13,22 +13,25 @@ proportional fitting. An anatomised release shows who is in which group. True va
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
+from ldiv_db.attacking.base import ABOVE, UNDECIDED, AttackedAttribute, AttackedTable, Attacker, Verdict
+from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.covering import KnownAxis
-from ldiv_db.attacking.disclosure import AttackedAttribute
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.attacking.question import Knowledge
+from ldiv_db.auditing.counts import Counted
+from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
+from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import FileRelation, Identifier, NamedAfter, Relation
-from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 
+_FOLDER = "attacking/definetti"
 #: How often the likelihoods are learned; more rounds change few guesses.
 ROUNDS = 3
 #: A slot of a person in a class costs as many pairs: each round looks at it several times for each value.
@@ -57,79 +60,118 @@ class Feature:
         return [cls(axis.known, axis.kind, axis.value, number) for number, axis in enumerate(axes, 1)]
 
 
-@dataclass(frozen=True)
-class GuessedPeople:
-    """The people that the attack learns from and guesses: `cells` (cell_no, people, their values), where each may be.
-
-    `people` is their table, with the true values. `features` are learned from; people are told apart by `marks`, which
-    are these, and the group where it is known. They are where labels cover them (`pairs`, as Matches has them), or
-    in the `slots` (class_no, cell_no, value_no 0, units) of an anatomised table.
-    """
-
-    people: Relation | FileRelation
-    features: Sequence[Feature]
-    marks: Sequence[Feature]
-    cells: Relation
-    pairs: Relation | None = None
-    slots: Relation | None = None
-    classes: Relation | None = None
-    labels: Sequence[Identifier] = ()
-    finished: bool = True
-
-
-def by_labels(people: Relation | FileRelation, matches: Matches, classes: Relation) -> GuessedPeople:
-    """The people of a table, in the classes whose labels cover them."""
-    labels = [column for axis in matches.prefixes.axes for column in axis.columns]
-    features = Feature.of(matches.prefixes.axes)
-    places = GuessedPeople(people, features, features, matches.cells, matches.pairs, classes=classes, labels=labels)
-    return replace(places, finished=matches.finished)
-
-
-def definetti(target: AttackedAttribute, guessed: GuessedPeople) -> Attack:
-    """The attack: values guessed by what the release teaches, beside guesses that learn nothing.
+class DeFinetti(Attacker):
+    """Values guessed by what the release teaches, beside guesses that learn nothing.
 
     Nothing is promised of it: what l equally frequent values of a class go with is told by other classes.
     """
-    measure = "share of people guessed right"
-    if not guessed.finished:
-        untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))
-        return untold.with_untried("people", 0, target.engine.count(guessed.people))
-    judged = _judged(target, guessed)
-    people, matched = judged["people"], judged["people"] - judged["no_class"]
-    figures = {
-        "people": people,
-        "no_class": judged["no_class"],
-        "rounds": ROUNDS,
-        "by_chance": mean_of(judged["chance_units"], matched),
-        "by_shares": judged["guessed_by_shares"] / matched if matched else None,
-        "by_the_table": judged["guessed_by_table"] / matched if matched else None,
+
+    names = ("definetti",)
+    key = people = "definetti"
+    reads_labels = True
+    one_value = True
+    place = 7
+    slow_if_wide = True
+    words: ClassVar = {
+        "by_chance": "right by chance",
+        "by_shares": "right by the shares of a class",
+        "by_the_table": "right by the most frequent value of the table",
     }
-    share = Fraction(judged["guessed"], matched) if matched else None
-    return Attack("definetti", target.sensitive, (gain_of(measure, share, None),), figures)
+
+    @classmethod
+    def needs_policy(cls, columns: Columns) -> bool:
+        return columns.pair is None and super().needs_policy(columns)
+
+    @classmethod
+    def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
+        needed = [("definetti", name) for name in (*columns.sensitive, *(columns.labels if columns.pair else ()))]
+        yield from missing_columns(engine, known.people["definetti"], needed, "table of people")
+        if not columns.labels:
+            yield Problem("qi", "is missing: the attack has nothing to learn from")
+
+    def __init__(self, table: AttackedTable) -> None:
+        """Learns from combinations `cells` (cell_no, people, their values) of `features`, told apart by `marks`.
+
+        These are the features, and the group where it is known. People are where labels cover them, or in the groups of
+        an anatomised table.
+        """
+        super().__init__(table)
+        self.true = table.known.people["definetti"]
+        self.matches: Matches | None = None
+        self.slots: Relation | None = None
+        if table.columns.pair is None:
+            self.matches = table.matches("definetti", SLOT)
+            self.cells = self.matches.cells
+            self.features = self.marks = Feature.of(self.matches.prefixes.axes)
+        else:
+            self._by_groups(table.first, table.columns.labels)
+
+    def _by_groups(self, first: Counted, names: Sequence[str]) -> None:
+        """The `slots` (class_no, cell_no, value_no 0, units) of an anatomised table, which shows quasi-identifiers.
+
+        If the people have the column of groups too, they are guessed in their groups, otherwise those of equal
+        quasi-identifiers alike.
+        """
+        engine, group = self.table.engine, first.columns[0]
+        grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, self.true)}
+        columns = [*map(Identifier, names), *([group.column] if grouped else [])]
+        self.marks = [Feature(column, "text", Identifier(f"v{i}"), i) for i, column in enumerate(columns, 1)]
+        self.features = self.marks[: len(names)]
+        with read_exactly(engine, first.subject.table) as published:
+            flow = EngineFlow(engine, _FOLDER, published=published, classes=first.listed, group=group, unit=PERSON)
+            self.cells = flow.step("cells", "attacking/covering/list_cells", people=published, axes=self.marks)
+            self.slots = flow.step("slots", "list_group_slots", features=self.marks)
+            self.table.made += [self.cells, self.slots]
+
+    def on(self, target: AttackedAttribute) -> Iterator[Attack]:
+        measure = "share of people guessed right"
+        if self.matches and not self.matches.finished:
+            untold = Attack("definetti", target.sensitive, (gain_of(measure, None, None),))
+            yield untold.with_untried("people", 0, target.engine.count(self.true))
+            return
+        judged = self._judged(target)
+        people, matched = judged["people"], judged["people"] - judged["no_class"]
+        figures = {
+            "people": people,
+            "no_class": judged["no_class"],
+            "rounds": ROUNDS,
+            "by_chance": mean_of(judged["chance_units"], matched),
+            "by_shares": judged["guessed_by_shares"] / matched if matched else None,
+            "by_the_table": judged["guessed_by_table"] / matched if matched else None,
+        }
+        share = Fraction(judged["guessed"], matched) if matched else None
+        yield Attack("definetti", target.sensitive, (gain_of(measure, share, None),), figures)
+
+    @classmethod
+    def verdict(cls, attack: Attack, promised: float | None, no_bound: str, threshold: float) -> Verdict:
+        """As of others; but of a rate above the promise some would be as high of anybody else."""
+        found = super().verdict(attack, promised, no_bound, threshold)
+        if found.verdict != ABOVE:
+            return found
+        why = "without a control nobody can tell how much of the rest is due to being in the release"
+        why = f"{attack.figures['by_shares']:.3g} by the shares of classes alone; {why}"
+        return replace(found, verdict=UNDECIDED, why=why)
+
+    def _judged(self, target: AttackedAttribute) -> dict[str, Any]:
+        """Counts the guesses that are right, of those that learned and of those that did not."""
+        flow = EngineFlow(target.engine, _FOLDER, cells=self.cells, features=self.features, unit=PERSON)
+        with flow.scope():
+            flow.step("numbers", "number_values", totals=target.classes.totals)
+            flow.step("shown", "list_values", histogram=target.histogram)
+            flow.know(slots=self.slots)
+            if self.matches:
+                _spread(flow, self.matches, self.table.classes)
+            _learn(flow)
+            with read_exactly(target.engine, self.true) as people:
+                flow.step("truth", "list_truth", people=people, features=self.marks, sensitive=target.sensitive)
+            return flow.record("judge_guesses", beliefs=flow["sums"], unit=UNIT)
 
 
-def _judged(target: AttackedAttribute, guessed: GuessedPeople) -> dict[str, Any]:
-    """Counts the guesses that are right, of those that learned and of those that did not."""
-    flow = EngineFlow(target.engine, "attacking/definetti", cells=guessed.cells, features=guessed.features, unit=PERSON)
-    with flow.scope():
-        flow.step("numbers", "number_values", totals=target.classes.totals)
-        flow.step("shown", "list_values", histogram=target.histogram)
-        _spread(flow, guessed)
-        _learn(flow)
-        with read_exactly(target.engine, guessed.people) as people:
-            known = {"people": people, "features": guessed.marks, "sensitive": target.sensitive}
-            flow.step("truth", "list_truth", **known)
-        return flow.record("judge_guesses", beliefs=flow["sums"], unit=UNIT)
-
-
-def _spread(flow: EngineFlow, guessed: GuessedPeople) -> None:
+def _spread(flow: EngineFlow, matches: Matches, classes: Relation) -> None:
     """Makes the `slots` of people in classes; of equal classes one stands for all."""
-    if guessed.slots is not None:
-        flow.know(slots=guessed.slots)
-        return
-    shown = flow["shown"]
-    flow.step("merged", "merge_classes", classes=guessed.classes, cells_of_values=shown, labels=guessed.labels)
-    flow.step("slots", "list_slots", pairs=guessed.pairs)
+    labels = [column for axis in matches.prefixes.axes for column in axis.columns]
+    flow.step("merged", "merge_classes", classes=classes, cells_of_values=flow["shown"], labels=labels)
+    flow.step("slots", "list_slots", pairs=matches.pairs)
     by_cell = flow.engine.group("by_cell", flow["slots"], "cell_no", units=("max", "units"))
     for _ in range(2):
         _scale(flow, "slots", flow["merged"], ["class_no"])
@@ -156,28 +198,3 @@ def _scale(flow: EngineFlow, name: str, targets: Relation, keys: Sequence[str], 
     given = flow[name]
     flow.step(name, "scale_units", given=given, targets=targets, keys=keys, added=added)
     flow.engine.drop(given)
-
-
-@contextmanager
-def by_groups(
-    engine: Engine,
-    table: Relation | FileRelation,
-    classes: Relation,
-    group: Renamed,
-    names: Sequence[str],
-    people: Relation | FileRelation,
-) -> Iterator[GuessedPeople]:
-    """The people of an anatomised table, which shows their quasi-identifiers `names` and groups.
-
-    `classes` are its groups with the column `group` (as published, and its name there); `people` are for the judge:
-    if they have that column too, people are guessed in their groups, otherwise those of equal quasi-identifiers alike.
-    """
-    grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, people)}
-    columns = [*map(Identifier, names), *([group.column] if grouped else [])]
-    marks = [Feature(column, "text", Identifier(f"v{number}"), number) for number, column in enumerate(columns, 1)]
-    with read_exactly(engine, table) as published:
-        cells = engine.materialise("cells", "attacking/covering/list_cells", people=published, axes=marks)
-        flow = EngineFlow(engine, "attacking/definetti", published=published, classes=classes, cells=cells, group=group)
-        slots = flow.step("slots", "list_group_slots", features=marks, unit=PERSON)
-    yield GuessedPeople(people, marks[: len(names)], marks, cells, slots=slots)
-    engine.drop(cells, slots)

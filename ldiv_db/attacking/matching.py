@@ -20,10 +20,12 @@ from typing import Any
 from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
 from ldiv_db.auditing.audit import CountPeople
 from ldiv_db.auditing.counts import Counted
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.requirements import Requirement
 
 #: So many pairs of people alike and classes an attack makes, unless it is said.
@@ -76,19 +78,26 @@ class Prefixes:
         of_axes = (relation for axis in self.axes for relation in axis.made)
         return {self.cells, self.boxes, self.codes, self.pairs, self.matches, *of_axes} - {NONE}
 
+    def flow(self, folder: str = "attacking/covering", **known: Any) -> EngineFlow:
+        """Steps that read these combinations."""
+        own = {"cells": self.cells, "codes": self.codes, "boxes": self.boxes, "pairs": self.pairs}
+        return EngineFlow(self.engine, folder, axis=self.last, axes=self.axes, **own, **known)
+
     def paired(self) -> tuple[Prefixes, int]:
         """With all pairs of its boxes and codes, and how many were made on the way."""
-        pairs, made = self.engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [(1, 1)]), 0
+        engine, flow, made = self.engine, self.flow(), 0
+        flow.know(pairs=engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, [(1, 1)]))
         for axis in self.axes:
-            params: dict[str, Any] = {"pairs": pairs, "cells": self.codes, "boxes": self.boxes, "axis": axis}
-            few = axis.by_range and self._candidates(params) <= _FEW * self.engine.count(pairs)
-            longer = self.engine.materialise("pairs", "attacking/covering/extend_pairs", one_by_one=few, **params)
-            self.engine.drop(pairs)
-            pairs, made = longer, made + self.engine.count(longer)
-        return replace(self, pairs=pairs), made
+            flow.know(axis=axis)
+            pairs = flow["pairs"]
+            few = axis.by_range and int(flow.scalar("count_candidates")) <= _FEW * engine.count(pairs)
+            made += engine.count(flow.step("pairs", "extend_pairs", one_by_one=few))
+            engine.drop(pairs)
+        return replace(self, pairs=flow["pairs"]), made
 
-    def _candidates(self, params: dict[str, Any]) -> int:
-        return int(self.engine.scalar("attacking/covering/count_candidates", **params))
+    def covered(self, alike: bool = False) -> Relation:
+        """The classes and cells (class_no, cell_no) behind its pairs; of cells `alike` one stands for all."""
+        return self.flow().step("matches", "list_pairs", alike=alike)
 
     def drawn(
         self, budget: int, by_classes: bool = False, keep: Callable[[Prefixes], int] | None = None
@@ -97,19 +106,19 @@ class Prefixes:
 
         What `keep` keeps of a part, so many pairs of a class and a cell, counts too.
         """
-        engine, axis = self.engine, self.last
+        engine = self.engine
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
         if self.pairs != NONE and keep is None:
             with engine.scope():
                 yield Drawn(self, side, 0)
             return
-        lots = engine.materialise("lots", "attacking/covering/draw_lots", rows=side, axis=axis)
+        lots = self.flow().step("lots", "draw_lots", rows=side)
         done, spent, total = 0, 0, engine.count(lots)
         step = min(total, max(_FIRST, _AT_ONCE // max(engine.count(other), 1)))
         while step > 0:
             with engine.scope():
                 drawn = engine.select("drawn", lots, where=(Where("lot", done, ">"), Where("lot", done + step, "<=")))
-                part = engine.select_among("part", side, drawn, (axis.prefix.name, "number"))
+                part = engine.select_among("part", side, drawn, (self.last.prefix.name, "number"))
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
                 made += keep(found) // _CELL_PAIRS if keep else 0
                 yield Drawn(found, part, made)
@@ -137,7 +146,7 @@ class Prefixes:
         """
         engine, key = self.engine, "class_no" if by_classes else "cell_no"
         if budget is None:
-            return Matches(self.classes, self.cells, pairs_of(self.paired()[0]), self)
+            return Matches(self.classes, self.cells, self.paired()[0].covered(), self)
         if self.matches != NONE and self.made <= budget // KEPT:
             return Matches(self.classes, self.cells, self.matches, self)
         pairs, tried = _no_matches(engine), engine.load("tried", {key: "BIGINT"}, [])
@@ -169,7 +178,7 @@ def _keeping(matches: Relation) -> Callable[[Prefixes], int]:
 
     def keep(found: Prefixes) -> int:
         before = found.engine.count(matches)
-        found.engine.insert(matches, "attacking/covering/list_pairs", alike=False, **_pairing(found))
+        found.flow().insert(matches, "list_pairs", alike=False)
         return found.engine.count(matches) - before
 
     return keep
@@ -189,8 +198,7 @@ class Lost:
     @classmethod
     def among(cls, found: Prefixes) -> Lost:
         """Those of the people who are to be matched."""
-        cells = {"cells": found.cells, "codes": found.codes}
-        counts = found.engine.record("attacking/covering/count_lost", axes=found.axes, **cells)
+        counts = found.flow().record("count_lost")
         columns = [(axis.name, int(counts[axis.code.name])) for axis in found.axes if counts[axis.code.name]]
         return cls(int(counts["people"]), int(counts["lost"]), tuple(sorted(columns)))
 
@@ -216,12 +224,8 @@ class Drawn:
 
     def alike(self) -> dict[str, Relation]:
         """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
-        engine, found = self.prefixes.engine, self.prefixes
-        cells = {"cells": found.cells, "codes": found.codes, "axis": found.last}
-        return {
-            "cells": engine.materialise("alike", "attacking/covering/list_alike", **cells),
-            "matches": pairs_of(found, alike=True),
-        }
+        found = self.prefixes
+        return {"cells": found.flow().step("alike", "list_alike"), "matches": found.covered(alike=True)}
 
 
 @dataclass(frozen=True)
@@ -246,13 +250,12 @@ def matched(
     axes: Sequence[KnownAxis],
     people: Relation | FileRelation,
     budget: int | None = None,
-    by_classes: bool = False,
 ) -> Iterator[Matches]:
-    """The classes (class_no, the labels' columns) that cover the people of a table; by a budget a drawn part of either.
+    """The classes (class_no, the labels' columns) that cover the people of a table, or by a budget some that are drawn.
 
     Raises PolicyError for labels that are no range, or that a taxonomy does not have.
     """
-    with prefixes_of(engine, classes, axes, people) as found, found.matched(budget, by_classes) as matches:
+    with prefixes_of(engine, classes, axes, people) as found, found.matched(budget) as matches:
         yield matches
 
 
@@ -279,23 +282,14 @@ def cover(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: R
         return scope.keep(number_prefixes(engine, classes, axes, cells).match().pairs)
 
 
-def pairs_of(found: Prefixes, alike: bool = False) -> Relation:
-    """The classes and cells (class_no, cell_no) behind pairs of combinations; of cells `alike` one stands for all."""
-    return found.engine.materialise("matches", "attacking/covering/list_pairs", alike=alike, **_pairing(found))
-
-
-def _pairing(found: Prefixes) -> dict[str, Any]:
-    return {"pairs": found.pairs, "cells": found.codes, "boxes": found.boxes, "axis": found.last}
-
-
 def number_prefixes(engine: Engine, classes: Relation, axes: Sequence[KnownAxis], cells: Relation) -> Prefixes:
     """The combinations of labels and values by number, to be matched in the order of the axes.
 
     The caller's scope drops what is made. Raises PolicyError for labels that cannot be read.
     """
     ready = _in_order(read_axes(engine, classes, cells, axes), engine.count(classes), engine.count(cells))
-    boxes = engine.materialise("boxes", "attacking/covering/number_boxes", classes=classes, axes=ready)
-    codes = engine.materialise("numbered_cells", "attacking/covering/number_cells", cells=cells, axes=ready)
+    flow = EngineFlow(engine, "attacking/covering", classes=classes, cells=cells, axes=ready)
+    boxes, codes = flow.step("boxes", "number_boxes"), flow.step("numbered_cells", "number_cells")
     return Prefixes(engine, tuple(ready), classes, cells, boxes, codes)
 
 

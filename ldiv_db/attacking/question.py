@@ -1,27 +1,30 @@
-"""Requests for attacks as callers write them: the columns that attackers see, what they know and whom they look for."""
+"""The question of an attack: the columns that attackers see, what they know and whom they look for.
+
+Its options on the command line, the arguments of the Python call and what is refused are made of the one dataclass
+`AttackRequest`; `Knowledge` is what it names, opened.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.attacking.attackers import Attackers, OtherRelease, read_threshold
-from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
+from ldiv_db.attacking.columns import Columns, Table, columns_asked, columns_by_policy
 from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.replay import Replay
-from ldiv_db.attacking.several_rows import owned_rows
-from ldiv_db.attacking.trials import TRIES, PeopleTrial
 from ldiv_db.auditing.subject import pair_of
+from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import is_frame
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Identifier
+from ldiv_db.database.requests import asked, number_problems
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import (
     GivenRequirement,
@@ -31,15 +34,50 @@ from ldiv_db.policy.reading import (
     read_requirements,
     read_sensitive,
 )
+from ldiv_db.policy.settings import Individual
 from ldiv_db.policy.sources import open_given
 from ldiv_db.requirements import RequirementSpec
+from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH, bounded_risk
 
+#: So many targets, people of a control, and predicates are tried unless it is said; more say nothing more of a rate.
+TRIES, MOST_TRIES = 2_000, 100_000
+#: More digits than any seed has are as wrong as one more.
+_DIGITS = 60
 
-def _people(engine: Engine, given: Any, key: str, policy: Policy | None) -> Relation | FileRelation:
-    """A table of people, its columns read as those of the policy's source; raises PolicyError."""
-    table = open_given(engine, given, key)
-    return table if policy is None else read_columns(engine, policy, table)
+
+def _seed_of(written: str | None) -> int | None:
+    """A seed as an option writes it; raises PolicyError if it is none."""
+    if written is not None and not (written.isascii() and written.isdigit()):
+        raise PolicyError([Problem("replay_seed", f"takes a whole number, not {written!r}")])
+    return None if written is None else int(written[:_DIGITS])
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Options of a replay: the seed (None for that of the policy, or of the ledger), and about how many worlds.
+
+    With `tries` the attacker lacks the seed: every world is run so often, with seeds drawn anew; the true one serves to
+    find out which rows the classes of the release have.
+    """
+
+    seed: int | None = asked(None, "The seed of the release; by default that of the policy or the ledger.", _seed_of)
+    tries: int = asked(
+        0, "Replay without the seed: draw this many seeds for each world.", of=int | None, least=1, most=LARGEST
+    )
+    limit: int = asked(
+        2_000, "About how many worlds (assignments of sensitive values) to try at most.", least=2, most=LARGEST
+    )
+
+
+def _two_parts(written: str | None) -> tuple[list[str], list[str]] | None:
+    """The two lists of columns that an option parts by `|`."""
+    if written is None:
+        return None
+    parts = [[name.strip() for name in part.split(",") if name.strip()] for part in written.split("|")]
+    if len(parts) != 2:
+        raise PolicyError([Problem("link_columns", f"takes two lists of columns, not {len(parts)}", "a,b|c,d")])
+    return parts[0], parts[1]
 
 
 @dataclass(frozen=True)
@@ -54,28 +92,41 @@ class AttackRequest:
     policy: Policy | Mapping[str, Any] | None = None
     folder: str | Path = "."
     class_column: str | None = None
-    m: int = 1
+    m: int = asked(1, "How many sensitive values of a class the attacker can rule out.", least=0, most=LARGEST)
     #: By default that of the requirement `risk`, or else of any report.
-    threshold: float | str | Decimal | None = None
-    known: Any = None
-    population: Any = None
-    population_size: int | None = None
-    counting: bool = False
-    also: Any = ()
-    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = ()
-    definetti: Any = None
-    sensitive_table: Any = None
-    group: str | None = None
-    count: str | None = None
-    downcoding: bool = False
-    targets: Any = None
-    control: Any = None
-    link_columns: tuple[Sequence[str], Sequence[str]] | None = None
-    tries: int = TRIES
-    seed: int = 0
-    replay: Replay | None = None
-    show_values: bool = False
-    budget: int = BUDGET
+    threshold: float | str | Decimal | None = asked(
+        None, "A risk above this counts as high: that of the requirement `risk`, or else 0.2."
+    )
+    known: Any = asked(None, "A table or file of people whose quasi-identifiers are known.")
+    population: Any = asked(None, "A table or file of everybody who could be in the release, e.g. the source.")
+    population_size: int | None = asked(None)
+    counting: bool = asked(False, "Work out who can be in which class if --population lists everybody.")
+    also: Any = asked((), "Another release that holds the known people too; may be repeated.", of=list[str] | None)
+    also_policies: Sequence[Policy | Mapping[str, Any] | Path] = asked(
+        (),
+        "The policy of the other releases, or one for each in their order; by default --policy.",
+        of=list[Path] | None,
+        name="also-policy",
+    )
+    definetti: Any = asked(
+        None, "Guess the sensitive values of the people in this table or file, which has the true ones."
+    )
+    sensitive_table: Any = asked(None)
+    group: str | None = asked(None)
+    count: str | None = asked(None)
+    downcoding: bool = asked(False, "Narrow labels, since a class has rows at both ends of each range.")
+    targets: Any = asked(None, "A table or file of people in the release, with sensitive values.")
+    control: Any = asked(None)
+    link_columns: tuple[Sequence[str], Sequence[str]] | None = asked(
+        None, "The two parts of a person's record to link, e.g. 'age,sex|zip'.", _two_parts
+    )
+    tries: int = asked(TRIES, "How many targets, control people and predicates to try.", least=1, most=MOST_TRIES)
+    seed: int = asked(0, "The seed of random draws.", least=0)
+    show_values: bool = asked(False, "List known people and what is revealed about them.")
+    replay: Replay | None = asked(
+        None, "Replay: run the program again on other sensitive values that the release allows.", of=Replay
+    )
+    budget: int = asked(BUDGET, least=1, most=LARGEST)
     listener: Listener | None = None
     catalog: str | None = None
 
@@ -85,7 +136,7 @@ class AttackRequest:
             return read_requirements(self.require)
         return list(policy.require) if policy else []
 
-    def columns(self, engine: Engine, published: Relation | FileRelation, policy: Policy | None) -> Columns:
+    def columns(self, engine: Engine, published: Table, policy: Policy | None) -> Columns:
         """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
         pair = pair_of(self.sensitive_table, self.group, self.count, partial(open_given, engine))
         folder = Path(self.folder)
@@ -96,31 +147,28 @@ class AttackRequest:
             raise PolicyError([Problem("policy", "already names the columns: leave this out")])
         return columns_by_policy(engine, published, policy, folder)
 
-    def attackers(self, engine: Engine, policy: Policy | None) -> Attackers:
-        """The attackers with their knowledge, the tables of people opened."""
-        named = {key: getattr(self, key) for key in ("known", "population", "definetti")}
-        people: dict[str, Any] = {k: _people(engine, g, k, policy) for k, g in named.items() if g is not None}
+    def opened(self, engine: Engine, policy: Policy | None) -> Knowledge:
+        """What attackers know, with its tables opened; raises PolicyError."""
+        people = self._people(engine, policy, ("known", "population", "definetti"))
+        owned = None
         if policy is not None and policy.individual is not None:
-            source = partial(open_columns, engine, policy, Path(self.folder))
-            people["owned"] = owned_rows(engine, source, policy.individual, policy.output.person)
-        return Attackers(
-            self.m,
-            self._high(policy),
-            **people,
-            also=self._others(engine, policy),
-            counting=self.counting,
-            population_size=self.population_size,
-            downcoding=self.downcoding,
-            trial=self._trial(engine, policy),
-            show_values=self.show_values,
-            budget=self.budget,
-        )
+            owned = OwnedRows.of(engine, policy, policy.individual, Path(self.folder))
+        if owned is not None:
+            people["source"] = owned.source
+        threshold = bounded_risk(self.promised(policy)) or HIGH if self.threshold is None else self.threshold
+        threshold = read_threshold(threshold)
+        also = self._others(engine, policy)
+        if self.targets is None:
+            what, needing = "needs targets, people who are in the release", ("control", "link_columns")
+            refuse([Problem(key, what) for key in needing if getattr(self, key) is not None])
+        people |= self._people(engine, policy, ("targets", "control"))
+        return Knowledge(self, people, threshold, also, owned)
 
-    def _high(self, policy: Policy | None) -> Decimal:
-        """The risk of re-identification above which one is high."""
-        if self.threshold is None:
-            return bounded_risk(self.promised(policy)) or HIGH
-        return read_threshold(self.threshold)
+    def _people(self, engine: Engine, policy: Policy | None, keys: Iterable[str]) -> dict[str, Table]:
+        """The tables of people by their keys, their columns read as those of the policy's source."""
+        given = {key: getattr(self, key) for key in keys}
+        opened = {key: open_given(engine, one, key) for key, one in given.items() if one is not None}
+        return {key: read_columns(engine, policy, table) if policy else table for key, table in opened.items()}
 
     def _others(self, engine: Engine, policy: Policy | None) -> list[OtherRelease]:
         """The other releases, each by its policy or all by one; raises PolicyError if they do not go together."""
@@ -139,32 +187,106 @@ class AttackRequest:
             found.append(OtherRelease(table, columns_by_policy(engine, table, read, folder)))
         return found
 
-    def _trial(self, engine: Engine, policy: Policy | None) -> PeopleTrial | None:
-        """The trial on people that are named; raises PolicyError for a control or parts without targets."""
-        link = self.link_columns
-        if self.targets is None:
-            what = "needs targets, people who are in the release"
-            without = {"control": self.control, "link_columns": link}
-            refuse([Problem(key, what) for key, given in without.items() if given is not None])
-            return None
-        parts = None if link is None else (tuple(names_of(link[0])), tuple(names_of(link[1])))
-        targets = _people(engine, self.targets, "targets", policy)
-        control = None if self.control is None else _people(engine, self.control, "control", policy)
-        return PeopleTrial(targets, control, parts, self.tries, self.seed)
 
-    def refuse_replay(self, policy: Policy | None) -> None:
-        """Raise PolicyError for a replay that is none, or lacks a policy."""
-        if self.replay is None:
-            return
-        problems = list(self.replay.problems())
-        if policy is None:
-            problems.append(Problem("replay", "needs the policy of the release", "give --policy"))
-        elif any(setting.set for setting in policy.sensitive.values()):
-            problems.append(Problem("replay", "compares releases by single values, not sets"))
-        elif any(setting.same for setting in policy.sensitive.values()):
-            problems.append(Problem("replay", "compares releases as they are written, without `same`"))
-        if policy is not None and policy.counts_people:
-            problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
-        if policy is not None and not policy.sensitive:
-            problems.append(Problem("replay", "needs a sensitive attribute"))
-        refuse(problems)
+def refuse_replay(replay: Replay, policy: Policy | None) -> None:
+    """Raise PolicyError for options that are none, for a policy that cannot be replayed, and if there is none."""
+    problems = []
+    if replay.seed is not None and not 0 <= replay.seed < 2**127:
+        problems.append(Problem("replay_seed", "takes a whole number from 0 to 2^127 - 1"))
+    problems += number_problems(replay, *(["tries"] if replay.tries else []), "limit", prefix="replay_")
+    if policy is None:
+        refuse([*problems, Problem("replay", "needs the policy of the release", "give --policy")])
+        return
+    if any(setting.set for setting in policy.sensitive.values()):
+        problems.append(Problem("replay", "compares releases by single values, not sets"))
+    elif any(setting.same for setting in policy.sensitive.values()):
+        problems.append(Problem("replay", "compares releases as they are written, without `same`"))
+    if policy.counts_people:
+        problems.append(Problem("replay", "runs the policy on rows, and this one counts people"))
+    if not policy.sensitive:
+        problems.append(Problem("replay", "needs a sensitive attribute"))
+    refuse(problems)
+
+
+def read_threshold(written: float | str | Decimal) -> Decimal:
+    """The threshold of a risk as a number; raises PolicyError for other texts."""
+    try:
+        return Decimal(str(written))
+    except InvalidOperation:
+        raise PolicyError([Problem("threshold", f"takes a number, not {written!r}")]) from None
+
+
+# -- opened --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OtherRelease:
+    """Another release of the same people, by the columns that its policy gives it."""
+
+    table: Table
+    columns: Columns
+
+
+@dataclass(frozen=True)
+class OwnedRows:
+    """The rows of a source, and the column that says whose each is; `pseudonym` is that of the policy's release."""
+
+    source: Table
+    person: Identifier
+    together: bool
+    pseudonym: str | None = None
+
+    @classmethod
+    def of(cls, engine: Engine, policy: Policy, whose: Individual, folder: Path) -> OwnedRows | None:
+        """The rows of a policy's source; None if these, or whose they are, cannot be read."""
+        try:
+            table = open_columns(engine, policy, folder)
+            columns = {column.name.lower(): column.name for column in columns_of(engine, table)}
+        except PolicyError:
+            return None
+        person = columns.get(whose.column.lower())
+        if person is None:
+            return None
+        return cls(table, Identifier(person), whose.rows == "together", policy.output.person)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a request names, opened: tables of `people` by its keys, other releases, the source's rows with their owner.
+
+    A risk of re-identification above `threshold` is high.
+    """
+
+    asked: AttackRequest = AttackRequest()
+    people: Mapping[str, Table] = field(default_factory=dict)
+    threshold: Decimal = HIGH
+    also: Sequence[OtherRelease] = ()
+    #: The source's rows, each known to be somebody's: several rows of a person are looked for.
+    owned: OwnedRows | None = None
+    #: What requirements call the population, if they are about it.
+    promised_population: str = ""
+
+    @property
+    def given(self) -> set[str]:
+        """The keys of what is known, and of what is asked for."""
+        asked, flags = self.asked, ("counting", "downcoding")
+        more = {"population_size": asked.population_size is not None, "also": self.also, "individual": self.owned}
+        more |= {key: getattr(asked, key) for key in flags}
+        return {*self.people, *(key for key, given in more.items() if given)}
+
+    def reading(self, read: Callable[[Table], Table]) -> Knowledge:
+        """The same, with what `read` makes of the tables that have people's true values."""
+        true = {key: read(table) for key, table in self.people.items() if key in ("definetti", "targets", "control")}
+        return replace(self, people={**self.people, **true})
+
+    def problems(self) -> Iterator[Problem]:
+        """Problems of the numbers."""
+        yield from number_problems(self.asked, "m")
+        within = self.threshold.is_finite() and 0 <= self.threshold <= 1
+        if not within or self.threshold != round(self.threshold, 9):
+            yield Problem("threshold", f"takes a number from 0 to 1 with at most 9 digits, not {self.threshold}")
+        yield from number_problems(self.asked, "budget")
+        if "targets" in self.people:
+            yield from number_problems(self.asked, "tries")
+            if not 0 <= self.asked.seed <= LARGEST_SEED:
+                yield Problem("seed", f"takes a whole number from 0 to {LARGEST_SEED:,}")

@@ -15,17 +15,16 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ldiv_db.attacking.disclosure import list_priors, place_values
+from ldiv_db.attacking.base import Attacker, list_priors, place_values
 from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.requirements.guarantees import Guarantee
-from ldiv_db.requirements.parameters import LARGEST
 
 #: The payload of each row, in the order of the rows.
 World = tuple[int, ...]
@@ -64,16 +63,17 @@ def _taken(left: tuple[int, ...], order: Sequence[Cell], places: Collection[int]
 
 
 @dataclass(frozen=True)
-class Arrangements:
-    """Ways to give a class's payloads to its rows, the true one first: all there are, or some that were drawn.
+class WorldSet:
+    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
 
-    `weights` are what each stands for, in whole numbers: of those that were drawn the true one stands for itself, and
-    the others for all others.
+    `true` is what the rows have in the source. Weights are what worlds stand for, in whole numbers: of those that were
+    drawn the true one stands for itself, and the others for all others.
     """
 
-    worlds: list[World]
-    weights: list[int]
-    all: bool
+    rows: Sequence[int]
+    true: World
+    worlds: Sequence[World]
+    weights: Sequence[int]
 
 
 def count_arrangements(payloads: Sequence[int]) -> int:
@@ -84,59 +84,27 @@ def count_arrangements(payloads: Sequence[int]) -> int:
     return ways
 
 
-def arrange(payloads: World, most: int, coins: Random) -> Arrangements:
-    """The ways to give `payloads`, as they truly are, to as many rows; `most` (at least 2) of them, drawn by coins."""
+def arrange(rows: Sequence[int], payloads: World, most: int, coins: Random) -> WorldSet:
+    """The ways to give `payloads`, as they truly are, to as many rows, the true one first.
+
+    All there are, or `most` (at least 2) of them, drawn by coins.
+    """
     ways = count_arrangements(payloads)
     if ways <= most:
-        place = [{0}] * len(payloads)
-        cells = {(0, payload): rows for payload, rows in Counter(payloads).items()}
-        worlds = consistent_worlds(place, cells, ways) or []
+        cells = {(0, payload): count for payload, count in Counter(payloads).items()}
+        worlds = consistent_worlds([{0}] * len(payloads), cells, ways) or []
         others = [world for world in worlds if world != payloads]
-        return Arrangements([payloads, *others], [1] * ways, True)
+        return WorldSet(rows, payloads, [payloads, *others], [1] * ways)
     drawn = {payloads: None}
     while len(drawn) < most:
         drawn[tuple(coins.sample(payloads, len(payloads)))] = None
     beside = len(drawn) - 1
-    return Arrangements(list(drawn), [beside] + [min(ways - 1, _MOST_WEIGHT)] * beside, False)
+    return WorldSet(rows, payloads, list(drawn), [beside] + [min(ways - 1, _MOST_WEIGHT)] * beside)
 
 
 #: With secret coins: so many runs must give the release before shares of them are told, and a share exceeds a promise
 #: if it does by so many standard errors.
 FEWEST_HITS, ERRORS = 25, 5
-
-
-@dataclass(frozen=True)
-class Replay:
-    """Options of a replay: the seed (None for that of the policy, or of the ledger), and about how many worlds.
-
-    With `tries` the attacker lacks the seed: every world is run so often, with seeds drawn anew; the true one serves to
-    find out which rows the classes of the release have.
-    """
-
-    seed: int | None = None
-    tries: int = 0
-    limit: int = 2_000
-
-    def problems(self) -> Iterator[Problem]:
-        if self.seed is not None and not 0 <= self.seed < 2**127:
-            yield Problem("replay_seed", "takes a whole number from 0 to 2^127 - 1")
-        if not 0 <= self.tries <= LARGEST:
-            yield Problem("replay_tries", f"takes a whole number from 1 to {LARGEST:,}")
-        if not 2 <= self.limit <= LARGEST:
-            yield Problem("replay_limit", f"takes a whole number from 2 to {LARGEST:,}")
-
-
-@dataclass(frozen=True)
-class WorldSet:
-    """Rows, by number, and the worlds to be told apart on them, each with its weight; all other rows are known.
-
-    `true` is what the rows have in the source.
-    """
-
-    rows: Sequence[int]
-    true: World
-    worlds: Sequence[World]
-    weights: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -216,65 +184,58 @@ class WorldTally:
         return found
 
 
+class Replayer(Attacker):
+    """Whoever has the program, and makes the release of other worlds; `running/attack.py` runs it for them."""
+
+    names = ("replay",)
+    key = "replay"
+    place = 8
+
+
 @dataclass(frozen=True)
 class Replayed:
-    """Worlds in the database, `moves` (world_no, row_no, payload_no), and the rows: `people`, a donor a payload."""
+    """Worlds in the database, `moves` (world_no, row_no, payload_no), and the rows: `people`, a donor a payload.
+
+    So many `rows` and `classes` were published.
+    """
 
     engine: Engine
     people: Relation
     donors: Relation
     moves: Relation
     tally: WorldTally
+    rows: int
+    classes: int
 
 
-def replay_attack(
-    found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool, rows: int
-) -> Attack:
+def replay_attack(found: Replayed, sensitive: str, column: Identifier, promise: Guarantee, promised: bool) -> Attack:
     """The attack by replay on one sensitive attribute, `column` of the people.
 
     The requirements' promise is a bound if it is `promised` also to those who know the method; otherwise there is none,
     and the figures say how many people are above the promise.
     """
-    engine = found.engine
-    totals = engine.count_groups("totals", found.people, (column.name, "value"))
-    priors = place_values(engine, totals, promise, None)
-    bounds = Bounds(promise, list_priors(engine, priors))
-    judged = _judged(found, column, priors)
-    summary = engine.record("attacking/replay/summarise_beliefs", judged=judged, unit=UNIT)
-    engine.drop(totals, priors, judged)
+    engine, tally = found.engine, found.tally
+    known = {"people": found.people, "donors": found.donors, "moves": found.moves}
+    flow = EngineFlow(engine, "attacking/replay", **known, column=column, unit=UNIT)
+    with flow.scope():
+        priors = place_values(engine, engine.count_groups("totals", found.people, (column.name, "value")), promise)
+        bounds = Bounds(promise, list_priors(engine, priors))
+        masses = {"world_no": "BIGINT", "set_no": "BIGINT", "mass": "HUGEINT"}
+        flow.know(tally=engine.load("tally", masses, tally.masses()), priors=priors)
+        flow.step("judged", "judge_beliefs", errors=ERRORS if tally.tries else 0)
+        summary = flow.record("summarise_beliefs")
     above = int(summary["people_above"])
-    bound = bounds.posterior if promised else None
     # Shares of drawn runs scatter: the promise is broken by those that exceed it by more than chance.
-    gain = gain_of("posterior", share_in(summary), bound)
-    if promised and found.tally.tries:
-        gain = type(gain)(gain.measure, gain.gain, gain.bound, not above)
+    gain = gain_of("posterior", share_in(summary), bounds.posterior if promised else None)
+    if promised and tally.tries:
+        gain = replace(gain, holds=not above)
     figures = {
-        **found.tally.figures(),
+        **tally.figures(),
         "people": summary["people"],
         "mean": mean_of(summary["mean_units"], summary["people"]),
         "promised_without_replay": None if bounds.posterior is None else float(bounds.posterior),
         "people_above": above,
         "people_certain": summary["people_certain"],
     }
-    found_all = Attack("replay", sensitive, (gain,), figures)
-    return found_all.with_untried("rows", min(summary["people"], rows), rows)
-
-
-def _judged(found: Replayed, column: Identifier, priors: Relation) -> Relation:
-    """(set_no, row_no, mass of the likeliest value, total, above): every row that was tried."""
-    engine, tally = found.engine, found.tally
-    masses = {"world_no": "BIGINT", "set_no": "BIGINT", "mass": "HUGEINT"}
-    loaded = engine.load("tally", masses, tally.masses())
-    judged = engine.materialise(
-        "judged",
-        "attacking/replay/judge_beliefs",
-        moves=found.moves,
-        tally=loaded,
-        people=found.people,
-        donors=found.donors,
-        priors=priors,
-        column=column,
-        errors=ERRORS if tally.tries else 0,
-    )
-    engine.drop(loaded)
-    return judged
+    attack = Attack("replay", sensitive, (gain,), figures)
+    return attack.with_untried("rows", min(summary["people"], found.rows), found.rows)

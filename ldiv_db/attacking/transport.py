@@ -55,13 +55,7 @@ def _components(routes: Sequence[Route]) -> Iterable[list[Route]]:
     for kind, box in routes:
         near[kind].append(-box)
         near[-box].append(kind)
-    number: dict[int, int] = {}
-    for start in near:
-        reached = [] if start in number else [start]
-        for node in reached:  # grows meanwhile
-            if node not in number:
-                number[node] = start
-                reached += near[node]
+    number = circles(list(near), near.__getitem__)
     parts: defaultdict[int, list[Route]] = defaultdict(list)
     for route in routes:
         parts[number[route[0]]].append(route)

@@ -14,10 +14,10 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, PolicyError, Problem
-from ldiv_db.database.templates import Relation
-from ldiv_db.display import Shown
+from ldiv_db.database.names import Relation
+from ldiv_db.display import Shown, fields_of
 from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
-from ldiv_db.requirements.verdict import warn_of_classes
+from ldiv_db.requirements.reading import warn_of_values
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,16 +76,10 @@ class Audit(Shown):
         return lines + [f"no second reading of {v.requirement.label}: {v.once}" for v in self.verdicts if v.once]
 
     def as_dict(self) -> dict[str, Any]:
+        counts = ("classes", "rows", "suppressed_rows", "ignored_rows", "unmatched_groups")
         return {
             "sensitive": self.sensitive or None,
-            "classes": self.classes,
-            "rows": self.rows,
-            "suppressed_rows": self.suppressed_rows,
-            "ignored_rows": self.ignored_rows,
-            "unmatched_groups": self.unmatched_groups,
-            "of_people": self.of_people,
-            "least_people": self.least_people,
-            "holds": self.holds,
+            **fields_of(self, *counts, "of_people", "least_people", "holds"),
             "requirements": [verdict.as_dict() for verdict in self.verdicts],
             "warnings": list(self.warnings),
         }
@@ -168,11 +162,10 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
         if column.name.lower() == sensitive.lower()
         for one in [column.member if of_sets else column]
     ]
-    return tuple(line for found in attributes for line in warn_of_classes(engine, counts.classes, found, requirements))
+    return tuple(line for found in attributes for line in warn_of_values(engine, counts.classes, found, requirements))
 
 
 def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
-    """The audit of a table as it was counted, without verdicts."""
     classes, of_people = engine.count(counts.listed), counts.subject.person is not None
     rows = engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows")
     left_out, taken = counts.suppressed_rows, counts.subject.suppressed
@@ -191,7 +184,6 @@ def _judge_all(
     watch: Watch | None,
     people: CountPeople | None,
 ) -> dict[Requirement, Verdict]:
-    """The verdicts on requirements that are judged on the same classes."""
     refuse_unlisted(engine, sensitive, requirements, counts.classes.totals)
     bound = _bound(watch, sensitive, counts)
     names = sorted({requirement.named_population for requirement in requirements} - {""})
@@ -229,7 +221,6 @@ def _again(
 
 
 def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
-    """The watch of one table."""
     if watch is None:
         return None
     return lambda requirement, classes, measures: watch(sensitive, requirement, counts, measures)

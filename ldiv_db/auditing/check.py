@@ -13,16 +13,17 @@ from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
 from ldiv_db.database import catalog
-from ldiv_db.database.catalog import columns_of, missing_columns
+from ldiv_db.database.catalog import Column, columns_of, missing_columns
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_as_one
+from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec, Verdict
+from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
 from ldiv_db.requirements.histogram import suppress_if_few
 
 _TEMPLATE = "auditing/list_violations"
@@ -86,12 +87,12 @@ class Violations:
             "classes": found.listed,
             "histogram": found.classes.histogram,
             "labels": label_columns(found.columns[: len(found.subject.open_columns)], _COLUMNS) if self.labels else [],
-            "sensitive": Value(sensitive or None),
-            "requirement": Value(str(requirement) if self.show_values else requirement.label),
+            "sensitive": sensitive or None,
+            "requirement": str(requirement) if self.show_values else requirement.label,
             "show_values": self.show_values and bool(sensitive),
             "most_is_worst": requirement.most_is_worst,
         }
-        self.rows += self.engine.records(_TEMPLATE, most=Value(self.most), **params)
+        self.rows += self.engine.records(_TEMPLATE, most=self.most, **params)
         if self.into is not None:
             self._write(self.into, params)
         self.engine.drop(mended)
@@ -148,6 +149,36 @@ class CheckRequest:
         """True if requirements bound what rows tell: those on people alone do not."""
         return self.by_rows or not self.counts_people
 
+    @property
+    def ids(self) -> list[str]:
+        """The columns of class ids."""
+        return [self.class_column] if self.class_column else []
+
+    @property
+    def same(self) -> dict[str, Reading]:
+        """How values of sensitive columns are read as one, by their names."""
+        return {name: setting.reading for name, setting in self.sensitive.items()}
+
+    def subject(self, table: Relation | FileRelation) -> Subject:
+        """The table as it is audited."""
+        return Subject(
+            table,
+            self.quasi_identifiers,
+            self.ids,
+            suppressed=self.suppressed,
+            pair=self.pair,
+            same=self.same,
+            person=self.individual,
+            by_rows=self.by_rows,
+        )
+
+    def requirements(
+        self, engine: Engine, columns: Sequence[Column]
+    ) -> tuple[Mapping[str, Attribute], dict[str, list[Requirement]]]:
+        """The sensitive attributes among the columns, or rows alone, and what is required of each."""
+        attributes = read_attributes(engine, self.sensitive, columns, self.folder) or {ROWS_ALONE.name: ROWS_ALONE}
+        return attributes, resolve_all(engine, self.require, attributes)
+
 
 def request_by_policy(policy: Policy) -> CheckRequest:
     """The request that a policy makes of its release, whose pseudonym says whose a row is.
@@ -191,26 +222,13 @@ def check(
     """
     _refuse(engine, table, request)
     home = request.pair.table if request.pair else table
-    attributes = read_attributes(engine, request.sensitive, columns_of(engine, home), request.folder)
-    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
-    requirements = resolve_all(engine, request.require, attributes)
+    attributes, requirements = request.requirements(engine, columns_of(engine, home))
     _refuse_uncounted(request, requirements)
-    same = {name: setting.reading for name, setting in request.sensitive.items()}
-    with read_as_one(engine, home, same) as read:
-        every = Subject(read, [], same=same)
+    with read_as_one(engine, home, request.same) as read:
+        every = Subject(read, [], same=request.same)
         values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
         absent_values(engine, requirements, values)
-    ids = [request.class_column] if request.class_column else []
-    subject = Subject(
-        table,
-        request.quasi_identifiers,
-        ids,
-        suppressed=request.suppressed,
-        pair=request.pair,
-        same=same,
-        person=request.individual,
-        by_rows=request.by_rows,
-    )
+    subject = request.subject(table)
     audits = [
         audit_table(
             engine,
@@ -246,7 +264,6 @@ def _left_open(verdict: Verdict, request: CheckRequest) -> Verdict:
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
-    """Raise PolicyError with everything that is wrong with the request."""
     pair = request.pair
     main = _told_apart_by(request)
     sensitive = [("sensitive", name) for name in request.sensitive]
@@ -297,7 +314,6 @@ def problems_of(request: CheckRequest) -> list[Problem]:
 
 
 def _told_apart_by(request: CheckRequest) -> list[tuple[str, str]]:
-    """The columns that classes are told apart by, each with the option that names it."""
     ids = [("class", request.class_column)] if request.class_column else []
     return [*(("qi", name) for name in request.quasi_identifiers), *ids]
 

@@ -10,7 +10,7 @@ from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, num
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
 from ldiv_db.database.errors import AuditError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Classes
 
@@ -85,7 +85,6 @@ def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
 
 
 def _unmatched(engine: Engine, subject: Subject, counts: Relation) -> int:
-    """The number of groups of a pair that have other numbers of rows in its two tables."""
     if subject.pair is None:
         return 0
     template, params = count_unmatched(subject, counts)

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.auditing.individuals import NEARLY_UNIQUE, tells_one
+from ldiv_db.auditing.individuals import NEARLY_UNIQUE
+from ldiv_db.auditing.people_names import tells_one
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import per_cent
 
 #: A value that so many rows have singles them out; that is told where it is this share of the rows.
@@ -112,7 +114,7 @@ def measure_kept(
     if not kept:
         return []
     columns = numbered((column, False) for column in kept.values())
-    counts = engine.rows(COUNTED, source=table, columns=columns, person=person, weight=weight, most=Value(FEW))
+    counts = engine.rows(COUNTED, source=table, columns=columns, person=person, weight=weight, most=FEW)
     found = as_counted(list(kept), counts)
     follows = _compare(engine, table, {one.name: kept[one.name] for one in found if one.is_compared}, others, weight)
     of_people = person is not None
@@ -121,7 +123,7 @@ def measure_kept(
 
 def numbered(columns: Iterable[tuple[Identifier, bool]]) -> list[dict[str, Any]]:
     """Columns as the template that counts them has them, each with whether it is compared as text."""
-    return [{"number": Value(i), "column": one, "as_text": as_text} for i, (one, as_text) in enumerate(columns)]
+    return [{"number": i, "column": one, "as_text": as_text} for i, (one, as_text) in enumerate(columns)]
 
 
 def as_counted(names: Sequence[str], counts: Iterable[Sequence[int]]) -> list[KeptColumn]:
@@ -139,9 +141,7 @@ def _compare(
         return {}
     params: dict[str, Any] = {
         "columns": list(dict.fromkeys([*kept.values(), *others.values()])),
-        "pairs": [
-            {"number": Value(i), "one": kept[one], "other": others[other]} for i, (one, other) in enumerate(pairs)
-        ],
+        "pairs": [{"number": i, "one": kept[one], "other": others[other]} for i, (one, other) in enumerate(pairs)],
     }
     found: dict[str, list[Follows]] = {}
     for row in engine.records("auditing/kept/compare_columns", source=table, weight=weight, **params):

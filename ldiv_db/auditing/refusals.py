@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.errors import Problem, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation
 from ldiv_db.requirements import Categories, Requirement
 from ldiv_db.requirements.histogram import NOT_OF_PEOPLE
 

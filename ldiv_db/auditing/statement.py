@@ -17,13 +17,13 @@ from ldiv_db.auditing.check import NOT_JUDGED, CheckRequest, label_columns, prob
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
 from ldiv_db.auditing.subject import Subject, count_unmatched, count_values, number_classes
 from ldiv_db.database.catalog import Column, type_named
-from ldiv_db.database.dialects import DIALECTS
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.steps import WIDTH, Composer
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.policy.sensitive import read_attributes, resolve_all
-from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement
+from ldiv_db.database.traits_there import DIALECTS
+from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.verdict import measure_table
 
 #: Types whose values every database writes alike.
@@ -65,7 +65,6 @@ def refuse_dialect(
 
 
 def _names_values(attribute: Attribute, requirements: Sequence[Requirement]) -> bool:
-    """True if the statement compares values with texts."""
     named = any(requirement.named or requirement.listed for requirement in requirements)
     return bool(named or attribute.harmless or attribute.taxonomy)
 
@@ -124,9 +123,7 @@ def check_statement(
     sets = [f"sensitive.{name}.set" for name, setting in request.sensitive.items() if setting.set]
     refuse(Problem(key, "no single SELECT counts members of sets", "judge it with `ldiv check`") for key in sets)
     columns = _columns(engine, request.sensitive, types or {})
-    attributes = read_attributes(engine, request.sensitive, columns, request.folder)
-    attributes = attributes or {ROWS_ALONE.name: ROWS_ALONE}
-    requirements = resolve_all(engine, request.require, attributes)
+    attributes, requirements = request.requirements(engine, columns)
     tables = [table, *([request.pair.table] if request.pair else [])]
     refuse_dialect(dialect, tables, attributes, requirements)
     writer = _Writer(
@@ -139,21 +136,10 @@ def check_statement(
 
 
 class _Writer:
-    """Writes the steps that judge attributes, and then the SELECT of what they find."""
-
     def __init__(self, steps: Composer, request: CheckRequest, table: Relation | FileRelation, labels: bool):
         self._steps = steps
         self._request = request
-        ids = [request.class_column] if request.class_column else []
-        self._subject = Subject(
-            table,
-            request.quasi_identifiers,
-            ids,
-            suppressed=request.suppressed,
-            pair=request.pair,
-            person=request.individual,
-            by_rows=request.by_rows,
-        )
+        self._subject = request.subject(table)
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
         self._open: list[dict[str, Any]] = []  # what leaves the verdicts on an attribute open, and how often
@@ -176,9 +162,7 @@ class _Writer:
         for place, columns in self._named.items():
             wanted = columns[0].requirement
             key, before = f"require.{place}.{wanted.name}", len(self._steps.doubts)
-            self._steps.refuse_any(
-                partial(_absent, key), _ABSENT_TEMPLATE, columns=columns, named=Value(len(wanted.named))
-            )
+            self._steps.refuse_any(partial(_absent, key), _ABSENT_TEMPLATE, columns=columns, named=len(wanted.named))
             self._tell(columns[0].sensitive if len(columns) == 1 else "", before)
 
     def text(self) -> str:
@@ -221,7 +205,6 @@ class _Writer:
         )
 
     def _read(self, attribute: Attribute, others: Sequence[str]) -> Subject:
-        """The subject with the texts of its sensitive columns as they are to be read."""
         settings = self._request.sensitive
         same = {name: tuple(settings[name].same or ()) for name in [attribute.name, *others] if name in settings}
         if not any(same.values()):
@@ -263,7 +246,6 @@ def _columns(engine: Engine, sensitive: Iterable[str], types: Mapping[str, str])
 
 
 def _heading(table: Relation | FileRelation, requirements: Mapping[str, Sequence[Requirement]]) -> list[str]:
-    """Comments: what a row of the result is, and what is required."""
     lines = [f"A row for every class of {table} that violates a requirement; no row if there is none. Required:"]
     for name, wanted in requirements.items():
         for requirement in wanted:

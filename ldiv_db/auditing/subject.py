@@ -14,12 +14,14 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from ldiv_db.database.counted import RepeatedRows
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import PolicyError, Problem, rows_phrase
+from ldiv_db.database.flow import Flow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Renamed, person_units
 from ldiv_db.requirements import HARMLESS, Classes, Requirement, Verdict
 from ldiv_db.requirements.parameters import plain_decimal
@@ -143,18 +145,11 @@ def count_values(steps: Steps, subject: Subject, sensitive: str) -> Relation:
 
 
 def _count_people(steps: Steps, subject: Subject, columns: Sequence[Renamed], sensitive: Identifier | None) -> Relation:
-    """As `count_values`, of people; without class columns the whole table is one class."""
-    params = {"published": subject.table, "class_columns": columns, "sensitive": sensitive}
-    if subject.person is None:
-        people = steps.materialise("people", "auditing/list_members", **params)
-    else:
-        person = Identifier(subject.person)
-        people = steps.materialise("people", "auditing/list_people", person=person, **params)
+    flow = Flow(steps, "auditing", published=subject.table, class_columns=columns, sensitive=sensitive)
+    flow.know(person=subject.person, labels=columns[: len(subject.labels)])
+    people = flow.step("people", "list_members" if subject.person is None else "list_people")
     units = person_units([size for size, _ in steps.tally(people, "size")]) if isinstance(steps, Engine) else None
-    counts = {"people": people, "class_columns": columns, "labels": columns[: len(subject.labels)]}
-    found = steps.materialise(
-        "counts", "auditing/count_people_values", scale=None if units is None else Value(units), **counts
-    )
+    found = flow.step("counts", "count_people_values", scale=units)
     steps.drop(people)
     return found
 
@@ -163,15 +158,12 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     """The classes of a table as `count_values` counted it, suppressed rows taken as the subject says."""
     ignore, unknown = subject.suppressed == "ignore", subject.suppressed == "unknown"
     people = subject.counts_once(sensitive)
-    sized = subject.sized(sensitive)
-    params: dict[str, Any] = {"counts": counts, "class_columns": subject.renamed, "ignore": ignore}
-    listed = steps.materialise("classes", "auditing/list_classes", sized=sized, **params)
-    params["unknown"] = unknown
-    histogram = steps.materialise("histogram", "auditing/number_values", tallied="rows", sized=sized, **params)
-    whole = steps.materialise("whole", "auditing/total_values", counts=counts) if ignore else None
-    shares = None
-    if people and isinstance(steps, Engine):
-        shares = _share_classes(steps, subject, sensitive, params)
+    flow = Flow(steps, "auditing", counts=counts, class_columns=subject.renamed, ignore=ignore, unknown=unknown)
+    flow.know(sized=subject.sized(sensitive))
+    listed = flow.step("classes", "list_classes")
+    histogram = flow.step("histogram", "number_values", tallied="rows")
+    whole = flow.step("whole", "total_values") if ignore else None
+    shares = _share_classes(steps, subject, sensitive, flow) if people and isinstance(steps, Engine) else None
     made = [whole, *([shares.histogram, shares.totals] if shares else [])]
     by_rows = _count_rows(steps, subject, sensitive) if subject.person is not None and subject.by_rows else None
     made += [by_rows.classes.histogram, by_rows.listed] if by_rows else []
@@ -188,13 +180,12 @@ def _count_rows(steps: Steps, subject: Subject, sensitive: str) -> Numbered:
     return numbered
 
 
-def _share_classes(engine: Engine, subject: Subject, sensitive: str, params: dict[str, Any]) -> Classes | None:
+def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow) -> Classes | None:
     """The classes with every person spread over their values, and the whole table so; None if units are too many."""
     whole = count_values(engine, replace(subject, labels=(), ids=(), known=()), sensitive)
-    if not (engine.most(whole, "units") and engine.most(params["counts"], "units")):
+    if not (engine.most(whole, "units") and engine.most(flow["counts"], "units")):
         return None
-    units = Identifier("units")
-    histogram = engine.materialise("histogram", "auditing/number_values", tallied=units, sized=units, **params)
+    histogram = flow.step("histogram", "number_values", tallied="units", sized="units")
     return Classes(engine, histogram, engine.select("whole", whole, "value", ("units", "rows")))
 
 

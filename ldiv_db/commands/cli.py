@@ -73,12 +73,10 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
 
 
 def _kind(error: BaseException) -> str:
-    """The name of a failure in JSON."""
     return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
 
 
 def _print_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy] = ()) -> None:
-    """The failure on stdout, as one JSON object."""
     told = [vars(problem) for problem in problems[:_PROBLEMS]]
     ways = [remedy.as_dict() for remedy in remedies]
     typer.echo(json.dumps({"error": {"kind": kind, "problems": told, "remedies": ways}}, indent=2))
@@ -111,7 +109,6 @@ def _report(error: BaseException) -> int | None:
 
 
 def _is_full(error: BaseException) -> bool:
-    """Return True if the disk of the output or of a file is full."""
     return isinstance(error, OSError) and error.errno == errno.ENOSPC
 
 
@@ -125,12 +122,10 @@ def _message_of(error: BaseException) -> str:
 
 
 def _shortened(line: str) -> str:
-    """The line, cut where it is too long to be read; a report with SQL stays whole."""
     return line if len(line) <= _LONGEST or "\n" in line else f"{line[:_LONGEST]} …"
 
 
 def _discard_output() -> None:
-    """Discard all further output, so that it does not fail again at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -158,7 +153,7 @@ COMMANDS = {
     "check": "Audit any table: do all its classes meet the requirements?",
     "migrate": "Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.",
     "taxonomy": "Import, build, draft, show and check taxonomies.",
-    "release": "Publish a table again as it changes.",
+    "release": "List, compare and check releases of tables that are published again as they change.",
     "sql": "Print a plan's counts, a run's recoding or an audit as SQL for another database.",
     "dbt": "Show where the dbt package is: tests, and releases as models.",
 }

@@ -21,12 +21,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.context import Listener
-from ldiv_db.database.counted import ON_ROWS
-from ldiv_db.database.engine import Engine, Settings
+from ldiv_db.database.counted import ON_ROWS, names_warehouse
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
 from ldiv_db.database.files import spill_folder
-from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.queries import Step
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, printer
@@ -117,7 +117,6 @@ def refuse_memory(database: str, wanted: Policy) -> None:
 
 
 def _short_lock_message(message: str) -> str:
-    """The message, in fewer words if it is that another process holds the file."""
     held = re.search(r'lock on file "(.+?)": .*? held in (.+?) \(PID (\d+)\)', message)
     if held:
         file, program, process = held.groups()
@@ -197,7 +196,6 @@ class ProgressDisplay:
         self._show()
 
     def _show(self) -> None:
-        """The live line as it now is: without an end as long as nothing tells of one."""
         left = self._pace.left
         told = {"total": None} if left is None else {"total": 1.0, "completed": self._pace.share}
         said = "" if left is None else f"{about(left)} left"

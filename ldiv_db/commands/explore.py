@@ -12,15 +12,7 @@ import typer
 
 from ldiv_db.api import Exploration, explore
 from ldiv_db.commands.console import ProgressDisplay, show
-from ldiv_db.commands.options import (
-    Database,
-    DatabaseOptions,
-    Json,
-    PolicyFile,
-    Quiet,
-    ShowValues,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, PolicyFile, Quiet, ShowValues, grouped
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
 from ldiv_db.database.interrupts import INTERRUPTED
 from ldiv_db.policy.reading import load_file
@@ -152,7 +144,6 @@ def _threads(workers: int | None) -> int:
 
 
 def _exit_unless_done(found: Exploration) -> None:
-    """End with the exit code of what went wrong, if anything did."""
     if found.interrupted:
         done = sum(outcome.status != "interrupted" for outcome in found.outcomes)
         typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were tried", err=True)
@@ -167,12 +158,10 @@ def _exit_unless_done(found: Exploration) -> None:
 
 
 def _names(texts: Sequence[str] | None) -> list[str]:
-    """The words in options that take several."""
     return [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
 
 
 def _number(text: str) -> float | str:
-    """The number that a text is; itself if it is none, which is refused later."""
     try:
         return float(text)
     except ValueError:

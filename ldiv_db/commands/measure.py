@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,37 +9,13 @@ import typer
 
 from ldiv_db.api import measure
 from ldiv_db.commands.console import show
-from ldiv_db.commands.options import (
-    ClassColumn,
-    Database,
-    DatabaseOptions,
-    Json,
-    Published,
-    ShowValues,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Published, ShowValues, grouped
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.measuring.measure import MOST_QUERIES
-from ldiv_db.policy.parts import LARGEST_SEED
+from ldiv_db.measuring.measure import MeasureRequest
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.requirements.parameters import LARGEST
 
 #: The endings of files that hold a taxonomy.
 _TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
-
-
-@dataclass(frozen=True)
-class MeasureOptions:
-    """Further measures, by the names that the Python call has for them."""
-
-    l: Annotated[
-        int | None, typer.Option("--l", min=1, max=LARGEST, help="The l of CAVG; the policy's by default.")
-    ] = None
-    class_column: ClassColumn = None
-    class_label: Annotated[str | None, typer.Option(help="A published column: the class label of CM.")] = None
-    queries: Annotated[int, typer.Option(min=0, max=MOST_QUERIES, help="Random COUNT queries to answer.")] = 0
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of random draws.")] = 0
-    kl: Annotated[bool, typer.Option("--kl/--no-kl", help="Compute the KL divergence.")] = True
 
 
 @grouped
@@ -60,7 +35,7 @@ def measure_command(
     sensitive: Annotated[
         list[str] | None, typer.Option(help="Without a policy: a sensitive attribute; repeated.")
     ] = None,
-    wanted: MeasureOptions,
+    wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
     resources: DatabaseOptions,
     show_values: ShowValues = False,
     json: Json = False,
@@ -80,7 +55,7 @@ def measure_command(
         raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
     folder = policy.parent if policy else Path()
     keys = dict(map(_key, qi or []))
-    asked = {"qi": keys, "sensitive": sensitive, "policy": policy, **vars(wanted)}
+    asked = {"qi": keys, "sensitive": sensitive, "policy": policy, **wanted}
     with resources.open(database, True, asked) as connection:
         found = measure(
             connection,
@@ -90,7 +65,7 @@ def measure_command(
             qi=keys,
             sensitive=sensitive or [],
             folder=folder,
-            **vars(wanted),
+            **wanted,
             catalog=resources.catalog_name,
             show_values=show_values,
         )

@@ -1,6 +1,7 @@
 """Options that several commands share: single ones, and groups that are declared once, each a dataclass.
 
-A command takes a group as one parameter, and `grouped` has typer read its fields as options of their own.
+A command takes a group as one parameter, and `grouped` has typer read its fields as options of their own. So are the
+fields of a request that say how commands ask for them: `Annotated[dict[str, Any], OptionsOf(AttackRequest)]`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import typer
 
 from ldiv_db.commands.console import open_for_command
 from ldiv_db.database.attach import CATALOG
-from ldiv_db.database.counted import open_planned
-from ldiv_db.database.engine import Engine, Settings
-from ldiv_db.database.named_warehouses import names_warehouse, open_named
+from ldiv_db.database.connections import Settings
+from ldiv_db.database.counted import names_warehouse, open_named, open_planned
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.requests import asked_fields
 from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.publishing.ledger_there import ledger_of
 from ldiv_db.requirements.parameters import LARGEST
@@ -30,19 +33,79 @@ _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 MOST_THREADS = 1_024
 
 
+@dataclass(frozen=True)
+class OptionsOf:
+    """The options of a command that a request asks for: those of its fields that say so.
+
+    A request within a request is an option of its own, without which the options of its fields are refused.
+    """
+
+    request: Any
+    prefix: str = ""
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The options as typer reads them."""
+        for field, (default, how) in asked_fields(self.request).items():
+            name, within = f"{self.prefix}{field}", is_dataclass(how.of)
+            written = how.name or name.replace("_", "-")
+            names = f"--{written}/--no-{written}" if default is True else f"--{written}"
+            option = typer.Option(names, help=how.words, min=how.least, max=how.most)
+            kind = Annotated[bool if within else how.of, option] if how.words else SHARED[name]
+            given = False if within else default if type(default) is how.of else None
+            yield Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
+            if within:
+                yield from OptionsOf(how.of, f"{name}_").parameters()
+
+    def taken(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments that these options give, taken out of all that are given.
+
+        Raises PolicyError for texts that cannot be read, and for options of a request within that is not asked for.
+        """
+        found: dict[str, Any] = {}
+        for field, (default, how) in asked_fields(self.request).items():
+            name = f"{self.prefix}{field}"
+            value = given.pop(name)
+            if is_dataclass(how.of):
+                value = OptionsOf(how.of, f"{name}_")._made(given, field, bool(value))
+            elif how.read is not None:
+                value = how.read(value)
+            found[field] = default if value is None or value == [] else value
+        return found
+
+    def _made(self, given: dict[str, Any], field: str, wanted: bool) -> Any:
+        """The request within, None if it is not asked for."""
+        if wanted:
+            return self.request(**self.taken(given))
+        values = {one.name: (one.default, given.pop(one.name)) for one in self.parameters()}
+        beside = [name for name, (default, value) in values.items() if default is None and value is not None]
+        if beside:
+            raise PolicyError(Problem(name, f"goes with a {field}", f"give --{field}") for name in beside)
+        return None
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The command as typer reads it: the fields of its option groups stand in their places, each an option."""
     shape = signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {name: given.annotation for name, given in shape.items() if is_dataclass(given.annotation)}
+    asked = {
+        name: one
+        for name, given in shape.items()
+        for one in getattr(given.annotation, "__metadata__", ())
+        if isinstance(one, OptionsOf)
+    }
     spread: list[Parameter] = []
     for name, given in shape.items():
-        spread += signature(groups[name], eval_str=True).parameters.values() if name in groups else [given]
+        if name in groups:
+            spread += signature(groups[name], eval_str=True).parameters.values()
+        else:
+            spread += asked[name].parameters() if name in asked else [given]
 
     @wraps(command)
     def call(**given: Any) -> None:
         made = {
             name: group(**{one.name: given.pop(one.name) for one in fields(group)}) for name, group in groups.items()
         }
+        made |= {name: options.taken(given) for name, options in asked.items()}
         command(**given, **made)
 
     call.__signature__ = Signature([one.replace(kind=Parameter.KEYWORD_ONLY) for one in spread])  # type: ignore[attr-defined]
@@ -107,6 +170,15 @@ Budget = Annotated[
 SensitiveTable = Annotated[str | None, typer.Option(help="The sensitive table of an anatomised pair.")]
 Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.")]
 CountColumn = Annotated[str | None, typer.Option(help="The sensitive table's column of counts, if it has one.")]
+#: Options that requests ask for without words of their own.
+SHARED: dict[str, Any] = {
+    "budget": Budget,
+    "control": Control,
+    "count": CountColumn,
+    "group": Group,
+    "population_size": PopulationSize,
+    "sensitive_table": SensitiveTable,
+}
 
 
 # -- the database ------------------------------------------------------------------------------------

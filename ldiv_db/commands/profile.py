@@ -10,15 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.commands.console import ProgressDisplay, show, split_names
-from ldiv_db.commands.options import (
-    Database,
-    DatabaseOptions,
-    Json,
-    PopulationSize,
-    Published,
-    Quiet,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, PopulationSize, Published, Quiet, grouped
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError
@@ -117,7 +109,6 @@ def _estimated(
 
 
 def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:
-    """The files that were written: none if none were asked for."""
     if policy is None:
         return []
     if skeleton is None:
@@ -126,7 +117,6 @@ def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> 
 
 
 def _policy_text(skeleton: StarterPolicy | None, reason: str, written: list[Path], show_values: bool) -> Iterator[str]:
-    """The policy, or where it was written, or why there is none."""
     if skeleton is None:
         yield f"note: {reason}"
     elif written:

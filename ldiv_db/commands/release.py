@@ -1,4 +1,4 @@
-"""`ldiv release`: tables published again and again as their source changes."""
+"""`ldiv release`: what the releases of a series published, and what they tell together."""
 
 from __future__ import annotations
 
@@ -11,61 +11,22 @@ from typing import Annotated
 
 import typer
 
-from ldiv_db.api import Released, publish_release
-from ldiv_db.commands.console import ProgressDisplay, group_of_commands, refuse_memory, show
-from ldiv_db.commands.options import (
-    Catalog,
-    Database,
-    DatabaseOptions,
-    Json,
-    PolicyFile,
-    Quiet,
-    ShowSeed,
-    ShowValues,
-    catalog_engine,
-    grouped,
-)
+from ldiv_db.api import Released
+from ldiv_db.commands.console import group_of_commands, show
+from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine, grouped
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.display import table_of
-from ldiv_db.policy.reading import load_file
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.series import name_of, require_release
 from ldiv_db.publishing.series_target import settle_crashed
 
-release_app = group_of_commands("Publish a table again as it changes.")
+release_app = group_of_commands("List, compare and check releases of tables that are published again as they change.")
 
 Series = Annotated[str, typer.Argument(help="The series: its table, or the prefix of its tables, as in the policy.")]
 #: What is said beside a verdict on tables that no series made.
 _IN_TURN = "note: each group was examined by itself, all of its keys together; several groups at once may reveal more"
-
-
-@release_app.command("publish")
-@grouped
-def publish_command(
-    *,
-    database: Database,
-    policy: PolicyFile,
-    json: Json = False,
-    resources: DatabaseOptions,
-    quiet: Quiet = False,
-    show_values: ShowValues = False,
-    show_seed: ShowSeed = False,
-) -> None:
-    """Publish the next release under a policy with a key, compared with all earlier ones: all or nothing.
-
-    \b
-    Examples:
-      ldiv release publish warehouse.duckdb census.yml
-      ldiv release publish warehouse.duckdb census.yml --catalog ours.duckdb
-    """
-    wanted = load_file(policy)
-    refuse_memory(database, wanted)
-    with resources.open(database) as connection, ProgressDisplay(quiet) as listener:
-        where = (policy.parent, listener, resources.catalog_name)
-        result = publish_release(connection, wanted, *where, show_values)
-    show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 
 @contextmanager
@@ -212,7 +173,6 @@ def check_command(
 
 
 def _limit(text: str) -> tuple[str, int]:
-    """A column with its l."""
     name, _, least = text.rpartition(":")
     if not name or not least.isdigit() or int(least) < 1:
         raise PolicyError([Problem("--sensitive", f"{text!r} is not a column with its l", "e.g. disease:3")])

@@ -9,69 +9,23 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.api import Report
-from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import (
-    Budget,
-    Control,
-    Database,
-    DatabaseOptions,
-    Json,
-    Quiet,
-    grouped,
-)
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext, ReleaseModel, context_template
-from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.reporting.release_facts import find_run
 from ldiv_db.reporting.report import make_report, read_report, refuse_ending, verify_report
-from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
+from ldiv_db.reporting.request import Audience, ReportRequest, context_of
 from ldiv_db.reporting.verification import Verification
-from ldiv_db.requirements.parameters import LARGEST
 
 #: Where the page goes if nothing is said.
 _OUT = Path("report.html")
 _STAGE = "looking the release up"
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """Options of a report besides the columns, and the texts people add to it, by the names of `ReportRequest`."""
-
-    individual: Annotated[
-        str | None, typer.Option(help="The column of the release that identifies the person: count people, not rows.")
-    ] = None
-    source: Annotated[str | None, typer.Option(help="The source table or file; by default the policy's.")] = None
-    known: Annotated[
-        str | None,
-        typer.Option(help="A table or file of people whose quasi-identifiers are known; by default the source."),
-    ] = None
-    population: Annotated[
-        str | None,
-        typer.Option(help="A table or file of everybody who could be in the release; by default the source."),
-    ] = None
-    control: Control = None
-    threshold: Annotated[
-        str | None,
-        typer.Option(help="A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."),
-    ] = None
-    queries: Annotated[int, typer.Option(min=0, max=100_000, help="Random COUNT queries to answer.")] = QUERIES
-    tries: Annotated[int, typer.Option(min=1, max=100_000, help="How many people to try attacks on.")] = 2_000
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="The seed of random draws.")] = 0
-    budget: Budget = BUDGET
-    worlds: Annotated[
-        int,
-        typer.Option(min=0, max=LARGEST, help="How many worlds a replay tries, each by a run; fewer for large tables."),
-    ] = WORLDS
-    final: Annotated[
-        bool, typer.Option("--final", help="Refuse the report while keys of the context are blank, and name them.")
-    ] = False
-
-
 def _asked_for(key: str) -> Any:
-    """The option for a text of the context."""
     return typer.Option(help=ReleaseContext.asks(key))
 
 
@@ -92,6 +46,41 @@ def _print_template(wanted: bool) -> None:
         raise typer.Exit
 
 
+@dataclass(frozen=True)
+class ReportOutput:
+    """Whom the report is for, where it goes, and the report that is verified in its place."""
+
+    public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not reveal.")] = False
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A file that ends in .html, .json or .pdf; repeated. By default report.html, with --json none."
+        ),
+    ] = None
+    verify: Annotated[
+        Path | None, typer.Option(help="Recompute the numbers of a report (its JSON) and compare; writes no report.")
+    ] = None
+    template: Annotated[
+        bool,
+        typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
+    ] = False
+
+    @property
+    def audience(self) -> Audience:
+        return "public" if self.public else "internal"
+
+    def files(self, json: bool) -> list[Path]:
+        """The files that are to be written; raises PolicyError for those that cannot be."""
+        if self.verify is not None:
+            if self.out:
+                raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])
+            return []
+        files = self.out or ([] if json else [_OUT])
+        for file in files:
+            refuse_ending(file)
+        return files
+
+
 @grouped
 def report_command(
     *,
@@ -103,23 +92,8 @@ def report_command(
         typer.Option(help="A YAML file with the context; overrides the policy's `context:`. See --context-template."),
     ] = None,
     texts: ContextTexts,
-    told: ReportOptions,
-    public: Annotated[
-        bool, typer.Option("--public", help="Leave out what the release itself does not reveal.")
-    ] = False,
-    out: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="A file that ends in .html, .json or .pdf; repeated. By default report.html, with --json none."
-        ),
-    ] = None,
-    verify: Annotated[
-        Path | None, typer.Option(help="Recompute the numbers of a report (its JSON) and compare; writes no report.")
-    ] = None,
-    template: Annotated[
-        bool,
-        typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
-    ] = False,
+    told: Annotated[dict[str, Any], OptionsOf(ReportRequest)],
+    output: ReportOutput,
     resources: DatabaseOptions,
     quiet: Quiet = False,
     json: Json = False,
@@ -142,21 +116,19 @@ def report_command(
       ldiv report :memory: release.parquet --qi age,sex --sensitive disease --require distinct:3
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
     """
-    files = _files(out, json, verify)
-    policy = table.written
-    beside = table.policy or verify  # where files that a policy names lie; a report quotes its policy
+    files, policy = output.files(json), table.written
+    beside = table.policy or output.verify  # where files that a policy names lie; a report quotes its policy
     asked = ReportRequest(
-        policy,
-        [],
-        table.sensitive or [],
-        table.require or [],
-        table.class_column,
-        audience="public" if public else "internal",
+        **told,
+        policy=policy,
+        sensitive=table.sensitive or [],
+        require=table.require or [],
+        class_column=table.class_column,
+        audience=output.audience,
         context=context_of(policy, context, vars(texts)),
         folder=beside.parent if beside else Path(),
-        **vars(told),
     )
-    reported = None if verify is None else read_report(verify)
+    reported = None if output.verify is None else read_report(output.verify)
     with (
         resources.open(database, True, vars(asked) | {"qi": table.qi}) as connection,
         ProgressDisplay(quiet, _STAGE) as listener,
@@ -178,15 +150,3 @@ def report_command(
         text = found.text(table=release)
     show(found.as_dict(), text, json)
     raise typer.Exit(0 if found.holds else 1)
-
-
-def _files(out: list[Path] | None, json: bool, verify: Path | None) -> list[Path]:
-    """The files that are to be written; raises PolicyError for those that cannot be."""
-    if verify is not None:
-        if out:
-            raise PolicyError([Problem("out", "does not go with --verify, which writes no report")])
-        return []
-    files = out or ([] if json else [_OUT])
-    for file in files:
-        refuse_ending(file)
-    return files

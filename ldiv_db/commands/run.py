@@ -20,8 +20,8 @@ from ldiv_db.commands.options import (
     ShowValues,
     grouped,
 )
+from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.named_warehouses import names_warehouse
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.reading import load_file
 from ldiv_db.running.preview import describe_plan

@@ -10,21 +10,15 @@ import typer
 
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import (
-    Catalog,
-    Database,
-    Json,
-    PolicyFile,
-    catalog_engine,
-    grouped,
-)
+from ldiv_db.commands.options import Catalog, Database, Json, PolicyFile, catalog_engine, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_policy
-from ldiv_db.recoding.branches import counted_columns, counting_sql, weight_of
+from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 sql_app = group_of_commands("Print a plan's counts, a run's recoding or an audit as SQL for another database.")
@@ -102,7 +96,6 @@ def _table(text: str, key: str) -> Relation | FileRelation:
 
 
 def _types(texts: Sequence[str]) -> dict[str, str]:
-    """The types of columns, by name, as they are written: `salary=INTEGER`."""
     pairs = [text.rpartition("=") for text in texts]
     if wrong := [text for text, (_, equals, _) in zip(texts, pairs, strict=True) if not equals]:
         raise PolicyError([Problem("type", f"takes a column and its type, salary=INTEGER, not {wrong[0]!r}")])
@@ -132,7 +125,6 @@ def counts_command(
 
 
 def _show(document: dict[str, Any], as_json: bool) -> None:
-    """Print the document, or its statement letter for letter."""
     if as_json:
         show(document, (), as_json)
     else:

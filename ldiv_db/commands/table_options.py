@@ -12,9 +12,10 @@ import typer
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.subject import Suppressed, pair_of
 from ldiv_db.commands.options import ClassColumn, CountColumn, Group, SensitiveTable
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy, read_requirements, read_sensitive
 from ldiv_db.requirements import RequirementSpec
@@ -156,7 +157,6 @@ def _setting(option: str, text: str, earlier: Any) -> Any:
 
 
 def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, str]:
-    """The sensitive attribute that an option is for, and the rest of it."""
     for name in sensitive:
         if text.startswith(f"{name}="):
             return name, text[len(name) + 1 :]
@@ -168,7 +168,6 @@ def _addressed(text: str, sensitive: Sequence[str], option: str) -> tuple[str, s
 
 
 def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
-    """The YAML in a file of that name, or in the text itself."""
     try:
         return parse_document(read_text(Path(text), POLICY_BYTES) if _is_path(text) else text, texts)
     except (OSError, ValueError) as error:
@@ -176,7 +175,6 @@ def _yaml(text: str, option: str, texts: Sequence[Sequence[str]] = ()) -> Any:
 
 
 def _is_path(text: str) -> bool:
-    """Return True if a file has that name."""
     try:
         return Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or with a character that no name has

@@ -14,13 +14,14 @@ from ldiv_db.commands.console import group_of_commands, show
 from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog_engine
 from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 from ldiv_db.display import table_of
-from ldiv_db.measuring.draft_taxonomy import draft_levels
+from ldiv_db.measuring.generalisations import draft_levels
 from ldiv_db.measuring.starter_policy import write_levels
 from ldiv_db.policy.quasi_identifiers import NULL_CODE, number_values
 from ldiv_db.taxonomies import readers as taxonomy_sources
@@ -199,7 +200,6 @@ def _held(engine: Engine, name: str, source: Relation | FileRelation, column: st
 
 
 def _named(engine: Engine, name: str) -> Taxonomy:
-    """The taxonomy in a file of that name, or else of the catalog or the program."""
     return taxonomy_sources.read_taxonomy(Path(name)) if Path(name).is_file() else ready.require(engine, name)
 
 
@@ -277,7 +277,6 @@ def _missing(engine: Engine, dictionary: Relation, show_values: bool) -> tuple[i
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:
-    """Keep the taxonomy; the catalog is brought up to date first, in the same transaction."""
     if not name.strip():
         raise PolicyError([Problem("name", "is empty")])
     with engine.transaction():

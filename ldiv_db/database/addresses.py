@@ -1,8 +1,7 @@
 """Addresses of databases: a file, or a text that DuckDB attaches, as `postgres:service=clinic` or `sqlite:crm.db`.
 
-An address may hold a password. It is shown by its kind alone, and what is said where it cannot be opened is ours.
-
-Where a release is, for callers who read it afterwards.
+An address may hold a password. It is shown by its kind alone, and what is said where it cannot be opened is ours. A
+release is a place in a database, for callers who read it afterwards.
 """
 
 from __future__ import annotations
@@ -10,43 +9,28 @@ from __future__ import annotations
 import os
 import re
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from ldiv_db.database.engine import ClientRelation, Engine, connect, relation_of
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Relation, literal
+from ldiv_db.database.connections import ClientRelation, connect, relation_of
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.names import Relation, literal
+from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MOTHERDUCK, MYSQL, POSTGRES, SQLITE, Kind
 
 MEMORY = ":memory:"
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of database: what it is called, DuckDB's type and extension for it, and whether it is a local file."""
-
-    name: str
-    type: str
-    extension: str | None = None
-    is_file: bool = False
-    #: True if DuckDB may make a table in it and take that back: MySQL commits every CREATE by itself.
-    takes_back: bool = True
-    #: The text that ATTACH puts before the address, in place of a type.
-    prefix: str = ""
-
-
-DUCKDB = Kind("DuckDB", "duckdb", is_file=True)
-POSTGRES = Kind("PostgreSQL", "postgres", "postgres_scanner")
 #: The kinds by the word before the colon.
 KINDS = {
     "postgres": POSTGRES,
     "postgresql": POSTGRES,
-    "sqlite": Kind("SQLite", "sqlite", "sqlite_scanner", is_file=True),
-    "ducklake": Kind("DuckLake", "ducklake", "ducklake", is_file=True, prefix="ducklake:"),
-    "mysql": Kind("MySQL", "mysql", "mysql_scanner", takes_back=False),
-    "md": Kind("MotherDuck", "motherduck", "motherduck", prefix="md:"),
-    "motherduck": Kind("MotherDuck", "motherduck", "motherduck", prefix="md:"),
+    "sqlite": SQLITE,
+    "ducklake": DUCKLAKE,
+    "mysql": MYSQL,
+    "md": MOTHERDUCK,
+    "motherduck": MOTHERDUCK,
 }
 _WORD = re.compile(rf"({'|'.join(KINDS)}):(.*)", re.IGNORECASE | re.DOTALL)
 _VARIABLE = re.compile(r"\$\{(\w*)\}")
@@ -68,12 +52,16 @@ class Address:
     text: str = field(repr=False)
 
     def __str__(self) -> str:
-        return self.text if self.kind.is_file and not _is_nested(self.text) else f"the {self.kind.name} database"
+        return self.text if self._is_file else f"the {self.kind.name} database"
+
+    @property
+    def _is_file(self) -> bool:
+        return self.kind.is_file and not is_attached(self.text)
 
     @property
     def path(self) -> Path | None:
         """The file, None if there is none of its own."""
-        return Path(self.text) if self.kind.is_file and not _is_nested(self.text) and self.text != MEMORY else None
+        return Path(self.text) if self._is_file and self.text != MEMORY else None
 
     @property
     def attached(self) -> str:
@@ -105,25 +93,16 @@ def address_of(text: str, key: str = "database", environment: Mapping[str, str] 
     kind = KINDS[word.lower()]
     if kind is POSTGRES and rest.startswith("//"):
         rest = f"postgresql:{rest}"
-    return Address(kind, _expanded(rest, key, os.environ if environment is None else environment))
+    known = os.environ if environment is None else environment
+    if missing := [name for name in _VARIABLE.findall(rest) if name not in known]:
+        what = f"there is no environment variable {missing[0]}"
+        raise refused(key, what, f"set {missing[0]} before the command")
+    return Address(kind, _VARIABLE.sub(lambda variable: known[variable[1]], rest))
 
 
 def is_attached(text: str) -> bool:
-    """True if the text names a database that is no DuckDB file."""
+    """True if the text names a database that is no DuckDB file, as that of a DuckLake's catalog may."""
     return _WORD.fullmatch(text) is not None
-
-
-def _is_nested(text: str) -> bool:
-    """True if the text of a DuckLake is the address of another database, which holds its catalog."""
-    return _WORD.fullmatch(text) is not None
-
-
-def _expanded(text: str, key: str, environment: Mapping[str, str]) -> str:
-    missing = [name for name in _VARIABLE.findall(text) if name not in environment]
-    if missing:
-        what = f"there is no environment variable {missing[0]}"
-        raise PolicyError([Problem(key, what, f"set {missing[0]} before the command")])
-    return _VARIABLE.sub(lambda match: environment[match[1]], text)
 
 
 #: The name under which a file of DuckDB's is attached to be read.
@@ -144,7 +123,10 @@ class TablePlace:
     """
 
     def __init__(self, connection: Any, table: Relation):
-        self._connection = _reference(connection)
+        try:
+            self._connection = (lambda: None) if connection is None else weakref.ref(connection)
+        except TypeError:  # one that cannot be watched is held
+            self._connection = lambda: connection
         self._kept: Any = None
         self.table = table
 
@@ -163,14 +145,6 @@ class TablePlace:
 
     def __reduce__(self) -> Any:
         return type(self), (None, self.table)
-
-
-def _reference(connection: Any) -> Callable[[], Any]:
-    """A function that returns the connection while it exists; one that cannot be watched is held."""
-    try:
-        return (lambda: None) if connection is None else weakref.ref(connection)
-    except TypeError:
-        return lambda: connection
 
 
 class FilePlace:

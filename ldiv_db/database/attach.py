@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
-from inspect import Signature, signature
+from inspect import signature
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from ldiv_db.database.addresses import MEMORY, POSTGRES, Address, TablePlace, address_of, is_attached
-from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere
-from ldiv_db.database.databases import attached, compare_here
-from ldiv_db.database.engine import Engine, Settings, attempt, open_database
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.connections import Settings, attempt, load_extension, open_database
+from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere, is_given_warehouse
+from ldiv_db.database.databases import compare_here
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
-from ldiv_db.database.named_warehouses import is_given_warehouse
-from ldiv_db.database.sources import load_extension
-from ldiv_db.database.templates import Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, Relation, literal
+from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MYSQL, POSTGRES
 
 #: The name under which the catalog's file is attached, and the source's if its own name is taken.
 CATALOG, _SOURCE = "ldiv_catalog", "ldiv_source"
@@ -31,9 +31,6 @@ DATABASE_FILES = (".duckdb", ".db", ".ddb")
 #: The names that DuckDB, or we, keep for other databases and schemas.
 _TAKEN = ("memory", "temp", "system", "main", "information_schema", "pg_catalog", "ldiv", CATALOG)
 Function = TypeVar("Function", bound=Callable[..., Any])
-Request = TypeVar("Request")
-Answer = TypeVar("Answer")
-P = ParamSpec("P")
 
 
 def takes_database(
@@ -45,8 +42,8 @@ def takes_database(
 
     With `of_frame`, which settles the other arguments, it also takes a frame, or a mapping of names to frames: a
     database in memory is then its connection, which is kept open unless it is `read_only`, and its `catalog` may be a
-    file. With `of_warehouse` it also
-    takes a warehouse, and sees what that opens: its rows as far as they are counted, or the means to plan a run there.
+    file. With `of_warehouse` it also takes a warehouse, and sees what that opens: its counted rows, or the means to
+    plan a run there.
     """
 
     def decorate(function: Function) -> Function:
@@ -60,7 +57,7 @@ def takes_database(
             if is_given_warehouse(given):
                 if of_warehouse is None:
                     what = "does not work on a warehouse: it needs the rows"
-                    raise PolicyError([Problem(first, what, ON_ROWS)])
+                    raise refused(first, what, ON_ROWS)
                 bound = shape.bind_partial(*args, **kwargs)
                 opening = of_warehouse(given, bound.arguments)
             elif isinstance(given, str | Path):
@@ -72,7 +69,7 @@ def takes_database(
             elif are_frames or not (hasattr(given, "execute") or isinstance(given, PlannedThere)):
                 frame = "" if of_frame is None else ", a frame"
                 what = f"takes a connection{frame} or an address, not {type(given).__name__}"
-                raise PolicyError([Problem(first, what)])
+                raise refused(first, what)
             else:
                 return function(*args, **kwargs)
             with opening as opened:
@@ -104,54 +101,21 @@ def _catalog_file(connection: Any, arguments: dict[str, Any], read_only: bool) -
         attempt(connection, f"DETACH DATABASE IF EXISTS {CATALOG}")
 
 
-def asks(
-    request: Callable[P, Request],
-) -> Callable[[Callable[[Any, Request], Answer]], Callable[Concatenate[Any, P], Answer]]:
-    """Has a function of a connection and a request take the fields of the request as arguments of its own."""
-
-    def decorate(answer: Callable[[Any, Request], Answer]) -> Callable[Concatenate[Any, P], Answer]:
-        first = next(iter(signature(answer).parameters.values()))
-        shape = Signature([first, *signature(request).parameters.values()])
-
-        @wraps(answer)
-        def call(*args: Any, **kwargs: Any) -> Answer:
-            given = shape.bind(*args, **kwargs)
-            connection = given.arguments.pop(first.name)
-            return answer(connection, cast(Callable[..., Request], request)(**given.arguments))
-
-        call.__signature__ = shape  # type: ignore[attr-defined]
-        return call
-
-    return decorate
-
-
 @contextmanager
 def open_address(
     address: Address, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
-    """A connection on which the database is the current one; with `catalog` it is read-only, and that file `CATALOG`.
-
-    Raises DatabaseError if it is not there, or cannot be opened.
-    """
+    """A connection whose current database this is; with `catalog` it is read-only, and that file is `CATALOG`."""
+    is_plain = address.kind is DUCKDB
     if catalog is not None:
         opening = open_with_catalog(address, catalog, read_only, settings)
-    elif is_plain(address):
+    elif is_plain:
         opening = open_database(address.text, read_only, settings=settings)
     else:
-        opening = _open_attached(address, read_only, settings)
+        opening = open_database(MEMORY, settings=settings)
     with opening as connection:
-        yield connection
-
-
-def is_plain(address: Address) -> bool:
-    """True if DuckDB opens the database itself, and attaches nothing."""
-    return address.kind.type == "duckdb"
-
-
-@contextmanager
-def _open_attached(address: Address, read_only: bool, settings: Settings | None) -> Iterator[Any]:
-    with open_database(MEMORY, settings=settings) as connection:
-        _attach_current(connection, address, read_only or not address.kind.takes_back)
+        if catalog is None and not is_plain:
+            _attach_current(connection, address, read_only or not address.kind.takes_back)
         yield connection
 
 
@@ -165,20 +129,19 @@ def open_with_catalog(
     in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
     """
     path = source.path
-    if path is not None and not path.is_file():
-        raise DatabaseError(f"no database file {path}")
+    _refuse_missing_source(source)
     _refuse_missing(catalog, read_only)
     if path is not None and catalog.exists() and catalog.samefile(path):
-        raise PolicyError([Problem("--catalog", f"{catalog} is the database itself", "leave it out")])
+        raise refused("--catalog", f"{catalog} is the database itself", "leave it out")
     with open_database(MEMORY, settings=settings) as connection:
         engine = Engine(connection)
         is_new = not catalog.exists()
         _attach_file(engine, catalog, CATALOG, read_only)
         try:
-            if is_plain(source) and path is not None:
-                _attach_source(engine, path)
-            elif not is_plain(source):
+            if source.kind is not DUCKDB:
                 _attach_current(connection, source, read_only=True)
+            elif path is not None:
+                _attach_source(engine, path)
             yield connection
         finally:
             if is_new and _is_empty(engine):
@@ -191,32 +154,31 @@ def _refuse_missing(catalog: Path, read_only: bool) -> None:
         raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
 
 
+def _refuse_missing_source(address: Address) -> None:
+    if address.path is not None and not address.path.is_file():
+        raise DatabaseError(f"no database file {address.path}")
+
+
 def attach_address(engine: Engine, address: Address, name: str, read_only: bool = False) -> None:
     """Attach the database under the name; raises DatabaseError, without a word of its address.
 
     A file that is not there is refused: to attach it would make one.
     """
-    path, kind = address.path, address.kind
-    if path is not None and not path.is_file():
-        raise DatabaseError(f"no database file {path}")
+    _refuse_missing_source(address)
+    kind = address.kind
     if kind.extension is not None:
         load_extension(engine.connection, kind.extension, kind.name)
-    if kind.type == "mysql":
+    if kind is MYSQL:
         engine.execute("SET mysql_tinyint1_as_boolean = false")  # it may hold 5, which is not what 1 is
-    if kind.type == "ducklake" and is_attached(address.text):
+    if kind is DUCKLAKE and is_attached(address.text):
         beneath = address_of(address.text).kind
         if beneath.extension is not None:
             load_extension(engine.connection, beneath.extension, f"DuckLake in {beneath.name}")
-    said = [] if kind.prefix else [f"TYPE {kind.type}"]
-    options = ", ".join([*said, *(["READ_ONLY"] if read_only else [])])
-
-    def attach(wanted: Address) -> str | None:
-        how = f" ({options})" if options else ""
-        return engine.attempt(f"ATTACH {literal(wanted.attached)} AS {Identifier(name).sql()}{how}")
-
-    failure = attach(address.waiting())
+    options = [*([] if kind.prefix else [f"TYPE {kind.type}"]), *(["READ_ONLY"] if read_only else [])]
+    how = f"AS {Identifier(name).sql()}" + (f" ({', '.join(options)})" if options else "")
+    failure = engine.attempt(f"ATTACH {literal(address.waiting().attached)} {how}")
     if failure is not None and refuses_options(failure):
-        failure = attach(address)
+        failure = engine.attempt(f"ATTACH {literal(address.attached)} {how}")
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)
         raise DatabaseError(f"cannot open {address}: {why}")
@@ -235,8 +197,8 @@ def named_databases(
     with ExitStack() as stack:
         for name, text in databases.items():
             key = f"databases.{name}"
-            if name.lower() in (*_TAKEN, *attached(engine)):
-                raise PolicyError([Problem(key, "is the name of another database", "choose another")])
+            if name.lower() in (*_TAKEN, *engine.snapshot.databases):
+                raise refused(key, "is the name of another database", "choose another")
             address = address_of(text, key).in_folder(folder)
             attach_address(engine, address, name, read_only=name != written or not address.kind.takes_back)
             stack.callback(engine.attempt, f"DETACH {Identifier(name).sql()}")
@@ -255,7 +217,7 @@ def _attach_current(connection: Any, address: Address, read_only: bool) -> None:
     engine = Engine(connection)
     attach_address(engine, address, _SOURCE, read_only)
     name, schemas = _own_names(engine, address)
-    if name is not None and name.lower() not in (*attached(engine), *_TAKEN):
+    if name is not None and name.lower() not in (*engine.snapshot.databases, *_TAKEN):
         engine.execute(f"DETACH {_SOURCE}")
         attach_address(engine, address, name, read_only)
     else:
@@ -320,6 +282,5 @@ def _is_empty(engine: Engine) -> bool:
     with suppress(DatabaseError):
         if engine.in_transaction():
             engine.execute("ROLLBACK")
-        counts = engine.execute("SELECT count(*) FROM duckdb_tables() WHERE database_name = $d", {"d": CATALOG})
-        return bool(counts[0][0] == 0)
+        return not engine.execute("SELECT 1 FROM duckdb_tables() WHERE database_name = $d LIMIT 1", {"d": CATALOG})
     return False

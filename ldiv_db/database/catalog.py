@@ -6,17 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.databases import (
-    attached,
-    current_database,
-    has_one_schema,
     is_postgres_view,
-    kind_of,
     main_schema,
 )
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
+from ldiv_db.database.errors import DatabaseError, Problem, nearest, refused
+from ldiv_db.database.names import Identifier, Relation, SqlType
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
 SCHEMA = "ldiv"
@@ -36,6 +33,8 @@ _ENUM = re.compile(r"""("(?:[^"]|"")*")|\bENUM(?:\((?:'(?:[^']|'')*'(?:, )?)*\)|
 _LIST = re.compile(r"\[\d*\]$")
 #: The type of points in time that a connection shows in its own zone; we state them in UTC.
 INSTANT = "TIMESTAMP WITH TIME ZONE"
+#: The condition on a row of the database's own lists that it is of the schema that `named` gives.
+NAMED = "lower(database_name) = lower($database) AND lower(schema_name) = lower($schema)"
 
 
 @dataclass(frozen=True)
@@ -101,29 +100,39 @@ def columns_of(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of a table, view or file, in their order; raises DatabaseError if there is no such source."""
     if isinstance(source, FileRelation) and source.form and not source.hive:
         return [Column(*column) for column in source.form.columns]
-    if isinstance(source, FileRelation):
-        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql('$p')}", {"p": source.path}, [source])
-    else:
-        rows = engine.execute(f"DESCRIBE SELECT * FROM {source.sql()}", None, [source])
-    return [Column(row[0], row[1]) for row in rows]
+    return [Column(*column) for column in engine.describe(source)]
 
 
 def table_exists(engine: Engine, relation: Relation) -> bool:
     """True if there is a table or view of that name, compared as the database compares names."""
-    return _is_there(engine, *located(engine, relation))
+    database, schema, name = located(engine, relation)
+    return _there(engine, name, [(database, schema)]) is not None
+
+
+def looked_up(engine: Engine, relation: Relation) -> Relation | None:
+    """The table or view that the name stands for, TEMP ones coming first; None if there is none."""
+    (database, schema, name), temporary = located(engine, relation), ("temp", "main")
+    first = [temporary] if len(relation.parts) == 1 else []
+    found = _there(engine, name, [*first, (database, schema)])
+    return Relation((*temporary, name)) if found == temporary else found and relation
+
+
+def definition_of(engine: Engine, table: Relation) -> str | None:
+    """The statement that makes a table of DuckDB's; None of a view, and of a name alone that a TEMP table takes."""
+    within = f"({NAMED} OR temporary)" if len(table.parts) == 1 else NAMED
+    rows = engine.execute(
+        f"SELECT sql FROM duckdb_tables() WHERE lower(table_name) = lower($name) AND {within}", named(engine, table)
+    )
+    return str(rows[0][0]) if len(rows) == 1 else None
 
 
 def is_view(engine: Engine, relation: Relation) -> bool:
     """True if the name stands for a view."""
     database, schema, name = located(engine, relation)
-    if kind_of(engine, database) == "postgres":
+    if engine.snapshot.kind(database) == "postgres":
         return is_postgres_view(engine, database, schema, name)
-    rows = engine.execute(
-        "SELECT count(*) FROM duckdb_views() WHERE lower(view_name) = lower($name)"
-        " AND lower(schema_name) = lower($schema) AND lower(database_name) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": database},
-    )
-    return bool(rows[0][0])
+    found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = lower($name)"
+    return bool(engine.execute(found, named(engine, relation)))
 
 
 def type_named(engine: Engine, text: str) -> str | None:
@@ -140,7 +149,7 @@ def type_named(engine: Engine, text: str) -> str | None:
 
 def is_foreign(engine: Engine, relation: Relation | FileRelation) -> bool:
     """True if a relation lies, or would lie, in a database that is not DuckDB's own; files lie in none."""
-    return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) != "duckdb"
+    return isinstance(relation, Relation) and engine.snapshot.kind(located(engine, relation)[0]) != "duckdb"
 
 
 def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
@@ -155,12 +164,12 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     name = relation.name
     if len(relation.parts) == 2:
         first = relation.parts[0]
-        if first.lower() in attached(engine) and not _schema_exists(engine, first):
+        if first.lower() in engine.snapshot.databases and not _schema_exists(engine, first):
             return first, main_schema(engine, first), name
-        return current_database(engine), first, name
-    current, schemas = current_database(engine), engine.snapshot.schemas
-    found = [schema for schema in schemas if _is_there(engine, current, schema, name)] if len(schemas) > 1 else []
-    return current, (found or schemas)[0], name
+        return engine.snapshot.current, first, name
+    current, schemas = engine.snapshot.current, engine.snapshot.schemas
+    places = [(current, schema) for schema in schemas]
+    return *((_there(engine, name, places) if len(places) > 1 else None) or places[0]), name
 
 
 def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:
@@ -168,13 +177,19 @@ def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str
     return (table.parts[0] if len(table.parts) > 1 else main_schema(engine, database)), table.name
 
 
-def _is_there(engine: Engine, database: str, schema: str, name: str) -> bool:
-    rows = engine.execute(
-        "SELECT count(*) FROM information_schema.tables WHERE lower(table_name) = lower($name)"
-        " AND lower(table_schema) = lower($schema) AND lower(table_catalog) = lower($catalog)",
-        {"name": name, "schema": schema, "catalog": database},
+def _there(engine: Engine, name: str, places: Sequence[tuple[str, str]]) -> tuple[str, str] | None:
+    """The first of some places, (database, schema), that has a table or view of that name."""
+    wanted = [
+        f"lower(table_schema) = lower($schema{i}) AND lower(table_catalog) = lower($database{i})"
+        for i in range(len(places))
+    ]
+    asked = f"SELECT {', '.join(wanted)} FROM information_schema.tables"
+    values = {f"database{i}": database for i, (database, _) in enumerate(places)}
+    values |= {f"schema{i}": schema for i, (_, schema) in enumerate(places)}
+    found = engine.execute(
+        f"{asked} WHERE lower(table_name) = lower($name) AND ({' OR '.join(wanted)})", {**values, "name": name}
     )
-    return bool(rows[0][0])
+    return next((place for i, place in enumerate(places) if any(row[i] for row in found)), None)
 
 
 def relations_in(engine: Engine, database: str) -> list[Relation]:
@@ -199,6 +214,11 @@ def full_name(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     return database.lower(), schema.lower(), name.lower()
 
 
+def named(engine: Engine, relation: Relation) -> dict[str, str]:
+    """The database, schema and name of a relation, as values of a statement."""
+    return dict(zip(("database", "schema", "name"), located(engine, relation), strict=True))
+
+
 def list_tables(engine: Engine) -> list[str]:
     """The names of all tables and views outside system schemas, as a policy writes them: `schema.name`."""
     rows = engine.execute(
@@ -216,7 +236,7 @@ def catalog_table(engine: Engine, name: str) -> Relation:
     Where a database has one schema alone, the table's name begins with that of ours.
     """
     home = () if engine.catalog is None else (engine.catalog,)
-    if has_one_schema(engine, engine.catalog or current_database(engine)):
+    if not engine.snapshot.traits(engine.catalog or engine.snapshot.current).has_schemas:
         return Relation((*home, "main", f"{SCHEMA}_{name}"))
     return Relation((*home, SCHEMA, name))
 
@@ -225,22 +245,23 @@ def is_ours(engine: Engine, table: Relation) -> bool:
     """True if a table would lie in the catalog's schema or, without schemas, be named as the catalog's tables are."""
     if [part.lower() for part in table.parts[-2:-1]] == [SCHEMA]:
         return True
-    return table.name.lower().startswith(f"{SCHEMA}_") and has_one_schema(engine, catalog_of(engine, table))
+    is_named_so = table.name.lower().startswith(f"{SCHEMA}_")
+    return is_named_so and not engine.snapshot.traits(catalog_of(engine, table)).has_schemas
 
 
 def named_table(text: str, key: str) -> Relation:
     """The relation that `text` names; raises PolicyError if it is no name."""
-    if "`" in text and '"' not in text:
-        raise PolicyError([Problem(key, f"{text!r} is not the name of a table", "quote names with double quotes")])
+    plain, what = '"' not in text, f"{text!r} is not the name of a table"
+    if "`" in text and plain:
+        raise refused(key, what, "quote names with double quotes")
     try:
         relation = Relation.parse(text)
     except Exception as error:
-        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")]) from error
+        raise refused(key, what) from error
     # Text without quotes may be one name with odd characters, but points are between parts, none of them empty.
-    plain = '"' not in text
     odd = plain and (not all(text.split(".")) or (len(relation.parts) == 1 and "." in text))
     if odd or not 1 <= len(relation.parts) <= 3 or not all(relation.parts):
-        raise PolicyError([Problem(key, f"{text!r} is not the name of a table")])
+        raise refused(key, what)
     return relation
 
 
@@ -252,13 +273,14 @@ def new_table(engine: Engine, text: str, key: str, in_file: bool = False) -> Rel
     relation = named_table(text, key)
     if set("/\\") & set(text) and '"' not in text:
         hint = "a file takes `file:` and a known ending, a table of that name stands in double quotes"
-        raise PolicyError([Problem(key, f"{text!r} looks like a path", hint)])
+        raise refused(key, f"{text!r} looks like a path", hint)
     above = [part.lower() for part in relation.parts[:-1]]
     if set(above) & set(_SYSTEM):
-        raise PolicyError([Problem(key, f"{text} lies in a schema of the database system", "name another schema")])
-    if not in_file and len(above) == 1 and above[0] in attached(engine) and not _schema_exists(engine, above[0]):
+        raise refused(key, f"{text} lies in a schema of the database system", "name another schema")
+    is_database = len(above) == 1 and above[0] in engine.snapshot.databases
+    if not in_file and is_database and not _schema_exists(engine, above[0]):
         what = f"{above[0]} is the name of a database, and no schema"
-        raise PolicyError([Problem(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")])
+        raise refused(key, what, f"write {above[0]}.main.{relation.name}, or name another schema")
     return relation
 
 
@@ -307,8 +329,8 @@ def constraints_of(engine: Engine, table: Relation) -> list[Constraint]:
     """The constraints of a table; none of a table of another database, whose server names what is broken."""
     rows = engine.execute(
         "SELECT constraint_type, CASE constraint_type WHEN 'NOT NULL' THEN 'NOT NULL of ' || constraint_column_names[1]"
-        " ELSE constraint_text END, constraint_column_names FROM duckdb_constraints() WHERE lower(database_name) ="
-        " lower($database) AND lower(schema_name) = lower($schema) AND lower(table_name) = lower($name) ORDER BY ALL",
-        dict(zip(("database", "schema", "name"), located(engine, table), strict=True)),
+        f" ELSE constraint_text END, constraint_column_names FROM duckdb_constraints() WHERE {NAMED}"
+        " AND lower(table_name) = lower($name) ORDER BY ALL",
+        named(engine, table),
     )
     return [Constraint(kind, text, tuple(name.lower() for name in columns)) for kind, text, columns in rows]

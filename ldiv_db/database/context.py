@@ -18,10 +18,7 @@ from ldiv_db.database.templates import Statement
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage of a run: its name, its work (cells, or what an algorithm counts) and the seconds it is expected to take.
-
-    `seconds` is 0 where nothing is known.
-    """
+    """A stage of a run: its name, its work (cells, or what is counted) and its expected seconds, 0 if not known."""
 
     name: str
     work: int = 0

@@ -1,25 +1,40 @@
-"""A warehouse as a database in memory: each table that a call names is counted there, and here a view of equal rows.
+"""Warehouses as callers give them, by name, `spark` or `snowflake:PROFILE`, by a connection, or a session of Spark's.
 
-It is counted when it is looked up, by those of its columns that the call asks about; the view has no others.
+To a call one is a database in memory: each table that it names is counted there, and here a view of equal rows. It is
+counted when it is looked up, by those of its columns that the call asks about; the view has no others.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.addresses import MEMORY
-from ldiv_db.database.engine import Engine, Settings, open_database
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.drivers import is_warehouse
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.files import spill_folder
-from ldiv_db.database.named_warehouses import open_named
-from ldiv_db.database.templates import Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
+from ldiv_db.database.spark import SparkWarehouse, is_session, sentence
 from ldiv_db.database.warehouses import Warehouse
 
+#: What names the session of Spark's that the environment says.
+SPARK = "spark"
+#: The warehouses that a command names, and the driver of each that is to be installed.
+NAMED = {
+    "adbc": "adbc-driver-postgresql, adbc-driver-sqlite or another",
+    "bigquery": "google-cloud-bigquery",
+    "databricks": "databricks-sql-connector",
+    "snowflake": "snowflake-connector-python",
+}
 #: The column of counts in working tables; the schema of a warehouse's counts; what to do where counts do not do.
 WEIGHT, _COUNTS, ON_ROWS = Identifier("weight"), "ldiv_counts", "run it on a DuckDB file, or on what DuckDB attaches"
 #: Opens a warehouse that a call is given, by its other arguments.
@@ -55,10 +70,7 @@ def count_rows(
     counted: Identifier | None = None,
     weight: Identifier = WEIGHT,
 ) -> Relation:
-    """The counts of a table's rows that are equal in some columns, as a TEMP table here.
-
-    A row stands for as many as its column `counted` says.
-    """
+    """The counts of rows that are equal in some columns, as a TEMP table; `counted` says how many a row is."""
     sql = there.written("database/count_combinations", source=table, columns=columns, weight=weight, counted=counted)
     names = [column.alias.name for column in columns]
     found = there.fetch(engine, name, sql, [*names, weight.name])
@@ -89,7 +101,7 @@ class CountedConnection:
             if column.name.lower() in self._asked
         ]
         if not columns:
-            raise PolicyError([Problem("table", f"{table} has none of the named columns", "name some")])
+            raise refused("table", f"{table} has none of the named columns", "name some")
         engine = Engine(self._connection)
         counted = count_rows(engine, self.there, "counted", table, columns)
         kept = Relation(("memory", _COUNTS, f"t{len(self._brought)}"))
@@ -138,9 +150,86 @@ def open_planned(
 
 @contextmanager
 def open_counted(given: Any, asked: Collection[str], settings: Settings | None = None) -> Iterator[CountedConnection]:
-    """A warehouse, by its name, connection or session, as a database in memory; all that is read is of one moment.
-
-    `asked` are the names, in lower case, of the columns that may be counted.
-    """
+    """A warehouse as a database in memory, read at one moment; `asked` columns, in lower case, may be counted."""
     with open_named(given) as there, memory_for_counts(settings) as connection, there.moment():
         yield CountedConnection(connection, there, asked)
+
+
+def names_warehouse(text: str) -> bool:
+    """True if the text names a warehouse, as `snowflake:PROFILE` or `spark`."""
+    return text == SPARK or (text.partition(":")[0].lower() in NAMED and ":" in text)
+
+
+@contextmanager
+def open_warehouse(text: str) -> Iterator[Warehouse]:
+    """The warehouse of a name, whose driver finds the secrets; raises DatabaseError if it cannot connect."""
+    word, _, rest = text.partition(":")
+    kind = word.lower()
+    try:
+        connection = _CONNECT[kind](rest)
+    except ImportError:
+        raise DatabaseError(f"{kind}: needs its driver: pip install pyarrow {NAMED[kind]}") from None
+    except Exception as error:
+        why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote a secret and are withheld)"
+        raise DatabaseError(f"cannot open the {kind} database: {why}") from None
+    with closing(connection):
+        yield Warehouse(connection, None if kind == "adbc" else kind)
+
+
+def _adbc(uri: str) -> Any:
+    """A connection of ADBC by its URI: `postgresql://…`, `sqlite:crm.db`, or that of another driver by its scheme."""
+    scheme, _, rest = uri.partition(":")
+    if scheme in ("postgres", "postgresql"):
+        return import_module("adbc_driver_postgresql.dbapi").connect(f"postgresql:{rest}")
+    if scheme == "sqlite":
+        return import_module("adbc_driver_sqlite.dbapi").connect(rest)
+    return import_module("adbc_driver_manager.dbapi").connect(driver=scheme, db_kwargs={"uri": uri})
+
+
+def _snowflake(profile: str) -> Any:
+    return import_module("snowflake.connector").connect(connection_name=profile)
+
+
+def _bigquery(project: str) -> Any:
+    client = import_module("google.cloud.bigquery").Client(project=project or None)
+    return import_module("google.cloud.bigquery.dbapi").connect(client)
+
+
+def _databricks(path: str) -> Any:
+    host, token = os.environ.get("DATABRICKS_HOST", ""), os.environ.get("DATABRICKS_TOKEN", "")
+    server = host.removeprefix("https://")
+    return import_module("databricks.sql").connect(server_hostname=server, http_path=path, access_token=token)
+
+
+_CONNECT = {"adbc": _adbc, "bigquery": _bigquery, "databricks": _databricks, "snowflake": _snowflake}
+
+
+def environment_session() -> Any:
+    """The session of spark-submit, of SPARK_REMOTE, or a local one; raises DatabaseError if none starts."""
+    try:
+        session = import_module("pyspark.sql").SparkSession
+    except ImportError:
+        raise DatabaseError("pyspark is not installed: pip install 'ldiv-db[spark]'") from None
+    try:
+        return session.builder.getOrCreate()
+    except Exception as error:
+        if "JAVA" in str(error).upper():
+            raise DatabaseError("Spark finds no Java: install Java 17 or later, or set JAVA_HOME") from None
+        raise DatabaseError(f"Spark does not start: {sentence(error)}") from None
+
+
+def is_given_warehouse(given: Any) -> bool:
+    """True if it is the name of a warehouse, a connection to one, or a session of Spark's."""
+    return is_session(given) or is_warehouse(given) or (isinstance(given, str) and names_warehouse(given))
+
+
+@contextmanager
+def open_named(given: Any, dialect: str | None = None) -> Iterator[Warehouse]:
+    """The warehouse that is given, of a connection by its `dialect`; one that is named is closed at the end."""
+    if is_session(given) or given == SPARK:
+        yield SparkWarehouse(environment_session() if given == SPARK else given)
+    elif isinstance(given, str):
+        with open_warehouse(given) as there:
+            yield there
+    else:
+        yield Warehouse(given, dialect)

@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.data_files import CsvForm, FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, PolicyError, Problem, count_phrase
-from ldiv_db.database.templates import CsvForm, FileRelation, Identifier, NamedAfter, Relation, SqlType, Value, literal
+from ldiv_db.database.errors import CONVERT, NOT_UTF_8, DatabaseError, count_phrase, refused
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value, literal
 
 Table = Relation | FileRelation
 #: What may stand between values, and how many lines say which of these does.
@@ -47,7 +48,7 @@ class _Typed:
     number: int
     named: str
     kind: str
-    pattern: Value | None = None
+    written_as: str | None = None
 
     misfits, respelt = NamedAfter("misfits_{0.number}"), NamedAfter("respelt_{0.number}")
     unreal, fewest = NamedAfter("unreal_{0.number}"), NamedAfter("fewest_{0.number}")
@@ -56,6 +57,10 @@ class _Typed:
     @property
     def name(self) -> Identifier:
         return Identifier(self.named)
+
+    @property
+    def pattern(self) -> Value | None:
+        return Value(self.written_as) if self.written_as else None
 
     @property
     def type(self) -> SqlType:
@@ -78,7 +83,7 @@ def with_form(engine: Engine, file: FileRelation, source: str, key: str) -> File
     try:
         return _with_form(engine, file, paths)
     except _UnreadableError as error:
-        raise PolicyError([Problem(key, f"{source} {error}", error.hint)]) from None
+        raise refused(key, f"{source} {error}", error.hint) from None
 
 
 class _UnreadableError(Exception):
@@ -92,14 +97,13 @@ class _UnreadableError(Exception):
 def _with_form(engine: Engine, file: FileRelation, paths: Sequence[str]) -> FileRelation:
     encoding = _encoding(paths[0])
     head = _first_lines(engine, paths[0], encoding, _HEAD)
-    for path in paths[1:]:
-        if _first_lines(engine, path, encoding, 1) != head[:1]:
-            what = "stands for files of which one has another header than the first"
-            raise _UnreadableError(what, "columns are the same in all, and in the same order")
+    if any(_first_lines(engine, path, encoding, 1) != head[:1] for path in paths[1:]):
+        what = "stands for files of which one has another header than the first"
+        raise _UnreadableError(what, "columns are the same in all, and in the same order")
     separator = _separator(head)
     found = _sniffed(engine, paths[0], f", delim = {literal(separator)}, {encoding}comment = '', skip = 0", head)
-    quote, escape = ("'", "'") if found["Quote"] == "'" else ('"', '"')
-    escape = "\\" if found["Escape"] == "\\" else escape
+    quote = "'" if found["Quote"] == "'" else '"'
+    escape = "\\" if found["Escape"] == "\\" else quote
     sniffed = (("DATE", found["DateFormat"]), ("TIMESTAMP", found["TimestampFormat"]))
     patterns = tuple((kind, pattern) for kind, pattern in sniffed if pattern and not pattern.startswith("%Y-%m-%d"))
     options = [
@@ -107,8 +111,7 @@ def _with_form(engine: Engine, file: FileRelation, paths: Sequence[str]) -> File
         f"quote = {literal(quote)}, escape = {literal(escape)}, {encoding}comment = '', skip = 0",
     ]
     columns = tuple((column["name"], column["type"]) for column in found["Columns"])
-    found_form = CsvForm(", ".join(options), columns, patterns=patterns)
-    form, rows = _held(engine, replace(file, form=found_form))
+    form, rows = _held(engine, file, CsvForm(", ".join(options), columns, patterns=patterns))
     if len(paths) == 1:
         _require_all_lines(engine, paths[0], encoding, quote, rows + bool(found["HasHeader"]), len(columns))
     return replace(file, form=form)
@@ -116,10 +119,6 @@ def _with_form(engine: Engine, file: FileRelation, paths: Sequence[str]) -> File
 
 def _fields(number: int) -> str:
     return count_phrase(number, "field", "fields")
-
-
-def _names(number: int) -> str:
-    return count_phrase(number, "name", "names")
 
 
 def _encoding(path: str) -> str:
@@ -197,44 +196,36 @@ def _sniffed(engine: Engine, path: str, options: str, head: Sequence[str]) -> di
         found = dict(zip(names, rows[0], strict=True))
     except DatabaseError:
         found = {"Columns": []}
-    if columns == 1:
-        _refuse_title(head)
+    for sign in _SEPARATORS if columns == 1 else ():
+        counts = [fields for _, fields in _parts(head, sign)[1:]]
+        if counts and (most := max(counts)) > 1 and counts.count(most) * 2 > len(counts):
+            line = next(line for line, fields in _parts(head, sign) if fields == most)
+            what = f"has one field in line 1, and {most} in line {line:,}"
+            raise _UnreadableError(what, "the first line is the header: take off what stands above it")
     if len(found["Columns"]) == columns:
         return found
-    ends = head[0].rstrip().endswith(separator)
+    ends, names_phrase = head[0].rstrip().endswith(separator), count_phrase(columns, "name", "names")
     if lines and ends and all(fields == columns - 1 for _, fields in lines):
         what = f"has a header of {columns} names, the last of them empty, over lines of {_fields(columns - 1)}"
         raise _UnreadableError(what, f"take the {literal(separator)} off the end of the header")
     if lines and all(fields == columns + 1 for _, fields in lines):
-        what = f"has a header of {_names(columns)} over lines of {_fields(columns + 1)}"
+        what = f"has a header of {names_phrase} over lines of {_fields(columns + 1)}"
         hint = "name the first column too; R's write.table takes col.names = NA or row.names = FALSE"
         raise _UnreadableError(what, hint)
     for line, fields in lines:
         if fields != columns:
-            what = f"has {_fields(fields)} in line {line:,}, and a header of {_names(columns)}"
+            what = f"has {_fields(fields)} in line {line:,}, and a header of {names_phrase}"
             raise _UnreadableError(what, "mend the line, or put a value with a separator in quotes")
     # Nothing is wrong with its first lines: all of it is read as text, or an error says why not.
     types = [{"name": name, "type": _TEXT} for name in next(csv.reader(head[:1], delimiter=separator))]
     return {"Columns": types, "HasHeader": True, **dict.fromkeys(("Quote", "Escape", "DateFormat", "TimestampFormat"))}
 
 
-def _refuse_title(head: Sequence[str]) -> None:
-    """Raise _UnreadableError if lines of one field stand above what looks like a table."""
-    for separator in _SEPARATORS:
-        counts = [fields for _, fields in _parts(head, separator)[1:]]
-        if counts and (most := max(counts)) > 1 and counts.count(most) * 2 > len(counts):
-            line = next(line for line, fields in _parts(head, separator) if fields == most)
-            what = f"has one field in line 1, and {most} in line {line:,}"
-            raise _UnreadableError(what, "the first line is the header: take off what stands above it")
-
-
-def _held(engine: Engine, file: FileRelation) -> tuple[CsvForm, int]:
+def _held(engine: Engine, file: FileRelation, form: CsvForm) -> tuple[CsvForm, int]:
     """How the file is read with types that all of its rows have, and how many these are."""
-    form = file.form
-    assert form is not None  # noqa: S101 - the caller has given it
     patterns = dict(form.patterns)
     typed = [
-        _Typed(number, name, kind, Value(patterns[kind]) if kind in patterns else None)
+        _Typed(number, name, kind, patterns.get(kind))
         for number, (name, kind) in enumerate(form.columns, 1)
         if kind != _TEXT
     ]
@@ -254,13 +245,10 @@ def _held(engine: Engine, file: FileRelation) -> tuple[CsvForm, int]:
 def _readings(column: _Typed, counts: dict[str, Any]) -> tuple[str, str]:
     """The type of a column's values, and that which writes them as the file does."""
     if counts[column.misfits.name]:
-        real = column.is_whole and not counts[column.unreal.name]
-        return (_REAL, _TEXT) if real else (_TEXT, _TEXT)
+        return (_REAL if column.is_whole and not counts[column.unreal.name] else _TEXT), _TEXT
     if not counts[column.respelt.name]:
         return column.kind, column.kind
-    if column.kind in _WORDS:
-        return _TEXT, _TEXT
-    return column.kind, _TEXT
+    return (_TEXT if column.kind in _WORDS else column.kind), _TEXT
 
 
 def _even(column: _Typed, counts: dict[str, Any]) -> str:
@@ -298,7 +286,8 @@ def as_spelt(engine: Engine, file: Table, names: Collection[str], counted: Colle
     for number, (name, written) in enumerate(form.spelt):
         if written == _TEXT and name.lower() in lowered:
             kind = types[name]
-            column = _Typed(number, name, kind, Value(patterns[kind]) if kind in patterns else None)
-            found = engine.record("database/count_spellings", file=texts, column=column)
+            found = engine.record(
+                "database/count_spellings", file=texts, column=_Typed(number, name, kind, patterns.get(kind))
+            )
             apart |= {name.lower()} if found["written"] != found["different"] else set()
     return replace(file, form=form.as_spelt({name for name in names if name.lower() not in apart}))

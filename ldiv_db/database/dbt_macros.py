@@ -17,9 +17,11 @@ from jinja2.parser import Parser
 from jinja2.runtime import Macro
 
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import in_from
-from ldiv_db.database.templates import Compiled, FileRelation, Identifier, Relation, resource_folder
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.templates import Compiled, resource_folder
 
 #: A folder of the package that is no test: dbt alone can carry out a materialization.
 _LEFT_OUT = "materializations/"

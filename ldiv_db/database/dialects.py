@@ -1,6 +1,4 @@
-"""A statement as another database writes it: its bound values as literals, its names quoted.
-
-A step of a statement as any of the databases takes it that we write for: every name quoted, every type its own.
+"""Statements as other databases take them: bound values as literals, every name quoted, every type their own.
 
 What a dialect calls otherwise is written so; what sqlglot leaves as our own database has it is written here.
 """
@@ -17,13 +15,11 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
-from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import DIALECT, Relation, Statement
+from ldiv_db.database.errors import refused
+from ldiv_db.database.names import DIALECT, Relation
+from ldiv_db.database.templates import Statement
+from ldiv_db.database.traits_there import TRAITS
 
-#: Databases that compare text as it is, so that `a` is not `A`.
-DIALECTS = (
-    "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
-)  # fmt: skip
 #: Digits that a floating number keeps.
 _EXACT_DIGITS = 15
 #: Names that are the same with and without quotes, up to how a database folds them.
@@ -31,10 +27,7 @@ _PLAIN = re.compile("[a-z_][a-z0-9_]*")
 
 
 def written(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect, on several lines; raises PolicyError for what it lacks.
-
-    A plain name in lower case is quoted in upper case where the database folds names without quotes so.
-    """
+    """The statement on several lines, plain names folded as the dialect does; raises PolicyError for what it lacks."""
     return text_of(folded(bound(statement, dialect), dialect), dialect)
 
 
@@ -44,7 +37,7 @@ def text_of(tree: exp.Expr, dialect: str, **how: Any) -> str:
         return tree.sql(dialect=dialect, pretty=True, unsupported_level=sqlglot.ErrorLevel.RAISE, **how)
     except sqlglot.UnsupportedError as error:
         what = f"{dialect} lacks what the statement needs: {str(error).splitlines()[0]}"
-        raise PolicyError([Problem("dialect", what)]) from None
+        raise refused("dialect", what) from None
 
 
 def bound(statement: Statement, dialect: str) -> exp.Expr:
@@ -92,31 +85,6 @@ def _folded(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Identifier) and _PLAIN.fullmatch(node.name):
         return exp.to_identifier(node.name.upper(), quoted=True)
     return node
-
-
-#: Types of ClickHouse's that hold what ours do: its plain times begin in 1970, and have no fractions.
-_CLICKHOUSE = {
-    "DATE": "Date32",
-    "TIMESTAMP": "DateTime64(6, 'UTC')",
-    "TIMESTAMPTZ": "DateTime64(6, 'UTC')",
-    "INT128": "Int128",
-}
-#: Whole numbers beyond 64 bits. SQLite has no wider ones; it refuses a sum that overflows.
-_HUGE = {
-    "bigquery": "BIGNUMERIC",
-    "databricks": "DECIMAL(38, 0)",
-    "duckdb": "HUGEINT",
-    "postgres": "NUMERIC",
-    "redshift": "DECIMAL(38, 0)",
-    "snowflake": "DECIMAL(38, 0)",
-    "spark": "DECIMAL(38, 0)",
-    "sqlite": "NUMERIC",
-    "trino": "DECIMAL(38, 0)",
-}
-#: Those that join no two tables by IS NOT DISTINCT FROM, or only pair by pair, where lists or texts hash.
-_HASHES = ("postgres", "redshift")
-#: The text that ends the whole statement: without it an outer join fills what is missing with 0 and ''.
-_ENDINGS = {"clickhouse": "SETTINGS join_use_nulls = 1"}
 
 
 def written_step(statement: Statement, dialect: str) -> str:
@@ -188,11 +156,6 @@ def written_type(kind: str, dialect: str) -> str:
     return exp.DataType.build(kind, dialect=DIALECT).transform(_typed, dialect).sql(dialect=dialect)
 
 
-def ending(dialect: str) -> str:
-    """The text that ends a whole statement; empty if none is needed."""
-    return _ENDINGS.get(dialect, "")
-
-
 def _text(tree: exp.Expr, dialect: str, margin: str) -> str:
     text = text_of(tree, dialect, identify=True)
     has_breaks = any("\n" in node.name for node in tree.find_all(exp.Literal, exp.Identifier))
@@ -252,29 +215,25 @@ def _typed(node: exp.Expr, dialect: str) -> exp.Expr:
     """The type of wide whole numbers, of exact decimals and of times, as the dialect has it."""
     if not isinstance(node, exp.DataType):
         return node
-    if dialect == "clickhouse" and (kind := _CLICKHOUSE.get(node.sql(dialect=DIALECT))):
-        return exp.DataType.build(f"Nullable({kind})", dialect=dialect)
+    traits = TRAITS[dialect]
+    if traits.types and (kind := traits.types.get(node.sql(dialect=DIALECT))):
+        return exp.DataType.build(kind, dialect=dialect)
     if node.is_type("int128") or (dialect == "bigquery" and node.is_type("decimal")):  # has 9 digits after the point
-        return exp.DataType.build(_HUGE[dialect], dialect=dialect)
+        return exp.DataType.build(traits.huge, dialect=dialect)
     return node
 
 
 def _nulls_as_they_come(node: exp.Expr, dialect: str) -> exp.Expr:
     """Running sums in an order without NULL, or in which NULL is near nothing: BigQuery orders NULL in them its way."""
-    if dialect == "bigquery" and isinstance(node, exp.Ordered) and isinstance(_summed(node), exp.Sum):
+    window = node.find_ancestor(exp.Window) if dialect == "bigquery" and isinstance(node, exp.Ordered) else None
+    if window and isinstance(window.this, exp.Sum):
         return exp.Ordered(this=node.this, desc=node.args.get("desc"), nulls_first=not node.args.get("desc"))
     return node
 
 
-def _summed(node: exp.Expr) -> exp.Expr | None:
-    """The function of the window that the node orders."""
-    window = node.find_ancestor(exp.Window)
-    return None if window is None else window.this
-
-
 def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:
     """IS NOT DISTINCT FROM as equality of lists, which NULL is equal in; without lists, of texts and of being NULL."""
-    if dialect not in _HASHES or not isinstance(node, exp.NullSafeEQ):
+    if not TRAITS[dialect].hashes or not isinstance(node, exp.NullSafeEQ):
         return node
     if dialect == "postgres":  # a number's text tells 1.0 from 1.00, which are one
         return exp.EQ(this=exp.array(node.left), expression=exp.array(node.right))

@@ -1,9 +1,8 @@
 """Text files from outside, read with bounds: no device or pipe, no endless file, no YAML that unfolds without end.
 
-YAML documents, as plain values; a key that is given twice is an error, not a choice.
-
-Keys are texts as they are written, so that `010`, `No` and `1.50` stay what they are, and so are scalars where a
-document names values of the data. NULL, in words or as nothing, is None; in quotes it is a text.
+YAML documents are plain values; a key that is given twice is an error, not a choice. Keys are texts as they are
+written, so that `010`, `No` and `1.50` stay what they are, and so are scalars where a document names values of the
+data. NULL, in words or as nothing, is None; in quotes it is a text.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import refused
 from ldiv_db.database.failures import has_half_character
 
 MEGABYTE = 2**20
@@ -32,10 +31,7 @@ MAX_DEPTH, MAX_ALIASED = 100, 100_000
 
 
 def read_text(path: Path, most: int) -> str:
-    """The UTF-8 text of a regular file of at most `most` bytes.
-
-    Raises OSError, or ValueError that says what else it is.
-    """
+    """The UTF-8 text of a file of at most `most` bytes; raises OSError, or ValueError that says what else it is."""
     # Without O_NONBLOCK to open a pipe would wait for somebody to write into it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -55,7 +51,13 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
     Blanks at the ends of a cell are not of it, unless they stand in quotes.
     """
     taken: list[str] = []
-    lines = csv.reader(_noted(io.StringIO(text, newline=""), taken), delimiter=delimiter, skipinitialspace=True)
+
+    def noted() -> Iterator[str]:
+        for line in io.StringIO(text, newline=""):
+            taken.append(line)
+            yield line
+
+    lines = csv.reader(noted(), delimiter=delimiter, skipinitialspace=True)
     quoted = re.compile(rf'(?:^|{delimiter}) *(?:"((?:[^"]|"")*)"\s*(?={delimiter}|$)|[^{delimiter}]*)')
     for line in itertools.count(1):
         taken.clear()
@@ -73,18 +75,8 @@ def read_lines(text: str, delimiter: str = ";") -> Iterator[tuple[int, list[str]
         yield line, cells
 
 
-def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    """The lines, each noted when it is taken."""
-    for line in lines:
-        taken.append(line)
-        yield line
-
-
 class Bounded:
-    """Goes before a loader of YAML: bounds of depth and aliases, and whole characters.
-
-    JSON writes a character beyond 16 bits as two escapes, which are put together here.
-    """
+    """Goes before a loader of YAML: bounds of depth and aliases, and characters that JSON wrote in two escapes."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         sizes: dict[int, int] = self.__dict__.setdefault("_sizes", {})
@@ -187,9 +179,9 @@ def read_document(path: Path, key: str, texts: Sequence[Sequence[str]] = ()) -> 
     try:
         return parse_document(read_text(path, POLICY_BYTES), texts)
     except OSError as error:
-        raise PolicyError([Problem(key, f"cannot read {path}: {error.strerror}")]) from error
+        raise refused(key, f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise PolicyError([Problem(key, f"{path} {error}")]) from error
+        raise refused(key, f"{path} {error}") from error
 
 
 def parse_document(text: str, texts: Sequence[Sequence[str]] = ()) -> Any:
@@ -198,7 +190,6 @@ def parse_document(text: str, texts: Sequence[Sequence[str]] = ()) -> Any:
 
 
 def _keep_texts(node: yaml.Node, ways: Sequence[tuple[str, ...]]) -> None:
-    """Turn the scalars at the end of the paths into texts."""
     if () in ways:
         _mark_texts(node, set())
     elif isinstance(node, yaml.SequenceNode):  # of mappings that are merged

@@ -12,28 +12,9 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.dialects import written_table, written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation
-from ldiv_db.database.traits_there import TRAITS, TraitsThere
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.traits_there import TRAITS
 
-#: The dialect of a connection by the module that it comes from, and of a driver of ADBC by what it calls its vendor.
-_MODULES = {
-    "chdb": "clickhouse",
-    "clickhouse_connect": "clickhouse",
-    "clickhouse_driver": "clickhouse",
-    "databricks": "databricks",
-    "fakesnow": "snowflake",
-    "google": "bigquery",
-    "bqemulator": "bigquery",
-    "pg8000": "postgres",
-    "psycopg": "postgres",
-    "psycopg2": "postgres",
-    "redshift_connector": "redshift",
-    "snowflake": "snowflake",
-    "sqlite3": "sqlite",
-    "trino": "trino",
-}
-_VENDORS = {"duckdb": "duckdb", "postgresql": "postgres", "sqlite": "sqlite", "snowflake": "snowflake",
-            "bigquery": "bigquery"}  # fmt: skip
 #: Rows that are fetched, or sent, at once.
 AT_ONCE = 50_000
 #: The marks of a value that a driver binds by its place.
@@ -57,9 +38,12 @@ def is_warehouse(given: Any) -> bool:
 
 def dialect_of(connection: Any) -> str:
     """The dialect that a connection's driver speaks, or an empty text."""
+    vendor = ""
     if hasattr(connection, "adbc_get_info"):
-        return _VENDORS.get(str(connection.adbc_get_info().get("vendor_name", "")).lower(), "")
-    return _MODULES.get(type(connection).__module__.split(".")[0], "")
+        vendor = str(connection.adbc_get_info().get("vendor_name", "")).lower()
+    module = type(connection).__module__.split(".")[0]
+    named = [name for name, there in TRAITS.items() if (vendor == there.vendor if vendor else module in there.modules)]
+    return named[0] if named else ""
 
 
 def fetch_rows(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -> Relation:
@@ -86,7 +70,7 @@ def fetch_arrow(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) 
 
 def send_rows(engine: Engine, rows: Relation, cursor: Any, table: Relation, dialect: str, paramstyle: str) -> None:
     """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
-    columns, traits = columns_of(engine, rows), TRAITS.get(dialect, TraitsThere())
+    columns, traits = columns_of(engine, rows), TRAITS[dialect]
     names = ", ".join(written_table(Relation((column.name,)), dialect) for column in columns)
     # Times are handed on as text: drivers, and our own database, have types of several packages for them.
     texts = [
@@ -130,10 +114,7 @@ def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
 
 
 def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
-    """The type of our own database for a column of Python's values, of these types; raises DatabaseError for several.
-
-    What there is no type for, as a UUID, is read as text.
-    """
+    """Our type for a column of Python's values, text where there is none; raises DatabaseError for several."""
     kinds = kinds - {type(None)}
     if Decimal in kinds and not all(value.is_finite() for value in values if isinstance(value, Decimal)):
         raise DatabaseError(_NO_DECIMAL)

@@ -1,7 +1,7 @@
 """The database: one statement a step, results as named relations, and nothing known of privacy.
 
-The only module that imports `duckdb`. It works on the caller's connection or on one that it opens;
-what it makes for itself is TEMP and dropped at the end.
+It works on a connection of the caller's, or on one that is opened for it; what it makes for itself is TEMP and dropped
+at the end.
 """
 
 from __future__ import annotations
@@ -12,36 +12,26 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from ldiv_db.database import interrupts
+from ldiv_db.database.connections import (
+    ClientError,
+    Connection,
+    StoppedError,
+    attempt,
+)
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.failures import failure_of, first_sentence, refuse_half_characters
+from ldiv_db.database.failures import failure_of, refuse_half_characters
+from ldiv_db.database.names import CallerView, Identifier, Part, Relation, literal
 from ldiv_db.database.queries import Step, Where, listed
 from ldiv_db.database.snapshot import CHANGES, Snapshot, read_snapshot
 from ldiv_db.database.table_queries import TableQueries
-from ldiv_db.database.templates import CallerView, FileRelation, Identifier, Part, Relation, Statement, literal, render
-
-#: A relation of the database's client: rows that a caller may read on.
-ClientRelation = duckdb.DuckDBPyRelation
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The machine's resources that a database of ours may use; None leaves the database's default."""
-
-    threads: int | None = None
-    memory_limit: str | None = None
-    temp_directory: str | None = None
-
-    def as_config(self) -> dict[str, str | int]:
-        return {name: value for name, value in vars(self).items() if value is not None}
+from ldiv_db.database.templates import Statement, render
 
 
 class Scope:
@@ -58,6 +48,8 @@ class Scope:
 
 #: A TEMP table of fewer rows is not dropped at once: the next step of its name takes its place.
 SMALL = 10_000
+#: How statements begin that change no columns of a table that stays.
+_KEEPS_COLUMNS = re.compile(r"\s*(SELECT|WITH|DESCRIBE|CREATE (OR REPLACE )?TEMP)\b")
 #: The lock of each database's writer, by its file; those in memory are told by their names.
 _WRITERS: dict[str, threading.RLock] = {}
 
@@ -71,7 +63,7 @@ class Engine(TableQueries):
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        connection: Connection,
         on_step: Callable[[Step], None] | None = None,
         on_statement: Callable[[Statement], None] | None = None,
         catalog: str | None = None,
@@ -87,6 +79,7 @@ class Engine(TableQueries):
         self._free: dict[str, list[Relation]] = {}  # small TEMP tables that nobody reads any more, by their steps
         self._views: set[Relation] = set()
         self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
+        self._described: dict[Relation | FileRelation, list[tuple[str, str]]] = {}
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
         self._snapshot: Snapshot | None = None
@@ -96,11 +89,9 @@ class Engine(TableQueries):
     # -- templates ---------------------------------------------------------------------------------
 
     def rendered(self, template: str, values: dict[str, Any] | None = None, /, **params: Any) -> Statement:
-        """The SELECT of `template`, ready to run; `values` are those of the other parts of its statement."""
         return self._render(template, params, values=values)
 
     def make(self, name: str, statement: Statement) -> Relation:
-        """As `materialise`, of a statement that is rendered."""
         free = self._free.get(name)
         verb, target = ("CREATE OR REPLACE", free.pop()) if free else ("CREATE", self._temp_name(name))
         statement.sql = f"{verb} TEMP TABLE {target.sql()} AS\n{statement.sql}"
@@ -115,6 +106,20 @@ class Engine(TableQueries):
 
     def refresh_count(self, target: Relation) -> None:
         self._counted.pop(target, None)
+
+    def describe(self, source: Relation | FileRelation) -> list[tuple[str, str]]:
+        """The columns of a table, view or file with their types; a table's are asked for once in a transaction of ours.
+
+        Raises DatabaseError if there is no such source.
+        """
+        read, values = (
+            (source.sql("$p"), {"p": source.path}) if isinstance(source, FileRelation) else (source.sql(), {})
+        )
+        stays = self.has_begun and isinstance(source, Relation) and source.parts[0] != "temp"
+        if not (stays and source in self._described):
+            rows = self.execute(f"DESCRIBE SELECT * FROM {read}", values, [source])
+            self._described[source] = [(row[0], row[1]) for row in rows]
+        return self._described[source]
 
     def part(self, name: str) -> Part:
         """A name for a part of a statement, which no other has."""
@@ -175,7 +180,7 @@ class Engine(TableQueries):
         view = CallerView(self._temp_name(name).parts, name)
         try:
             self.connection.register(view.name, frame)
-        except (duckdb.Error, TypeError) as error:
+        except (ClientError, TypeError) as error:
             unread = re.search(r"Data type '([^']+)' not recognized", str(error))
             if unread:  # of pandas': its intervals (as of `cut`), periods and the like
                 what = f"{type(frame).__name__} has a column of type {unread[1]}, which the database does not read"
@@ -212,7 +217,7 @@ class Engine(TableQueries):
 
     def close_scratch(self) -> None:
         """Drop every TEMP table of ours that is left."""
-        with suppress(duckdb.Error):  # after a failure the connection itself may be gone, and TEMP goes with it
+        with suppress(ClientError):  # after a failure the connection itself may be gone, and TEMP goes with it
             for relation in reversed(self._all_scratch()):
                 self.connection.execute(self._dropping(relation))
             for view in self._caller_views:
@@ -225,7 +230,6 @@ class Engine(TableQueries):
         self._caller_views.clear()
 
     def _all_scratch(self) -> list[Relation]:
-        """All TEMP tables and views of ours that may be there."""
         return [*itertools.chain.from_iterable(self._free.values()), *self._scratch]
 
     def _dropping(self, relation: Relation) -> str:
@@ -233,9 +237,12 @@ class Engine(TableQueries):
         return f"DROP {'VIEW' if relation in self._views else 'TABLE'} IF EXISTS {relation.sql()} CASCADE"
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends."""
-        if self.in_transaction():
+    def transaction(self, joins: bool | None = None) -> Iterator[None]:
+        """All or nothing. Inside a transaction of the caller's it joins that one, which the caller ends.
+
+        `joins` says whether there is one, where it was asked for already.
+        """
+        if self.in_transaction() if joins is None else joins:
             yield
             return
         before = self._all_scratch()
@@ -246,7 +253,7 @@ class Engine(TableQueries):
                 yield
                 self.execute("COMMIT")
             except BaseException:
-                with suppress(duckdb.Error):  # it may have ended already; the first error is the one to report
+                with suppress(ClientError):  # it may have ended already; the first error is the one to report
                     self.connection.execute("ROLLBACK")
                 # What was dropped within is there again, and what was put in its place is gone.
                 self._scratch = [*dict.fromkeys([*before, *self._scratch])]
@@ -284,7 +291,6 @@ class Engine(TableQueries):
         return attempt(self.connection, sql)
 
     def _timed(self, name: str, statement: Statement) -> int:
-        """Run a named step; the rows that it made."""
         start = time.perf_counter()
         result = self._execute(statement)[1]
         count = result[0][0] if result and isinstance(result[0][0], int) else 0
@@ -301,13 +307,15 @@ class Engine(TableQueries):
             self._on_statement(statement)
         if CHANGES.match(statement.sql):
             self._snapshot = None
+        if not _KEEPS_COLUMNS.match(statement.sql):
+            self._described.clear()
         try:
             interrupts.work.statement = statement
             cursor = self.connection.execute(statement.sql, statement.values or None)
             return [column[0] for column in cursor.description or ()], cursor.fetchall()
-        except duckdb.InterruptException:
+        except StoppedError:
             raise KeyboardInterrupt from None
-        except duckdb.Error as error:
+        except ClientError as error:
             raise failure_of(error, statement) from None  # a cause in a traceback would quote data
         except (RuntimeError, UnicodeError) as error:
             refuse_half_characters(statement)
@@ -318,63 +326,9 @@ class Engine(TableQueries):
             interrupts.work.statement = None
 
 
-def is_joined(connection: duckdb.DuckDBPyConnection) -> bool:
+def is_joined(connection: Connection) -> bool:
     """True if the connection has a transaction open that a caller began, be it one that has failed."""
     try:
         return Engine(connection).in_transaction()
     except DatabaseError:
         return True
-
-
-@contextmanager
-def open_database(
-    path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
-) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to the database file at `path`, closed at the end.
-
-    Raises DatabaseError if the file is missing (unless `create`), locked by another process, or no database.
-    """
-    path = str(path)
-    if path != ":memory:" and not create and not Path(path).is_file():
-        raise DatabaseError(f"no database file {path}")
-    connection = connect(path, read_only, settings)
-    with closing(connection), stoppable(connection):
-        yield connection
-
-
-def connect(path: str, read_only: bool = False, settings: Settings | None = None) -> duckdb.DuckDBPyConnection:
-    """A connection to the database file at `path`, made if it is not there; raises DatabaseError if it cannot be."""
-    config: dict[str, Any] = (settings or Settings()).as_config()
-    try:
-        return duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
-    except duckdb.Error as error:
-        raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
-
-
-def stoppable(connection: duckdb.DuckDBPyConnection) -> AbstractContextManager[None]:
-    """A context in which Ctrl-C stops what the connection does."""
-    return interrupts.stopping(connection.interrupt)
-
-
-def relation_of(connection: duckdb.DuckDBPyConnection, table: Relation | FileRelation) -> ClientRelation:
-    """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
-    try:
-        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
-    except duckdb.Error as error:
-        raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
-
-
-def attempt(connection: Any, sql: str) -> str | None:
-    """Run a statement that may hold a secret; what the database says if it fails, which may quote it as well."""
-    try:
-        connection.execute(sql).fetchall()
-    except duckdb.InterruptException:
-        raise KeyboardInterrupt from None
-    except duckdb.Error as error:
-        return str(error) or type(error).__name__
-    return None
-
-
-def database_version() -> str:
-    """The version of the database library."""
-    return str(duckdb.__version__)

@@ -24,10 +24,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.catalog import Column, columns_of, definition_of, is_foreign
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, literal
+from ldiv_db.database.names import Identifier, Relation, Value, literal
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
@@ -97,18 +98,22 @@ def looseness(column: Column) -> Looseness | None:
 
 def text_with_collation(engine: Engine, source: Relation | FileRelation) -> list[Column]:
     """The columns of text if one of them has a collation; files have none."""
-    if isinstance(source, FileRelation):
+    if isinstance(source, FileRelation) or " COLLATE " not in _definition(engine, source):
         return []
+    return [column for column in columns_of(engine, source) if column.type == "VARCHAR"]
+
+
+def _definition(engine: Engine, source: Relation) -> str:
+    """The statement that makes a table; of a view, and of what another database holds, one that makes its columns."""
+    if not is_foreign(engine, source) and (found := definition_of(engine, source)):
+        return found
     name = f"ldiv_{uuid.uuid4().hex[:8]}_types"
     engine.execute(f"CREATE TEMP TABLE {name} AS SELECT * FROM {source.sql()} LIMIT 0")
     try:
-        ((sql,),) = engine.execute("SELECT sql FROM duckdb_tables() WHERE table_name = $name", {"name": name})
+        return definition_of(engine, Relation(("temp", "main", name))) or ""
     finally:
         with suppress(DatabaseError):  # the first error is the one to report
             engine.execute(f"DROP TABLE {name}")
-    if " COLLATE " not in sql:
-        return []
-    return [column for column in columns_of(engine, source) if column.type == "VARCHAR"]
 
 
 def refuse_respelt(engine: Engine, rows: Relation | FileRelation, columns: Sequence[tuple[str, Identifier]]) -> None:
@@ -186,14 +191,12 @@ def _as_one(name: str, steps: Reading) -> str:
 
 
 def _folded(text: str, steps: Reading) -> str:
-    """The text after the steps as SQL."""
     if "trim" in steps:
         text = _TRIMMED.format(text)
     return f"nfc_normalize(lower({text}))" if "casefold" in steps else text
 
 
 def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
-    """The columns of a view as SQL."""
     expressions = []
     for column in columns:
         name = Identifier(column.name).sql()
@@ -215,19 +218,12 @@ def in_from(source: Relation | FileRelation) -> str:
 
 @contextmanager
 def compared_by_bytes(engine: Engine) -> Iterator[None]:
-    """Compare text without a collation by bytes, and put the connection's default back at the end.
-
-    Raises DatabaseError if that is another and settings are locked.
-    """
+    """Within, text without a collation is compared by bytes; raises DatabaseError where settings forbid that."""
     before, locked = (engine.snapshot.settings[name] for name in ("default_collation", "lock_configuration"))
     if before.lower() in _BY_BYTES:
         yield
         return
     if locked:
         raise DatabaseError(f"default_collation is {before}, by which values that differ are equal, and is locked")
-    engine.execute("SET SESSION default_collation = ''")
-    try:
+    with engine.setting("default_collation", ""):
         yield
-    finally:
-        with suppress(DatabaseError):  # a transaction that failed takes no setting; the first error is reported
-            engine.execute(f"SET SESSION default_collation = {literal(before)}")

@@ -81,7 +81,6 @@ class LdivError(Exception):
 
 
 def _again(kind: type[LdivError], said: tuple[Any, ...], known: Mapping[str, Any]) -> LdivError:
-    """An error that says and knows what another one did."""
     error = kind.__new__(kind, *said)
     vars(error).update(known)
     return error

@@ -1,10 +1,7 @@
-"""Errors of a database server, put in sentences of ours.
+"""Failures of statements, put in words of ours: a sentence where a user's table or file is to blame, SQL where we are.
 
-Its own words may quote a row, or a part of a password. So none is handed on: each form that is known has a sentence.
-
-What a failed statement is reported as: a sentence where the user's own table or file is to blame, SQL where we are.
-
-Exceptions of the database's client are told by the names of their types, so that the engine alone imports it.
+A server's own words may quote a row, or a part of a password. So none is handed on: each form that is known has a
+sentence. Exceptions of the database's client are told by the names of their types, so that one module imports it.
 """
 
 from __future__ import annotations
@@ -17,9 +14,8 @@ from ldiv_db.database.errors import (
     ConflictError,
     ConstraintError,
     DatabaseError,
-    PolicyError,
-    Problem,
     place_in_file,
+    refused,
 )
 from ldiv_db.database.templates import BUILT_IN, Statement
 
@@ -91,35 +87,18 @@ def refuses_options(text: str) -> bool:
 
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
-_PLAIN = frozenset(
-    {
-        "BinderException",
-        "CatalogException",
-        "ConnectionException",
-        "DependencyException",
-        "InternalException",
-        "IOException",
-        "NotImplementedException",
-        "OutOfMemoryException",
-        "ParserException",
-        "PermissionException",
-        "SyntaxException",
-        "TransactionException",
-    }
-)
+_PLAIN = frozenset({
+    "BinderException", "CatalogException", "ConnectionException", "DependencyException", "InternalException",
+    "IOException", "NotImplementedException", "OutOfMemoryException", "ParserException", "PermissionException",
+    "SyntaxException", "TransactionException",
+})  # fmt: skip
 #: Of these, the ones about the machine: no statement is to blame.
 _RESOURCES = frozenset({"IOException", "OutOfMemoryException"})
 #: The ones that come from what rows hold, wherever they are read.
-_OF_ROWS = frozenset(
-    {
-        "ConversionException",
-        "DataError",
-        "InvalidInputException",
-        "InvalidTypeException",
-        "OutOfRangeException",
-        "TypeMismatchException",
-    }
-)
+_OF_ROWS = frozenset({
+    "ConversionException", "DataError", "InvalidInputException", "InvalidTypeException", "OutOfRangeException",
+    "TypeMismatchException",
+})  # fmt: skip
 #: The beginnings of errors of databases that are attached.
 _OF_SERVERS = re.compile(
     r"(?:[\w ]*Error: )?(?:Failed to (?:execute|prepare|query|begin|commit|fetch|copy|open|create|connect)"
@@ -205,7 +184,7 @@ def refuse_half_characters(statement: Statement) -> None:
     texts = [statement.sql, *(value for value in statement.values.values() if isinstance(value, str))]
     if any(map(has_half_character, texts)):
         what = "holds half a character (a lone surrogate), which no database can hold"
-        raise PolicyError([Problem("text", what, "look in the policy, the taxonomies and the options")])
+        raise refused("text", what, "look in the policy, the taxonomies and the options")
 
 
 def has_half_character(text: str) -> bool:

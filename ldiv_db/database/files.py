@@ -1,7 +1,10 @@
-"""Folders for work in progress: made beside what they are for, locked while in use, found again after a crash.
+"""Files that are there whole or not at all: what is being written lies in a folder beside, until it is moved there.
 
-What is being written lies in such a folder until it is whole; it shares the file system of its destination,
-so that the last step is one atomic move. A folder that nobody locks was left by a process that died.
+Such a folder is locked while in use, and found again after a crash: one that nobody locks was left by a process that
+died. It shares the file system of its destination, so that the move is one atomic step.
+
+A file of DuckDB's is written anew where something was dropped or replaced: that stays in its bytes until something
+takes their place.
 """
 
 from __future__ import annotations
@@ -15,11 +18,32 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.names import Identifier, literal
+
 _LOCK = "lock"
 #: The purpose in the names of folders for a database's overflow, and the most attempts at a new one.
 _SPILL, _ATTEMPTS = "spill", 5
 #: Only the owner may enter such a folder: its contents are not audited yet.
 _OWNER_ONLY = 0o700
+#: All that a database holds beside its rows, of which it has the number.
+_HELD = """
+    SELECT 'table' AS kind, schema_name, table_name AS name, sql, comment, estimated_size AS rows FROM duckdb_tables()
+    WHERE database_name = $d
+    UNION ALL SELECT 'view', schema_name, view_name, sql, comment, 0 FROM duckdb_views()
+    WHERE database_name = $d AND NOT internal
+    UNION ALL SELECT 'index', schema_name, index_name, sql, comment, 0 FROM duckdb_indexes() WHERE database_name = $d
+    UNION ALL SELECT 'sequence', schema_name, sequence_name, CAST(last_value AS VARCHAR), comment, increment_by
+    FROM duckdb_sequences() WHERE database_name = $d
+    UNION ALL SELECT 'type', schema_name, type_name, CAST(labels AS VARCHAR), comment, 0 FROM duckdb_types()
+    WHERE database_name = $d AND NOT internal
+    UNION ALL SELECT 'macro', schema_name, function_name, concat(CAST(parameters AS VARCHAR), macro_definition),
+    comment, 0 FROM duckdb_functions() WHERE database_name = $d AND NOT internal
+    UNION ALL SELECT 'schema', schema_name, '', '', comment, 0 FROM duckdb_schemas()
+    WHERE database_name = $d AND NOT internal
+    ORDER BY ALL
+"""
 
 
 def folder_of(parent: Path, name: str, token: str) -> Path:
@@ -94,19 +118,15 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def flush(path: Path) -> None:
-    """Flush the file to the disk before anybody reports it."""
-    _sync(path)
-
-
 def move(part: Path, final: Path) -> None:
     """Put `part` in place of `final`: at any moment the old file is there, or the whole new one."""
     os.replace(part, final)
     with suppress(OSError):  # not every file system lets a folder be synced
-        _sync(final.parent)
+        flush(final.parent)
 
 
-def _sync(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Flush the file, or folder, to the disk before anybody reports it."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -134,3 +154,53 @@ def _is_free(folder: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def renew_file(engine: Engine, database: str) -> bool:
+    """Write the file of an attached DuckDB database anew, with all that it holds; False if it stays as it is.
+
+    It stays if it is encrypted, if a copy would hold anything else, or if somebody has it open. The database is
+    detached, the copy moved into its place and attached under the same name: at any moment one of the two is there.
+    """
+    path = Path(engine.snapshot[database].file or "").resolve()
+    beside = f"{path.name}.anew"
+    sweep(path.parent, beside)
+    try:
+        with work_folder(path.parent, beside, uuid.uuid4().hex) as folder:
+            return _is_copied(engine, database, folder / path.name) and _swapped(engine, database, folder, path)
+    except (OSError, DatabaseError):
+        return False
+
+
+def _is_copied(engine: Engine, database: str, part: Path) -> bool:
+    """Whether a copy was made that holds the same, in a file of the same format."""
+    ((version, encrypted, block),) = engine.execute(
+        "SELECT d.tags['storage_version'], d.encrypted, s.block_size FROM duckdb_databases() AS d"
+        " JOIN pragma_database_size() AS s ON s.database_name = d.database_name WHERE d.database_name = $d",
+        {"d": database},
+    )
+    if encrypted:
+        return False
+    engine.execute(f"CHECKPOINT {Identifier(database).sql()}")
+    options = [f"STORAGE_VERSION {literal(version.rstrip('+'))}"] if version else []
+    with engine.attached(part, options=[*options, f"BLOCK_SIZE {int(block)}"]) as copy:
+        engine.execute(f"COPY FROM DATABASE {Identifier(database).sql()} TO {Identifier(copy).sql()}")
+        return engine.execute(_HELD, {"d": database}) == engine.execute(_HELD, {"d": copy})
+
+
+def _swapped(engine: Engine, database: str, folder: Path, path: Path) -> bool:
+    """Move the copy in the folder into place; False if somebody wrote to the file as soon as it was let go."""
+    part, name = folder / path.name, Identifier(database).sql()
+    shutil.copymode(path, part)
+    flush(part)
+    before = path.stat()
+    engine.execute(f"DETACH {name}")
+    try:
+        now = path.stat()
+        if (now.st_mtime_ns, now.st_size) != (before.st_mtime_ns, before.st_size) or Path(f"{path}.wal").exists():
+            return False
+        move(part, path)
+        return True
+    finally:
+        with suppress(DatabaseError):  # somebody else may have opened it; the release is published
+            engine.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE duckdb)")

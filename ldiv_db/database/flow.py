@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, declared_params
+from ldiv_db.database.templates import declared_params
 
 
 class Flow:
@@ -45,6 +46,13 @@ class Flow:
         self._known[name] = made = self._steps.materialise(name, self.path(template), **self.params(template, **more))
         return made
 
+    def replace(self, name: str, template: str, /, **more: Any) -> Relation:
+        """As `step`, of what the relation of that name was, which is dropped then."""
+        before = self._known[name]
+        made = self.step(name, template, **more)
+        self._steps.drop(before)
+        return made
+
     def drop(self, *names: str) -> None:
         """Drop relations, and forget their names."""
         self._steps.drop(*(self._known.pop(name) for name in names))
@@ -61,9 +69,22 @@ class EngineFlow(Flow):
         """As `Engine.rows`."""
         return self.engine.rows(self.path(template), **self.params(template, **more))
 
+    def scalar(self, template: str, /, **more: Any) -> Any:
+        """As `Engine.scalar`."""
+        return self.engine.scalar(self.path(template), **self.params(template, **more))
+
+    def records(self, template: str, /, **more: Any) -> list[dict[str, Any]]:
+        """As `Engine.records`."""
+        return self.engine.records(self.path(template), **self.params(template, **more))
+
     def record(self, template: str, /, **more: Any) -> dict[str, Any]:
         """As `Engine.record`."""
         return self.engine.record(self.path(template), **self.params(template, **more))
+
+    def insert(self, target: Relation | str, template: str, /, **more: Any) -> None:
+        """As `Engine.insert`, into a relation, or the one of that name."""
+        into = self[target] if isinstance(target, str) else target
+        self.engine.insert(into, self.path(template), **self.params(template, **more))
 
     @contextmanager
     def scope(self, *kept: str) -> Iterator[None]:

@@ -1,16 +1,11 @@
-"""Frames of pandas, Polars and Arrow, and relations of the database's client, and databases in memory for them.
+"""Rows that come from outside of a connection, or go to another: frames, tables as bytes, and databases in memory.
 
-A frame is read where it lies. What can be read only once, objects of pandas', and a relation of another connection are
-copied into a TEMP table first: a run reads its source several times.
+A frame of pandas, Polars or Arrow, or a relation of the database's client, is read where it lies. What can be read only
+once, objects of pandas', and a relation of another connection are copied into a TEMP table first: a run reads its
+source several times.
 
-Small tables carried from one database to another, as bytes: the same names, columns, types and rows there.
-
-The files are Parquet. Types that it has no equal of are carried as texts, and cast back.
-
-What several connections to one database read at the same time: copies of TEMP tables in a database in memory.
-
-TEMP tables are seen by the connection alone that made them. Nothing goes to a disk that did not before, and nothing is
-left where a process dies.
+TEMP tables are seen by the connection alone that made them. To another database they are carried as Parquet, in which
+types that it has no equal of are texts; to other connections of the same one in a database in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +16,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
@@ -29,9 +23,11 @@ from typing import Any
 from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.engine import Engine, attempt, connect, stoppable
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal
+from ldiv_db.database.connections import attempt, connect, stoppable
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.names import Identifier, Relation, literal
 
 #: The kinds of frames that are read, for messages, and the name of a frame that has none.
 KINDS, FRAME = "pandas, Polars, Arrow, or a relation of DuckDB's", "frame"
@@ -59,38 +55,23 @@ def is_frame(given: Any) -> bool:
 
 def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
     """The rows of a frame; they can be read until `close_scratch`. Raises DatabaseError for what is none."""
-    if _has_objects(frame):
-        with _all_values_seen(engine, len(frame)):
+    kind = type(frame)
+    if (
+        kind.__module__.partition(".")[0] == "pandas"
+        and kind.__name__ == "DataFrame"
+        and "object" in map(str, frame.dtypes)
+    ):
+        # The types of columns of any objects follow from the values.
+        # After a sample, a text among numbers would fail a later statement.
+        with engine.setting("pandas_analyze_sample", len(frame)):
             return engine.copy(name, engine.register(name, frame))
     if not is_relation(frame):
         view = engine.register(name, frame)
-        return view if type(frame).__name__ in _READ_AGAIN else engine.copy(name, view)
+        return view if kind.__name__ in _READ_AGAIN else engine.copy(name, view)
     try:
         return engine.register(name, frame)
     except DatabaseError:  # it is of another connection
         return _copied(engine, name, frame)
-
-
-def _has_objects(frame: Any) -> bool:
-    """True if it is a frame of pandas' with columns of any objects, whose types follow from the values."""
-    is_pandas = type(frame).__module__.partition(".")[0] == "pandas" and type(frame).__name__ == "DataFrame"
-    return is_pandas and any(str(kind) == "object" for kind in frame.dtypes)
-
-
-@contextmanager
-def _all_values_seen(engine: Engine, rows: int) -> Iterator[None]:
-    """Infer types from all values: after a sample, a text among numbers would fail a later statement."""
-    ((before, locked),) = engine.execute(
-        "SELECT current_setting('pandas_analyze_sample'), current_setting('lock_configuration')"
-    )
-    if locked:
-        yield
-        return
-    engine.execute(f"SET pandas_analyze_sample = {rows}")
-    try:
-        yield
-    finally:
-        attempt(engine.connection, f"SET pandas_analyze_sample = {before}")
 
 
 class _Stream:
@@ -109,7 +90,7 @@ def _copied(engine: Engine, name: str, relation: Any) -> Relation:
     lost = [column for column, kind in zip(relation.columns, types, strict=True) if _LOST.search(kind)]
     if lost:
         what = f"is of another connection, and column {lost[0]!r} has a type that cannot be carried over"
-        raise PolicyError([Problem(name, what, "give the relation's own connection first")])
+        raise refused(name, what, "give the relation's own connection first")
     stream = engine.register(name, _Stream(relation))
     arrived = columns_of(engine, stream)
     columns = ", ".join(_cast(column.name, column.type, kind) for column, kind in zip(arrived, types, strict=True))
@@ -124,10 +105,7 @@ def _cast(column: str, arrived: str, kind: str) -> str:
 
 @contextmanager
 def open_frames(given: Any, keep: bool) -> Iterator[Any]:
-    """A connection to a new database in memory, on which the frames of a mapping can be read by their names.
-
-    Afterwards they cannot, and it is closed unless it is to be kept for what was made there.
-    """
+    """A connection to a new database in memory with the frames of a mapping by name; closed unless it is to `keep`."""
     connection = connect(MEMORY)
     kept = False
     with ExitStack() as stack:
@@ -145,9 +123,9 @@ def open_frames(given: Any, keep: bool) -> Iterator[Any]:
 def _name_frame(engine: Engine, name: Any, frame: Any) -> Callable[[], object]:
     """Register a frame under its name; the function that is returned removes it."""
     if not isinstance(name, str) or not name:
-        raise PolicyError([Problem("frames", f"{name!r} is not the name of a frame", "map texts to frames")])
+        raise refused("frames", f"{name!r} is not the name of a frame", "map texts to frames")
     if not is_frame(frame):
-        raise PolicyError([Problem(name, f"{type(frame).__name__} is not a frame that the database reads", KINDS)])
+        raise refused(name, f"{type(frame).__name__} is not a frame that the database reads", KINDS)
     view = Relation(("temp", "main", name)).sql()
     engine.execute(f"CREATE TEMP VIEW {view} AS FROM {view_of_frame(engine, name, frame).sql()}")
     return lambda: attempt(engine.connection, f"DROP VIEW IF EXISTS {view}")
@@ -232,19 +210,18 @@ def scattered(folder: Path, column: str, value: int) -> FileRelation:
 def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
     """Within, what copies a table to where every connection to the engine's database sees it."""
     name = f"ldiv_{uuid.uuid4().hex[:8]}_shared"
+
+    def copied(table: Relation) -> Relation:
+        copy = Relation((name, "main", table.name))
+        engine.execute(f"CREATE TABLE {copy.sql()} AS SELECT * FROM {table.sql()}")
+        return copy
+
     engine.execute(f"ATTACH ':memory:' AS {Identifier(name).sql()} (READ_WRITE)")
     try:
-        yield partial(_shared_copied, engine, name)
+        yield copied
     finally:
         with suppress(DatabaseError):  # the first error is the one to report
             engine.execute(f"DETACH {Identifier(name).sql()}")
-
-
-def _shared_copied(engine: Engine, database: str, table: Relation) -> Relation:
-    """The copy of a table."""
-    copy = Relation((database, "main", table.name))
-    engine.execute(f"CREATE TABLE {copy.sql()} AS SELECT * FROM {table.sql()}")
-    return copy
 
 
 @contextmanager

@@ -88,7 +88,6 @@ def listening() -> Iterator[None]:
 
 @contextmanager
 def _woken() -> Iterator[None]:
-    """Within, a thread of ours is woken by signals."""
     import socket  # noqa: PLC0415 - as in `listening`
     import threading  # noqa: PLC0415 - as in `listening`
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,11 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from ldiv_db.database import catalog, databases, postgres
-from ldiv_db.database.catalog import SCHEMA, Column, full_name
+from ldiv_db.database import catalog, postgres
+from ldiv_db.database.catalog import NAMED, SCHEMA, Column, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import DIALECT, Relation, literal
+from ldiv_db.database.names import DIALECT, Relation
 
 #: The functions of tables that read no file, by their names or how these begin.
 _WITHIN = {"seq_scan", "range", "generate_series", "repeat", "repeat_row", "unnest", "summary", "test_all_types",
@@ -88,8 +88,7 @@ def same_file(one: str | Path, other: str | Path) -> bool:
 
 
 def _plan(engine: Engine, source: Relation) -> list[tuple[str, dict[str, Any]]]:
-    """The operators of the plan, each with what is said of it."""
-    with _whole_plan(engine):
+    with engine.setting("explain_output", "all"):  # before branches without rows are pruned
         plans = dict(engine.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {source.sql()}"))
     return list(_operators(json.loads(plans.get("logical_plan") or plans["physical_plan"])))
 
@@ -101,23 +100,6 @@ def _operators(node: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     yield node["name"].strip().lower(), node.get("extra_info") or {}
     yield from _operators(node.get("children", []))
-
-
-@contextmanager
-def _whole_plan(engine: Engine) -> Iterator[None]:
-    """Show plans before branches without rows are pruned, unless the settings are locked."""
-    before, locked = engine.execute("SELECT current_setting('explain_output'), current_setting('lock_configuration')")[
-        0
-    ]
-    if locked:
-        yield
-        return
-    engine.execute("SET explain_output = 'all'")
-    try:
-        yield
-    finally:
-        with suppress(DatabaseError):  # the first error is the one to report
-            engine.execute(f"SET explain_output = {literal(before)}")
 
 
 def _reads_without(engine: Engine, source: Relation) -> bool:
@@ -133,7 +115,7 @@ def _reads_without(engine: Engine, source: Relation) -> bool:
 def _identity(engine: Engine, relation: Relation) -> tuple[Any, ...]:
     """The table's identity among all tables: the file of its database, its schema and its name."""
     database, schema, name = catalog.full_name(engine, relation)
-    file = databases.file_of(engine, database)
+    file = engine.snapshot[database].file
     with suppress(OSError, TypeError):
         status = os.stat(file)  # type: ignore[arg-type] # a database in memory has none
         return status.st_dev, status.st_ino, schema, name
@@ -266,10 +248,10 @@ def foreign_keys(engine: Engine, table: Relation) -> dict[str, str]:
     """The tables whose rows a column of the table names, as declared: by the column's name in lower case."""
     rows = engine.execute(
         "SELECT lower(constraint_column_names[1]), referenced_table FROM duckdb_constraints()"
-        " WHERE lower(database_name) = $database AND lower(schema_name) = $schema AND lower(table_name) = $name"
+        f" WHERE {NAMED} AND lower(table_name) = lower($name)"
         " AND constraint_type = 'FOREIGN KEY' AND len(constraint_column_names) = 1"
         " ORDER BY constraint_index ASC NULLS LAST",
-        _named(engine, table),
+        named(engine, table),
     )
     return dict(rows)
 
@@ -281,17 +263,12 @@ def columns_beside(engine: Engine, table: Relation, most_rows: int) -> list[Colu
         " FROM duckdb_columns() AS c JOIN duckdb_tables() AS t ON c.database_name = t.database_name"
         " AND c.schema_name = t.schema_name AND c.table_name = t.table_name"
         " JOIN duckdb_databases() AS d ON d.database_name = c.database_name"
-        " WHERE lower(c.database_name) = $database AND lower(c.schema_name) <> $ours AND NOT t.internal"
+        " WHERE lower(c.database_name) = lower($database) AND lower(c.schema_name) <> $ours AND NOT t.internal"
         " AND NOT (d.type = 'sqlite' AND starts_with(lower(c.table_name), $ours || '_'))"
-        " AND NOT (lower(c.schema_name) = $schema AND lower(c.table_name) = $name)"
+        " AND NOT (lower(c.schema_name) = lower($schema) AND lower(c.table_name) = lower($name))"
         " AND NOT (t.temporary AND starts_with(lower(c.table_name), $ours || '_'))"  # copies of frames, which are ours
         " AND coalesce(t.estimated_size, 0) <= $most"
         " ORDER BY c.schema_name ASC NULLS LAST, c.table_name ASC NULLS LAST, c.column_index ASC NULLS LAST",
-        {**_named(engine, table), "ours": SCHEMA, "most": most_rows},
+        {**named(engine, table), "ours": SCHEMA, "most": most_rows},
     )
     return [ColumnBeside(Relation(row[:3]), Column(row[3], row[4])) for row in rows]
-
-
-def _named(engine: Engine, table: Relation) -> dict[str, str]:
-    database, schema, name = full_name(engine, table)
-    return {"database": database, "schema": schema, "name": name}

@@ -14,10 +14,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, postgres
-from ldiv_db.database.engine import Engine, open_database
+import sqlglot
+from sqlglot import exp
+
+from ldiv_db.database import catalog, postgres
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation, resource_folder
+from ldiv_db.database.names import DIALECT, Identifier, Relation
+from ldiv_db.database.snapshot import POSTGRES, Kind
+from ldiv_db.database.templates import resource_folder
 
 #: The table that says which migrations were applied.
 LEDGER = "migration"
@@ -105,7 +111,7 @@ def held(engine: Engine, folder: Path | None = None) -> Held:
 
 def _alike(engine: Engine, columns: list[tuple[str, str]], ours: list[tuple[str, str]] | None) -> bool:
     """True if the columns are ours; in databases other than DuckDB, with types of their own, names alone count."""
-    if ours is None or columns == ours or databases.kind_of(engine, _home(engine)) == "duckdb":
+    if ours is None or columns == ours or engine.snapshot.kind(_home(engine)) == "duckdb":
         return columns == ours
     return [name for name, _ in columns] == [name for name, _ in ours]
 
@@ -155,9 +161,8 @@ def _made_by(migrations: tuple[Migration, ...]) -> _Tables:
 
 
 def _make_ledger(engine: Engine, ledger: Relation) -> None:
-    """The schema and the ledger of migrations, if they are not there."""
     engine.make_schema(ledger)
-    key = " PRIMARY KEY" if databases.keeps_constraints(engine, _home(engine)) else ""
+    key = " PRIMARY KEY" if engine.snapshot.traits(_home(engine)).has_keys else ""
     engine.execute(
         f"CREATE TABLE IF NOT EXISTS {ledger.sql()} (number INTEGER{key}, name VARCHAR NOT NULL,"
         " checksum VARCHAR NOT NULL, applied_at TIMESTAMPTZ NOT NULL)"
@@ -172,11 +177,7 @@ def _applied(engine: Engine) -> dict[int, tuple[str, str]]:
 
 
 def pending(engine: Engine, folder: Path | None = None) -> list[Migration]:
-    """The migrations still to be applied.
-
-    Raises DatabaseError if a table of the catalog is somebody else's, or if the ledger has a gap, a migration that
-    was changed since it was applied, or one newer than this version knows.
-    """
+    """The migrations still to be applied; raises DatabaseError for a ledger that is not ours, or of another version."""
     ledger = held(engine, folder).applied
     known = {migration.number: migration for migration in available(folder)}
     for expected, number in enumerate(ledger, 1):
@@ -194,25 +195,47 @@ def migrate(engine: Engine, folder: Path | None = None) -> list[Migration]:
     todo = pending(engine, folder)
     if not todo:
         return todo
-    ledger, kind = catalog.catalog_table(engine, LEDGER), databases.kind_of(engine, _home(engine))
+    ledger, kind = catalog.catalog_table(engine, LEDGER), engine.snapshot.traits(_home(engine))
     with engine.transaction(), _in_the_catalog(engine):
-        before = _tables(engine) if kind == "postgres" else {}
+        before = _tables(engine) if kind is POSTGRES else {}
         _make_ledger(engine, ledger)
         for migration in todo:
-            engine.execute(databases.fitting(kind, migration.sql))
+            engine.execute(_fitting(kind, migration.sql))
         entries = [(found.number, found.name, found.checksum, datetime.now(UTC)) for found in todo]
         engine.append(ledger, {**dict(_LEDGER_COLUMNS), "applied_at": "TIMESTAMPTZ"}, entries)
-        if kind == "postgres":
+        if kind is POSTGRES:
             made = (name for name in _tables(engine) if name not in before and name.endswith(OWNERS_ALONE))
             postgres.withhold(engine, [catalog.catalog_table(engine, name) for name in made])
     return todo
 
 
+def _fitting(kind: Kind, sql: str) -> str:
+    """The statements of a migration as a database takes them: without keys, or schemas, where it has none."""
+    if kind.has_keys and kind.has_schemas:
+        return sql
+    statements = [statement for statement in sqlglot.parse(sql, read=DIALECT) if statement is not None]
+    for statement in statements:
+        if not kind.has_keys:
+            for key in [*statement.find_all(exp.PrimaryKey)]:
+                key.pop()
+            for constraint in [*statement.find_all(exp.PrimaryKeyColumnConstraint)]:
+                assert constraint.parent is not None  # noqa: S101 - a constraint stands in its definition
+                constraint.parent.pop()
+        if not kind.has_schemas:
+            for table in [*statement.find_all(exp.Table)]:
+                table.replace(exp.to_table(f"{table.db}_{table.name}"))
+    return ";\n".join(statement.sql(dialect=DIALECT, comments=False) for statement in statements)
+
+
 def remake(engine: Engine) -> None:
     """Make the catalog anew, with nothing in it, in a database of our own."""
+    _drop_schema(engine)
+    migrate(engine)
+
+
+def _drop_schema(engine: Engine) -> None:
     schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
     engine.execute(f"DROP SCHEMA IF EXISTS {Relation(schema).sql()} CASCADE")
-    migrate(engine)
 
 
 @contextmanager
@@ -231,7 +254,7 @@ def unmade_on_error(engine: Engine) -> Iterator[None]:
 def _has_catalog(engine: Engine) -> bool:
     """True if there is a schema of the catalog, or a table where there can be none."""
     home = _home(engine)
-    if databases.has_one_schema(engine, home):
+    if not engine.snapshot.traits(home).has_schemas:
         return bool(_tables(engine))
     rows = engine.execute(
         "SELECT 1 FROM duckdb_schemas() WHERE lower(schema_name) = $schema AND lower(database_name) = lower($home)",
@@ -250,13 +273,12 @@ def _drop_if_empty(engine: Engine) -> None:
     ]
     if not tables or filled or not set(tables) <= set(_made_by(tuple(available()))):
         return
-    if databases.has_one_schema(engine, _home(engine)):
+    if not engine.snapshot.traits(_home(engine)).has_schemas:
         with engine.transaction():
             for table in tables.values():
                 engine.execute(f"DROP TABLE {table.sql()}")
     else:
-        schema = catalog.catalog_table(engine, LEDGER).parts[:-1]
-        engine.execute(f"DROP SCHEMA {Relation(schema).sql()} CASCADE")
+        _drop_schema(engine)
 
 
 @contextmanager

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.database.catalog import Column, located
-from ldiv_db.database.databases import ask_postgres, kind_of
+from ldiv_db.database.catalog import Column, columns_of, located
+from ldiv_db.database.databases import ask_postgres
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.templates import Identifier, Relation, literal
+from ldiv_db.database.names import Identifier, Relation, literal
 
 #: PostgreSQL's names for the types of DuckDB's that have another name, or another width, there.
 _TYPES = {
@@ -149,7 +149,7 @@ def withhold(engine: Engine, tables: Sequence[Relation]) -> None:
 
 def is_in_postgres(engine: Engine, relation: Any) -> bool:
     """True if a relation lies, or would lie, in a database of PostgreSQL's; a file does not."""
-    return isinstance(relation, Relation) and kind_of(engine, located(engine, relation)[0]) == "postgres"
+    return isinstance(relation, Relation) and engine.snapshot.kind(located(engine, relation)[0]) == "postgres"
 
 
 def type_of(kind: str) -> str | None:
@@ -164,15 +164,14 @@ def own_types(engine: Engine, relation: Relation) -> dict[str, str]:
 
 def relations_read(engine: Engine, relation: Relation) -> set[tuple[str, str, str]]:
     """The tables and views beneath a relation of PostgreSQL's, and itself: database, schema, name in lower case."""
-    database = located(engine, relation)[0]
-    rows = ask_postgres(engine, database, _READ.format(table=_literal_name(engine, relation)))
-    return {(database.lower(), str(schema).lower(), str(name).lower()) for schema, name in rows}
+    database = located(engine, relation)[0].lower()
+    return {(database, str(schema).lower(), str(name).lower()) for schema, name in _ask(engine, relation, _READ)}
 
 
 def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[str]) -> dict[str, int]:
     """The number of values in unbounded `numeric` columns, which DuckDB reads as floats, that no float holds."""
     kinds = own_types(engine, relation)
-    read = {column.name.lower(): column.type for column in _read_columns(engine, relation)}
+    read = {column.name.lower(): column.type for column in columns_of(engine, relation)}
     open_ended = [c for c in columns if kinds[c.lower()].startswith("numeric") and read[c.lower()] == "DOUBLE"]
     if not open_ended:
         return {}
@@ -185,10 +184,8 @@ def values_beyond_floats(engine: Engine, relation: Relation, columns: Sequence[s
 
 def hides_rows(engine: Engine, relation: Relation) -> bool:
     """True if row level security applies to the user in a table: some of its rows may be nobody's to see here."""
-    if _find(engine, relation) is None:
-        return False
-    asked = f"SELECT row_security_active({_literal_name(engine, relation)}::regclass) AS active"
-    return bool(ask_postgres(engine, located(engine, relation)[0], asked)[0][0])
+    asked = "SELECT row_security_active({table}::regclass) AS active"
+    return _find(engine, relation) is not None and bool(_ask(engine, relation, asked)[0][0])
 
 
 def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str]) -> str | None:
@@ -198,7 +195,7 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
     to be said of what a table that was made anew has lost. Inside a transaction.
     """
     database = located(engine, target)[0]
-    wanted = [(c.name, own.get(c.name.lower()) or _required(c)) for c in _read_columns(engine, rows)]
+    wanted = [(c.name, own.get(c.name.lower()) or _required(c)) for c in columns_of(engine, rows)]
     there = _find(engine, target)
     note = None
     if there and _columns(engine, target) == [(name, _spelt(engine, database, kind)) for name, kind in wanted]:
@@ -221,9 +218,7 @@ def lost_with(engine: Engine, table: Relation) -> str | None:
     """Attributes that are lost with a table: grants, comments, both; None if it has neither, or does not exist."""
     if _find(engine, table) is None:
         return None
-    ((granted, commented),) = ask_postgres(
-        engine, located(engine, table)[0], _EXTRAS.format(table=_literal_name(engine, table))
-    )
+    ((granted, commented),) = _ask(engine, table, _EXTRAS)
     return " and ".join([*(["the grants"] if granted else []), *(["the comments"] if commented else [])]) or None
 
 
@@ -238,12 +233,8 @@ def _spelt(engine: Engine, database: str, kind: str) -> str:
     """The type as PostgreSQL writes it in its own lists."""
     if kind.upper().startswith("DECIMAL"):
         return kind.lower().replace("decimal", "numeric").replace(" ", "")
-    ((spelt,),) = (
-        ask_postgres(engine, database, f"SELECT format_type({literal(kind)}::regtype, NULL) AS type")
-        if ("(" not in kind)
-        else ((kind,),)
-    )
-    return str(spelt)
+    asked = f"SELECT format_type({literal(kind)}::regtype, NULL) AS type"
+    return kind if "(" in kind else str(ask_postgres(engine, database, asked)[0][0])
 
 
 def _tell(engine: Engine, database: str, sql: str, target: Relation) -> None:
@@ -251,12 +242,7 @@ def _tell(engine: Engine, database: str, sql: str, target: Relation) -> None:
 
 
 def _columns(engine: Engine, relation: Relation, asked: str = _COLUMNS) -> list[tuple[str, str]]:
-    sql = asked.format(table=_literal_name(engine, relation))
-    return [(str(name), str(kind)) for name, kind in ask_postgres(engine, located(engine, relation)[0], sql)]
-
-
-def _read_columns(engine: Engine, relation: Relation) -> list[Column]:
-    return [Column(row[0], row[1]) for row in engine.execute(f"DESCRIBE SELECT * FROM {relation.sql()}")]
+    return [(str(name), str(kind)) for name, kind in _ask(engine, relation, asked)]
 
 
 def _find(engine: Engine, relation: Relation) -> Relation | None:
@@ -274,5 +260,7 @@ def _name(engine: Engine, relation: Relation) -> str:
     return found.sql()
 
 
-def _literal_name(engine: Engine, relation: Relation) -> str:
-    return literal(_name(engine, relation))
+def _ask(engine: Engine, relation: Relation, asked: str) -> list[tuple[object, ...]]:
+    """The answer of a relation's server to a query that calls it `{table}`."""
+    name = literal(_name(engine, relation))
+    return ask_postgres(engine, located(engine, relation)[0], asked.format(table=name))

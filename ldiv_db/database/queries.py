@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import Snapshot
-from ldiv_db.database.templates import BUILT_IN, FileRelation, Identifier, Relation, Statement, literal
+from ldiv_db.database.templates import BUILT_IN, Statement
 
 #: The file formats of `export`. CSV: all text that is not NULL is quoted, so that '' and NULL differ.
 EXPORTS = {
@@ -89,8 +92,12 @@ class Queries(ABC):
 
     def record(self, template: str, **params: Any) -> dict[str, Any]:
         """The single row that `template` selects, as a dict by column name."""
-        (row,) = self.records(template, **params)
-        return row
+        return self.record_of(self.rendered(template, **params))
+
+    def record_of(self, statement: Statement) -> dict[str, Any]:
+        """As `record`, of a statement that is rendered."""
+        names, (row,) = self._execute(statement)
+        return dict(zip(names, row, strict=True))
 
     def scalar(self, template: str, **params: Any) -> Any:
         """The single value that `template` selects."""
@@ -165,7 +172,7 @@ class Queries(ABC):
         self.execute(f"DELETE FROM {target.sql()} WHERE {name} IN (SELECT {name} FROM {listed.sql()})")
 
     def update(self, target: Relation, values: Mapping[str, Any], having: Mapping[str, Any]) -> None:
-        """Set `values`, by column, in the rows of `target` that have the values of `having`."""
+        """Set `values`, by column, in the rows of `target` that have the values of `having`, or one of a list."""
         self.execute(
             f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
         )
@@ -190,10 +197,7 @@ class Queries(ABC):
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {Relation(target.parts[:-1]).sql()}", writes=target)
 
     def _has_schema(self, parts: Sequence[str]) -> bool:
-        """True if a schema exists already in a database of others; leave to make it is not asked for then.
-
-        `parts` are its name, with that of its database before it; a name alone may be that of a database.
-        """
+        """True if a database of others has the schema, by `parts`; leave to make it is not asked for then."""
         if not self.snapshot.others:
             return False
         rows = self.execute(
@@ -204,6 +208,20 @@ class Queries(ABC):
             {"schema": parts[-1], "database": parts[0] if len(parts) > 1 else None},
         )
         return bool(rows)
+
+    @contextmanager
+    def setting(self, name: str, value: object) -> Iterator[None]:
+        """Within, a setting has another value for this connection alone, unless settings are locked."""
+        ((before, locked),) = self.execute(f"SELECT current_setting('{name}'), current_setting('lock_configuration')")
+        if locked:
+            yield
+            return
+        self.execute(f"SET SESSION {name} = {literal(str(value))}")
+        try:
+            yield
+        finally:
+            with suppress(DatabaseError):  # a transaction that failed takes no setting; the first error is reported
+                self.execute(f"SET SESSION {name} = {literal(str(before))}")
 
     def refresh_servers(self) -> None:
         """Look up the names of a server's tables anew: others may have changed them, or we rolled ours back."""
@@ -234,5 +252,8 @@ def listed(columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Stateme
 
 
 def _eq(values: Mapping[str, Any], separator: str) -> str:
-    """`"column" = $column` for each column."""
-    return separator.join(f"{Identifier(column).sql()} = ${column}" for column in values)
+    """`"column" = $column` for each column, or one of the values of a list."""
+    wanted = {
+        column: f"ANY (${column})" if isinstance(value, list) else f"${column}" for column, value in values.items()
+    }
+    return separator.join(f"{Identifier(column).sql()} = {value}" for column, value in wanted.items())

@@ -1,4 +1,4 @@
-"""The databases of a connection, its settings, and the place in which it looks up names, read by one statement."""
+"""The databases of a connection by their kinds, its settings, and where it looks up names: read by one statement."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: The types of databases that are a file; the path of others may hold a password.
-_FILES = ("duckdb", "sqlite", "ducklake")
 #: The settings of which something depends.
 _SETTINGS = (
     "default_collation",
@@ -31,6 +29,39 @@ CHANGES = re.compile(r"\s*(ATTACH|DETACH|USE|SET|RESET|ROLLBACK)\b", re.IGNORECA
 
 
 @dataclass(frozen=True)
+class Kind:
+    """A kind of database: what it is called, DuckDB's type and extension for it, and what it does differently."""
+
+    name: str
+    type: str
+    extension: str | None = None
+    #: Whether it is a local file; the path of others may hold a password.
+    is_file: bool = False
+    #: Whether DuckDB may make a table in it and take that back: MySQL commits every CREATE by itself.
+    takes_back: bool = True
+    #: The text that ATTACH puts before the address, in place of a type.
+    prefix: str = ""
+    #: The schema that is meant where none is named, and whether there are others.
+    schema: str = "main"
+    has_schemas: bool = True
+    #: Whether tables may have keys.
+    has_keys: bool = True
+    #: Whether all that a transaction writes is a snapshot with a number.
+    has_snapshots: bool = False
+
+
+DUCKDB = Kind("DuckDB", "duckdb", is_file=True)
+POSTGRES = Kind("PostgreSQL", "postgres", "postgres_scanner", schema="public")
+SQLITE = Kind("SQLite", "sqlite", "sqlite_scanner", is_file=True, has_schemas=False)
+DUCKLAKE = Kind(
+    "DuckLake", "ducklake", "ducklake", is_file=True, prefix="ducklake:", has_keys=False, has_snapshots=True
+)
+MYSQL = Kind("MySQL", "mysql", "mysql_scanner", takes_back=False)
+MOTHERDUCK = Kind("MotherDuck", "motherduck", "motherduck", prefix="md:")
+_BY_TYPE = {kind.type: kind for kind in (DUCKDB, POSTGRES, SQLITE, DUCKLAKE, MYSQL, MOTHERDUCK)}
+
+
+@dataclass(frozen=True)
 class Database:
     """A database that is attached; `kind` is its type as DuckDB calls it: duckdb, postgres, sqlite, ducklake, mysql."""
 
@@ -43,7 +74,7 @@ class Database:
     @property
     def file(self) -> str | None:
         """Its file; None if it is in memory or on a server."""
-        return self.path if self.kind in _FILES else None
+        return self.path if self.kind in _BY_TYPE and _BY_TYPE[self.kind].is_file else None
 
 
 @dataclass(frozen=True)
@@ -59,10 +90,26 @@ class Snapshot:
     schemas: tuple[str, ...]
     settings: dict[str, Any]
 
+    def __getitem__(self, database: str) -> Database:
+        """The database of that name, one of DuckDB's in memory if none is attached."""
+        return self.databases.get(database.lower()) or Database(database, DUCKDB.type, None, False, False)
+
     def kind(self, database: str) -> str:
         """The type of a database; duckdb if none of that name is attached."""
-        found = self.databases.get(database.lower())
-        return found.kind if found else "duckdb"
+        return self[database].kind
+
+    def traits(self, database: str) -> Kind:
+        """What a database does as others of its kind."""
+        return _BY_TYPE.get(self.kind(database), DUCKDB)
+
+    def is_in_memory(self, database: str) -> bool:
+        """True if a database of DuckDB's is in no file, and ends with the connection."""
+        return database.lower() in self.databases and self[database].kind == "duckdb" and self[database].path is None
+
+    @property
+    def open_files(self) -> list[str]:
+        """The files of all databases that are attached."""
+        return [found.file for found in self.databases.values() if found.file and not found.is_internal]
 
     def has(self, kind: str) -> bool:
         """True if a database of that type is attached."""

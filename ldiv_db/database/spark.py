@@ -1,7 +1,11 @@
-"""Spark as a warehouse: which object is a session, and how it counts, writes and keeps a ledger."""
+"""Spark as a warehouse: which object is a session, and how it counts, writes and keeps a ledger.
+
+What Spark says when it fails is told in one sentence: no traces of Java's, and no values that they may quote.
+"""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,23 +16,8 @@ from typing import Any
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
-from ldiv_db.database.spark_tables import (
-    ATOMIC,
-    description,
-    drop,
-    exists,
-    is_read,
-    make_lasting,
-    make_schema,
-    names_in_schema,
-    plainly,
-    quoted,
-    read,
-    rename,
-    sibling,
-)
-from ldiv_db.database.templates import Relation, literal
+from ldiv_db.database.errors import DatabaseError, LdivError, refused
+from ldiv_db.database.names import Relation, literal
 from ldiv_db.database.traits_there import TRAITS
 from ldiv_db.database.warehouses import Warehouse
 
@@ -47,8 +36,39 @@ SETTINGS = {
 }
 #: What is sent goes to tasks as Arrow has it; below the threshold Java would write down each row as an object.
 _SENDING = {"spark.sql.execution.arrow.localRelationThreshold": "0"}
+#: Formats of tables that have a commit of their own: what replaces or appends to them is there whole or not at all.
+ATOMIC = ("delta", "iceberg")
 #: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}
+_CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
+#: The names of Java's exceptions, which stand before their messages.
+_CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):?\s*")
+#: Conditions whose sentences quote values of the data.
+_QUOTING = ("CAST_", "INVALID_INPUT", "CANNOT_PARSE", "MALFORMED", "DIVIDE", "ARITHMETIC", "NUMERIC_VALUE", "UDF")
+#: Types of Spark that are read, by the names that its schemas have for them; decimals and texts of a length are, too.
+_READ = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp",
+         "timestamp_ntz")  # fmt: skip
+
+
+def sentence(error: BaseException) -> str:
+    """The first sentence of what Spark says, or the name of its condition where that would quote data."""
+    text = str(error).strip() or type(error).__name__
+    if found := _CONDITION.search(text):
+        condition, said = found.groups()
+        return condition if condition.startswith(_QUOTING) else said.strip() or condition
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else text)
+    return _CLASS.sub("", cause.removeprefix("Caused by:").strip())[:300] or type(error).__name__
+
+
+def is_read(kind: str) -> bool:
+    """True if values of a type are read; not of nested and collated ones, and those without a counterpart."""
+    return kind in _READ or kind.startswith(("decimal(", "varchar(", "char("))
+
+
+def quoted(table: Relation) -> str:
+    """The table's name as Spark takes it, whatever characters are in it."""
+    return ".".join(f"`{part.replace('`', '``')}`" for part in table.parts)
 
 
 class SparkWarehouse(Warehouse):
@@ -87,13 +107,16 @@ class SparkWarehouse(Warehouse):
 
     @contextmanager
     def _doing(self, what: str) -> Iterator[None]:
-        """Within, failures are told plainly, and Spark's pages describe its jobs so."""
+        """Within, Spark's pages describe its jobs so, and its failures are told in one sentence."""
         context = self._context
         if context:
             context.setJobDescription(f"ldiv: {what}")
         try:
-            with plainly(what):
-                yield
+            yield
+        except Exception as error:
+            if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
+                raise
+            raise DatabaseError(f"Spark cannot {what}: {sentence(error)}") from None  # a cause would quote data
         finally:
             if context:
                 context.setJobDescription(None)
@@ -113,7 +136,7 @@ class SparkWarehouse(Warehouse):
             with self._doing("read it"):
                 self._frame(given, folder).createOrReplaceTempView(view.name)
         except DatabaseError as error:
-            raise PolicyError([Problem("source", f"{given}: {error}")]) from None
+            raise refused("source", f"{given}: {error}") from None
         return view
 
     def _frame(self, given: Any, folder: Path) -> Any:
@@ -122,7 +145,7 @@ class SparkWarehouse(Warehouse):
             frame = self.session.sql(query) if query else given.value
             if not type(frame).__module__.startswith("pyspark."):
                 what = f"{type(frame).__name__} is not a frame of Spark's"
-                raise PolicyError([Problem("source", what, "session.createDataFrame makes one of it")])
+                raise refused("source", what, "session.createDataFrame makes one of it")
             return frame
         form = _FORMATS.get(Path(given).suffix.lower())
         if "`" in given or (form is None and "/" not in given):
@@ -180,18 +203,48 @@ class SparkWarehouse(Warehouse):
     # -- tables ------------------------------------------------------------------------------------------
 
     def tables(self, beside: Relation) -> list[str]:
-        return names_in_schema(self.session, beside)
+        schema = quoted(Relation(beside.parts[:-1]))
+        if schema and not self.session.catalog.databaseExists(schema):
+            return []
+        with self._doing("list tables"):
+            found = self.session.sql(f"SHOW TABLES{f' IN {schema}' if schema else ''}").collect()
+        return [row["tableName"] for row in found if not row["isTemporary"]]
 
     def exists(self, table: Relation) -> bool:
-        return exists(self.session, table)
+        with self._doing(f"look up {table}"):
+            return bool(self.session.catalog.tableExists(quoted(table)))
+
+    def described_by_catalog(self, table: Relation) -> Mapping[str, str]:
+        """The catalog's entries on a table beside its columns: `Provider`, `Type` and others."""
+        with self._doing(f"look up {table}"):
+            rows = self.session.sql(f"DESCRIBE TABLE EXTENDED {quoted(table)}").collect()
+        names = [row[0] for row in rows]
+        start = next((i for i, name in enumerate(names) if name.startswith("# Detailed")), len(rows))
+        return {row[0]: row[1] for row in rows[start:]}
+
+    def read(self, table: Relation) -> Any:
+        """The table as a frame, with the files that it has now: another session may have written or renamed some."""
+        self.session.catalog.refreshTable(quoted(table))
+        return self.session.table(quoted(table))
 
     def make_schema(self, table: Relation) -> None:
-        make_schema(self.session, table)
+        schema = quoted(Relation(table.parts[:-1]))
+        if schema and not self.session.catalog.databaseExists(schema):
+            with self._doing("make the schema"):
+                self.session.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
-        """A table of the ledger, of a catalog in memory where later sessions find it again."""
+        """A table of the ledger, if it is not there; of a catalog in memory where later sessions find it again."""
+        self.make_schema(table)
+        if self.exists(table):
+            return
         listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
-        make_lasting(self.session, table, listed)
+        conf, located = self.session.conf, ""
+        if conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory" and len(table.parts) == 2:
+            place = f"{conf.get('spark.sql.warehouse.dir')}/{table.parts[0]}.db/{table.name}"
+            located = f" USING parquet LOCATION {literal(place)}"
+        with self._doing(f"make {table}"):
+            self.session.sql(f"CREATE TABLE {quoted(table)} ({listed}){located}")
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """As of every warehouse."""
@@ -220,7 +273,7 @@ class SparkWarehouse(Warehouse):
         status = (values or {"status": "dropped"})["status"]
         shown = ", ".join(literal(status) if name == "status" else self._column(name) for name in names)
         where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
-        read(self.session, table)
+        self.read(table)
         self.execute(f"INSERT INTO {quoted(table)} SELECT {shown} FROM {quoted(table)} WHERE {where} LIMIT 1")
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
@@ -237,21 +290,26 @@ class SparkWarehouse(Warehouse):
             with self._doing(f"write {table}"):
                 self.session.sql(rows).writeTo(quoted(table)).using(provider).createOrReplace()
         else:
-            copy, aside = (sibling(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
+            copy, aside = (self.beside(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
             self._write(copy, rows)
             self.require_all(staged, copy)
             self._rename(copy, table, aside if there else None)
         self.forget(staged)
 
+    def rename(self, table: Relation, name: str) -> None:
+        """Rename a table within its schema."""
+        with self._doing(f"rename {table}"):
+            self.session.sql(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(self.beside(table, name))}")
+
     def _rename(self, copy: Relation, table: Relation, aside: Relation | None) -> None:
         if aside:
-            rename(self.session, table, aside.name)
+            self.rename(table, aside.name)
         try:
-            rename(self.session, copy, table.name)
+            self.rename(copy, table.name)
         except LdivError:
             if aside:
                 with suppress(LdivError):  # the first error is the one to report
-                    rename(self.session, aside, table.name)
+                    self.rename(aside, table.name)
             raise
         if aside:
             self.forget(aside)
@@ -263,17 +321,18 @@ class SparkWarehouse(Warehouse):
         for kind in ATOMIC:
             if kind in catalog:
                 return kind
-        return description(self.session, table if there else staged).get("Provider", "").lower()
+        return self.described_by_catalog(table if there else staged).get("Provider", "").lower()
 
     def put_back(self, aside: Relation, table: Relation) -> None:
         """Put back what a dead run had moved aside, if its release is not there."""
         if self.exists(table):
-            drop(self.session, aside)
+            self.drop(aside)
         else:
-            rename(self.session, aside, table.name)
+            self.rename(aside, table.name)
 
     def drop(self, table: Relation) -> None:
         if table.name in self._views:
             self.session.catalog.dropTempView(table.name)
-        else:
-            drop(self.session, table)
+            return
+        with self._doing(f"drop {table}"):
+            self.session.sql(f"DROP TABLE IF EXISTS {quoted(table)}")

@@ -1,14 +1,8 @@
 """Steps that measure a requirement, each a template over the relations of those before it.
 
-An `Engine` runs them. A `Composer` writes them down as the named parts of one statement, for a database that is not
-ours: the definition of a requirement is the same in both.
-
-Writes steps down as the named parts of one statement, in place of running them.
-
-Steps that an engine runs as one statement: its named parts, of which the last is kept as a table.
-
-What one step alone reads is then no table of its own, made, filled and dropped, and columns that nothing reads are not
-worked out.
+An `Engine` runs them, each as a table. `OneStatement` runs them as the named parts of one, so that what one step alone
+reads is no table of its own, and columns that nothing reads are not worked out. A `Composer` writes them down, for a
+database that is not ours: the definition of a requirement is the same in all.
 """
 
 from __future__ import annotations
@@ -23,7 +17,6 @@ from sqlglot import exp
 
 from ldiv_db.database.dialects import (
     bound,
-    ending,
     keep_columns,
     listed_rows,
     seconds_of_instants,
@@ -32,7 +25,9 @@ from ldiv_db.database.dialects import (
 )
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Figure, Part, Relation, Statement, Value, header, render
+from ldiv_db.database.names import Figure, Part, Relation, Value
+from ldiv_db.database.templates import Statement, header, render
+from ldiv_db.database.traits_there import TRAITS
 
 
 class Steps(Protocol):
@@ -78,10 +73,7 @@ class _Part:
 
 
 class Composer:
-    """The steps of one SELECT in a dialect; `text` is all of it, without steps and columns that nothing reads.
-
-    Nothing is asked of a database: what an engine would refuse after a count is a doubt, for the statement to tell.
-    """
+    """The steps of one SELECT in a dialect; what an engine would refuse after a count is a doubt, for it to tell."""
 
     def __init__(self, dialect: str, taken: Iterable[str] = ()) -> None:
         """`taken` are names that no step may have: those of the tables that the statement reads."""
@@ -103,14 +95,12 @@ class Composer:
         return self._add(name, select, about)
 
     def load(self, name: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> Relation:
-        """The step of rows that are written out; `columns` is name to SQL type."""
         return self._add(name, listed_rows(columns, rows, self.dialect, _MARGIN), [", ".join(columns)])
 
     def drop(self, *relations: Relation) -> None:
         """Nothing: a step is gone with its statement."""
 
     def sum_of(self, rows: Relation, column: str) -> Figure:
-        """The sum of a column of whole numbers, 0 without rows."""
         if (rows, column) not in self._sums:
             total = self.materialise(f"{rows.name}_{column}", "database/sum_column", rows=rows, column=column)
             self._sums[rows, column] = Figure(total, "total")
@@ -125,7 +115,7 @@ class Composer:
         """The statement whose SELECT is what the template `last` selects of the steps."""
         select = bound(render(last, params), self.dialect)
         parts = ",\n\n".join(self._written(part) for part in self._read_by(select))
-        texts = [f"WITH\n{parts}", written_tree(select, self.dialect), ending(self.dialect)]
+        texts = [f"WITH\n{parts}", written_tree(select, self.dialect), TRAITS[self.dialect].ending]
         return "\n".join(text for text in texts if text)
 
     def _read_by(self, last: exp.Expr) -> list[_Part]:
@@ -141,7 +131,6 @@ class Composer:
         return kept
 
     def _written(self, part: _Part) -> str:
-        """The step with what it is."""
         comment = "".join(f"-- {line}\n" for sentence in part.about for line in wrap(sentence, WIDTH))
         text = part.select if isinstance(part.select, str) else written_tree(part.select, self.dialect, _MARGIN)
         return f"{comment}{written_name(part.name, self.dialect)} AS (\n{text}\n)"
@@ -181,21 +170,27 @@ class OneStatement:
         """Nothing: parts are gone with their statement, which is still to read what was loaded."""
 
     def sum_of(self, rows: Relation, column: str) -> Value | Figure:
-        """The sum of a column of whole numbers, 0 without rows."""
         if rows not in self._parts:
             return self._engine.sum_of(rows, column)
         return Figure(self.materialise("sum", "database/sum_column", rows=rows, column=column), "total")
 
     def refuse_any(self, problem: Callable[[str], Problem], template: str, **params: Any) -> None:
-        """Raise PolicyError if what `template` has `found` is not 0, asked of the parts so far."""
-        before = dict(self._values), dict(self._parts)
-        found = self.materialise("found", template, **params)
-        self._engine.refuse_found(problem, self._ending_with(found))
-        self._values, self._parts = before
+        self._engine.refuse_found(problem, self._asking(template, params))
 
     def keep(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, the TEMP table of it: the statement is run."""
         return self._engine.make(name, self._ending_with(self.materialise(name, template, **params)))
+
+    def record(self, template: str, **params: Any) -> dict[str, Any]:
+        """The single row that `template` selects, as a dict by column name: the statement is run."""
+        return self._engine.record_of(self._asking(template, params))
+
+    def _asking(self, template: str, params: Mapping[str, Any]) -> Statement:
+        """The parts so far, and what a template selects of them; it becomes no part."""
+        before = dict(self._values), dict(self._parts)
+        statement = self._ending_with(self.materialise("asked", template, **params))
+        self._values, self._parts = before
+        return statement
 
     def _ending_with(self, last: Relation) -> Statement:
         named = ",\n".join(f"{part.sql()} AS (\n{step.sql}\n)" for part, step in self._parts.items())

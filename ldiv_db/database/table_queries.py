@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Queries, Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 
 #: A column, or a column and the name that it gets.
 ColumnName = str | tuple[str, str]
@@ -20,24 +21,22 @@ class TableQueries(Queries):
     def count(self, rows: Relation | FileRelation, *where: Where) -> int:
         """The number of rows, or of those that meet all conditions."""
         if where:
-            return int(self.scalar("database/count_groups", rows=rows, columns=[], conditions=_conditions(where)))
+            return int(self.scalar("database/count_groups", **_counted(rows, (), where)))
         return int(self.scalar("database/count_rows", rows=rows))
 
     def count_groups(
         self, name: str, rows: Relation | FileRelation, *columns: ColumnName, where: Sequence[Where] = ()
     ) -> Relation:
         """(the columns, rows): how many rows have each combination of their values."""
-        params = {"columns": _columns(columns), "conditions": _conditions(where)}
-        return self.materialise(name, "database/count_groups", rows=rows, **params)
+        return self.materialise(name, "database/count_groups", **_counted(rows, columns, where))
 
     def tally(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
         """As `count_groups`, read, in no order: for counts, bounds and plans, never for data."""
-        params = {"columns": _columns(columns), "conditions": _conditions(where)}
-        return self.rows("database/count_groups", rows=rows, **params)
+        return self.rows("database/count_groups", **_counted(rows, columns, where))
 
     def copy(self, name: str, rows: Relation, *columns: str) -> Relation:
         """A TEMP table of the same rows, with the columns named, or all of them."""
-        return self.materialise(name, "database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+        return self.materialise(name, "database/list_rows", rows=rows, columns=columns)
 
     def extend(
         self,
@@ -51,17 +50,17 @@ class TableQueries(Queries):
         if where or constants or not all(isinstance(column, str) for column in columns):
             self.insert(target, "database/select_rows", **_selection(rows, columns, where, constants=constants))
         else:
-            self.insert(target, "database/list_rows", rows=rows, columns=[Identifier(str(one)) for one in columns])
+            self.insert(target, "database/list_rows", rows=rows, columns=columns)
 
     def extend_others(self, target: Relation, rows: Relation, listed: Relation, key: str, *columns: ColumnName) -> None:
         """Append to `target` the rows whose `key` no row of `listed` has, as `select_others` has them."""
-        params = _selection(rows, columns) | {"listed": listed, "keys": _columns([key]), "lacking": True}
-        self.insert(target, "database/select_rows", **params)
+        self.insert(
+            target, "database/select_rows", **_selection(rows, columns, listed=listed, keys=[key], lacking=True)
+        )
 
     def reassign(self, assigned: Relation, moved: Relation, shown: str = "row_id") -> Relation:
         """(row_id, class_id): rows with their class, that of `moved` if it has one; `shown` is their number then."""
-        params = {"assigned": assigned, "moved": moved, "shown": Identifier(shown)}
-        return self.materialise("assigned", "database/overlay_rows", **params)
+        return self.materialise("assigned", "database/overlay_rows", assigned=assigned, moved=moved, shown=shown)
 
     def select(
         self,
@@ -72,32 +71,27 @@ class TableQueries(Queries):
         distinct: bool = False,
         constants: Mapping[str, int] | None = None,
     ) -> Relation:
-        """A TEMP table of the rows that meet all conditions, with the columns named, or all of them.
-
-        `constants` are further columns, each of one number.
-        """
+        """A TEMP table of rows that meet all conditions, of the columns named, or all, and further `constants`."""
         return self.materialise(name, "database/select_rows", **_selection(rows, columns, where, distinct, constants))
 
     def select_among(
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
     ) -> Relation:
         """As `select`, the rows whose keys some row of `listed` has; a pair is their name in `rows` and in `listed`."""
-        params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys)}
-        return self.materialise(name, "database/select_rows", **params)
+        return self.materialise(name, "database/select_rows", **_selection(rows, columns, listed=listed, keys=keys))
 
     def select_others(
         self, name: str, rows: Relation, listed: Relation, *keys: ColumnName, columns: Sequence[ColumnName] = ()
     ) -> Relation:
         """The rows that `select_among` leaves out; keys are never NULL."""
-        params = _selection(rows, columns) | {"listed": listed, "keys": _columns(keys), "lacking": True}
+        params = _selection(rows, columns, listed=listed, keys=keys, lacking=True)
         return self.materialise(name, "database/select_rows", **params)
 
     def number_groups(
         self, name: str, rows: Relation, *by: str, number: str = "class_id", columns: Sequence[str] = ("row_id",)
     ) -> Relation:
         """(the columns, or all, `number`): the rows with the number of their group, from 1 in the order of `by`."""
-        params = {"by": [*map(Identifier, by)], "columns": [*map(Identifier, columns)], "number": Identifier(number)}
-        return self.materialise(name, "database/number_groups", rows=rows, **params)
+        return self.materialise(name, "database/number_groups", rows=rows, by=by, columns=columns, number=number)
 
     def find(self, rows: Relation, *columns: str, where: Sequence[Where] = ()) -> list[tuple[Any, ...]]:
         """The columns named of the rows that meet all conditions, in no order: for plans and ledgers, never data."""
@@ -105,7 +99,7 @@ class TableQueries(Queries):
 
     def columns(self, rows: Relation, *columns: str) -> list[tuple[Any, ...]]:
         """The columns named of all rows, in no order: for counts, bounds and plans, never for data."""
-        return self.rows("database/list_rows", rows=rows, columns=[*map(Identifier, columns)])
+        return self.rows("database/list_rows", rows=rows, columns=columns)
 
     def column(self, rows: Relation, column: str) -> list[Any]:
         """As `columns`, of a single one."""
@@ -132,8 +126,10 @@ class TableQueries(Queries):
         return Value(self.total(rows, column))
 
     def _summary(self, rows: Relation, column: str, function: str, where: Sequence[Where]) -> Any:
-        params = {"column": Identifier(column), "conditions": _conditions(where), "function": function}
-        return self.scalar("database/summarise_column", rows=rows, **params)
+        conditions = _conditions(where)
+        return self.scalar(
+            "database/summarise_column", rows=rows, column=column, conditions=conditions, function=function
+        )
 
     def join(
         self,
@@ -163,15 +159,17 @@ def _columns(columns: Sequence[ColumnName]) -> list[dict[str, Any]]:
 
 
 def _conditions(where: Sequence[Where]) -> list[dict[str, Any]]:
-    values = [None if one.value is None else Value(one.value) for one in where]
     return [
-        {"column": Identifier(one.column), "sign": one.sign, "value": value}
-        for one, value in zip(where, values, strict=True)
+        {"column": Identifier(one.column), "sign": one.sign, "value": None if one.value is None else Value(one.value)}
+        for one in where
     ]
 
 
+def _counted(rows: Relation | FileRelation, columns: Sequence[ColumnName], where: Sequence[Where]) -> dict[str, Any]:
+    return {"rows": rows, "columns": _columns(columns), "conditions": _conditions(where)}
+
+
 def _grouping(rows: Relation, columns: Sequence[ColumnName], aggregates: Mapping[str, Aggregate]) -> dict[str, Any]:
-    """The parameters of the template that groups rows."""
     found = [
         {"function": function, "column": Identifier(of), "alias": Identifier(alias)}
         for alias, (function, of) in aggregates.items()
@@ -185,15 +183,15 @@ def _selection(
     where: Sequence[Where] = (),
     distinct: bool = False,
     constants: Mapping[str, int] | None = None,
+    listed: Relation | None = None,
+    keys: Sequence[ColumnName] = (),
+    lacking: bool = False,
 ) -> dict[str, Any]:
-    """The parameters of the template that selects rows."""
     return {
-        "rows": rows,
-        "listed": None,
-        "columns": _columns(columns),
-        "conditions": _conditions(where),
-        "keys": [],
-        "constants": [{"value": Value(n), "alias": Identifier(name)} for name, n in (constants or {}).items()],
+        **_counted(rows, columns, where),
+        "listed": listed,
+        "keys": _columns(keys),
+        "constants": [{"value": n, "alias": Identifier(name)} for name, n in (constants or {}).items()],
         "distinct": distinct,
-        "lacking": False,
+        "lacking": lacking,
     }

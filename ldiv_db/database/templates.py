@@ -8,17 +8,16 @@ becomes that kind. Anywhere else a number is bound, and a text is an error: none
 from __future__ import annotations
 
 import functools
-import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined, pass_environment
@@ -26,11 +25,11 @@ from jinja2 import TemplateError as JinjaError
 from jinja2.bccache import Bucket
 from jinja2.filters import make_attrgetter
 from markupsafe import Markup
-from sqlglot import exp
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import TemplateError
+from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relation, SqlType, Value
 
-DIALECT = "duckdb"
 #: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
 #: What is a single value.
@@ -42,236 +41,6 @@ _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 #: The kinds of parameters that a template's header lists. Its other entries are prose (`returns`, `implements`), and an
 #: `example` that a test works.
 PARAM_KINDS = ("relations", "identifiers", "values", "options")
-
-
-def literal(text: str) -> str:
-    """A text as SQL writes it, for the few places that take no bound value: the name of a file to write or attach."""
-    return exp.Literal.string(text).sql(dialect=DIALECT)
-
-
-@functools.lru_cache(maxsize=4096)
-def _quote(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql(dialect=DIALECT)
-
-
-@dataclass(frozen=True)
-class Identifier:
-    """A column name, of any characters."""
-
-    name: str
-
-    def sql(self) -> str:
-        return _quote(self.name)
-
-
-@dataclass(frozen=True)
-class NamedAfter:
-    """A column that is called after what has it: with `low = NamedAfter("{0.name}_low")` that of `q1` is `q1_low`."""
-
-    pattern: str
-
-    def __get__(self, owner: Any, kind: type) -> Identifier:
-        return Identifier(self.pattern.format(owner))
-
-
-@dataclass(frozen=True)
-class Relation:
-    """A table or view by its parts, `(catalog, schema, name)` or fewer."""
-
-    parts: tuple[str, ...]
-
-    @classmethod
-    def parse(cls, text: str) -> Relation:
-        """The relation that `text` names, e.g. `main.patients` or `"my schema"."my table"`."""
-        table = exp.to_table(text, dialect=DIALECT)
-        if not all(isinstance(part, exp.Identifier) for part in table.parts):
-            raise ValueError(f"{text!r} is more than a name")
-        return cls(tuple(part.name for part in table.parts))
-
-    @property
-    def name(self) -> str:
-        return self.parts[-1]
-
-    def sql(self) -> str:
-        return ".".join(Identifier(part).sql() for part in self.parts)
-
-    def __str__(self) -> str:
-        return ".".join(self.parts)
-
-
-@dataclass(frozen=True)
-class CallerView(Relation):
-    """A TEMP view of a query or a frame that a caller gave; messages call it `what`."""
-
-    what: str
-
-    def __str__(self) -> str:
-        return f"the {self.what}"
-
-
-@dataclass(frozen=True)
-class Part(Relation):
-    """A relation that is a part of the statement that reads it, under a name that no table has."""
-
-
-@dataclass(frozen=True)
-class SqlType:
-    """The type of a column as the database says it, without the values of an enum: `INTEGER`, `STRUCT(a DATE[])`."""
-
-    name: str
-
-    @property
-    def is_date(self) -> bool:
-        return self.name == "DATE"
-
-    @property
-    def kind(self) -> str:
-        """`instant` of a point in time, which is written with its zone; `other` of any other type."""
-        return "instant" if self.name == "TIMESTAMP WITH TIME ZONE" else "other"
-
-    def sql(self) -> str:
-        if not re.fullmatch(r'(?:\w|[ ,()\[\]]|"(?:[^"]|"")*")+', self.name):
-            raise TemplateError(f"{self.name!r} is not the name of a type")
-        return self.name
-
-
-#: The ending of the files in which a table of Iceberg has its states.
-ICEBERG_STATE = ".metadata.json"
-
-
-#: Options for a CSV file that `Engine.export` wrote: nothing between two commas is NULL, two quotes are the empty text.
-_AS_EXPORTED = ", nullstr = '', allow_quoted_nulls = false"
-
-
-def _as_text(names: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, "VARCHAR") for name in names)
-
-
-@dataclass(frozen=True)
-class CsvForm:
-    """How a CSV file is read: nothing is guessed, so that each of its lines is part of a row, or an error.
-
-    All of it is read as text, and cast here: the database's own reader skips a type where a statement asks for the text
-    of its values alone, and would show them as the file writes them, but not everywhere. `columns` are (name, type);
-    `spelt` are those whose type writes some values otherwise than the file, each with the type that writes them as the
-    file does. `patterns` are (type, pattern) of times that are not written as in ISO 8601.
-    """
-
-    options: str
-    columns: tuple[tuple[str, str], ...]
-    spelt: tuple[tuple[str, str], ...] = ()
-    patterns: tuple[tuple[str, str], ...] = ()
-
-    def sql(self) -> str:
-        """The reader's arguments."""
-        types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name, _ in self.columns)
-        return f", auto_detect = false, {self.options}, columns = {{{types}}}"
-
-    @property
-    def is_text(self) -> bool:
-        return all(kind == "VARCHAR" for _, kind in self.columns)
-
-    @property
-    def read(self) -> list[str]:
-        """The columns in their types, as SQL."""
-        patterns, found = dict(self.patterns), []
-        for name, kind in self.columns:
-            column = _quote(name)
-            value = f"strptime({column}, {literal(patterns[kind])})" if kind in patterns else column
-            found.append(column if kind == "VARCHAR" else f"CAST({value} AS {SqlType(kind).sql()}) AS {column}")
-        return found
-
-    @classmethod
-    def exported(cls, names: Sequence[str]) -> CsvForm:
-        """That of a file that `Engine.export` wrote with these columns: all of it is text."""
-        return cls(f"header = true, delim = ',', quote = '\"', escape = '\"'{_AS_EXPORTED}", _as_text(names))
-
-    @property
-    def is_exported(self) -> bool:
-        """True if NULL and the empty text are told apart as `Engine.export` does."""
-        return self.options.endswith(_AS_EXPORTED)
-
-    def as_text(self, as_exported: bool = False) -> CsvForm:
-        """The same with all columns as text; `as_exported` tells NULL and the empty text apart."""
-        more = _AS_EXPORTED if as_exported and not self.is_exported else ""
-        return replace(self, options=f"{self.options}{more}", columns=_as_text(name for name, _ in self.columns))
-
-    def as_spelt(self, names: Collection[str]) -> CsvForm:
-        """The same with the columns of these names in types that write their values as the file does."""
-        lowered, spelt = {name.lower() for name in names}, dict(self.spelt)
-        columns = [(name, spelt.get(name, kind) if name.lower() in lowered else kind) for name, kind in self.columns]
-        return replace(self, columns=tuple(columns))
-
-
-@dataclass(frozen=True)
-class FileRelation:
-    """A data file that the database reads with one of its table functions."""
-
-    reader: str
-    path: str
-    #: True if the names of folders, as `year=2020`, are columns.
-    hive: bool = False
-    #: The version of a table of Delta Lake that is read, also where others write meanwhile.
-    version: int | None = None
-    #: How a CSV file is read.
-    form: CsvForm | None = None
-
-    READERS: ClassVar = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json",
-                         ".jsonl": "read_json", ".ndjson": "read_json"}  # fmt: skip
-    #: Endings of text that is packed, after that of what it is.
-    PACKED: ClassVar = (".gz", ".zst")
-
-    @classmethod
-    def of(cls, path: str) -> FileRelation | None:
-        """The file's relation, or None if its ending is none that the database reads."""
-        suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-        packed = len(suffixes) > 1 and suffixes[-1] in cls.PACKED and suffixes[-2] != ".parquet"
-        reader = cls.READERS.get(suffixes[-2] if packed else (suffixes or [""])[-1])
-        return cls(reader, path) if reader else None
-
-    @property
-    def options(self) -> str:
-        """The reader's arguments besides the path, as SQL."""
-        version = "" if self.version is None else f", version = {self.version}"
-        form = "" if self.form is None else self.form.sql()
-        return f"{', hive_partitioning = true' if self.hive else ''}{version}{form}"
-
-    def sql(self, path: str) -> str:
-        """What FROM takes: the call of the table function on a path, which is SQL, and the types of its columns."""
-        call = f"{self.reader}({path}{self.options})"
-        if self.form is None or self.form.is_text:
-            return call
-        folders = [f"* EXCLUDE ({', '.join(_quote(name) for name, _ in self.form.columns)})"] if self.hive else []
-        return f"(SELECT {', '.join([*self.form.read, *folders])} FROM {call})"
-
-    @property
-    def among(self) -> str:
-        """The file, the pattern, or the folder of a table, whose files are read."""
-        is_state = self.reader == "iceberg_scan" and self.path.endswith(ICEBERG_STATE)
-        return str(Path(self.path).parent.parent) if is_state else self.path
-
-    def __str__(self) -> str:
-        return self.path
-
-
-@dataclass(frozen=True)
-class Value:
-    """A value; it travels as a bound parameter and is never printed."""
-
-    value: Any
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number that another step works out: a column of a relation of one row."""
-
-    relation: Relation
-    column: str
-
-    def sql(self) -> str:
-        return f"(SELECT {Identifier(self.column).sql()} FROM {self.relation.sql()})"
-
-
 #: The name of a statement that no template wrote.
 BUILT_IN = "(built in)"
 
@@ -327,10 +96,7 @@ def _fill(param: Any) -> Markup:
 def _each(
     environment: Environment, items: Sequence[Any], alias: str, attribute: str = "", more: bool = False
 ) -> Markup:
-    """The columns `r."q1", r."q2"`: each item, or what it calls so, of the relation with the alias; `more` may follow.
-
-    Then a comma ends them, if there are any.
-    """
+    """The columns `r."q1", r."q2"`: each item, or what it calls so; with `more` a comma ends them if there are any."""
     columns = map(make_attrgetter(environment, attribute), items) if attribute else items
     listed = Markup(", ").join(Markup(f"{alias}.") + _fill(column) for column in columns)
     return listed + Markup(",") if more and items else listed
@@ -362,10 +128,7 @@ def template_text(template: str, folders: Sequence[Path] = ()) -> str:
 
 @functools.cache
 def header(template: str, folders: tuple[Path, ...] = ()) -> dict[str, Any]:
-    """The header of a template: what it returns, the parameters it has, the definition it implements.
-
-    Raises TemplateError if the text does not begin with a YAML header in a Jinja comment.
-    """
+    """What a template's header says; raises TemplateError if the text begins with none in a comment of Jinja's."""
     text = template_text(template, folders)
     end = text.find("#}")
     if not text.startswith("{#") or end < 0:

@@ -1,8 +1,9 @@
-"""What tells warehouses apart, a row a dialect: how each lists, makes and replaces tables, and what it takes back."""
+"""What tells databases apart, a row a dialect: its drivers, how it lists and replaces tables, what it takes back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,9 @@ class TraitsThere:
     `{here}` is a schema's name as a value, `{within}` the name before a point, of a schema that is there.
     """
 
+    #: The modules that its connections come from, and what drivers of ADBC call its vendor.
+    modules: tuple[str, ...] = ()
+    vendor: str = ""
     #: Whether a table that was made can be taken back, so that a release is one transaction.
     takes_back: bool = False
     #: Whether a table is replaced by the rows of a SELECT in one statement.
@@ -49,6 +53,13 @@ class TraitsThere:
     exact: str = ""
     #: The types whose values a driver is handed as text, beside times.
     texts: tuple[str, ...] = ()
+    #: Its type for whole numbers beyond 64 bits, and for others of ours that it has by another name.
+    huge: str = "DECIMAL(38, 0)"
+    types: Mapping[str, str] = field(default_factory=dict)
+    #: Whether it joins two tables by IS NOT DISTINCT FROM pair by pair, or not at all, where lists or texts hash.
+    hashes: bool = False
+    #: The text that ends a whole statement.
+    ending: str = ""
 
 
 #: Truth, whole numbers, texts, days, times and UUIDs; enums, and decimals with a scale. A collation may ignore case.
@@ -68,6 +79,9 @@ _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
     # Its driver refuses NULL without a type.
     "bigquery": TraitsThere(
+        modules=("google", "bqemulator"),
+        vendor="bigquery",
+        huge="BIGNUMERIC",
         replaces=True,
         mark="%(:{type})s",
         bound=9_000,
@@ -75,8 +89,17 @@ TRAITS = {
         here="NULL",
         schemata="SELECT schema_name FROM INFORMATION_SCHEMA.SCHEMATA",
     ),
-    # It has no transactions. Its driver writes 15 digits of a floating number.
+    # It has no transactions. Its driver writes 15 digits of a floating number. Its plain times begin in 1970, and have
+    # no fractions. Without the setting an outer join fills what is missing with 0 and ''.
     "clickhouse": TraitsThere(
+        modules=("chdb", "clickhouse_connect", "clickhouse_driver"),
+        types={
+            "DATE": "Nullable(Date32)",
+            "TIMESTAMP": "Nullable(DateTime64(6, 'UTC'))",
+            "TIMESTAMPTZ": "Nullable(DateTime64(6, 'UTC'))",
+            "INT128": "Nullable(Int128)",
+        },
+        ending="SETTINGS join_use_nulls = 1",
         replaces=True,
         mark="%s",
         here="currentDatabase()",
@@ -86,15 +109,25 @@ TRAITS = {
         hashed="sum(cityHash64(toString(tuple({0}))))",
         texts=("FLOAT", "DOUBLE"),
     ),
-    "databricks": TraitsThere(replaces=True),
+    "databricks": TraitsThere(modules=("databricks",), replaces=True),
     "duckdb": TraitsThere(
-        takes_back=True, holds_off=True, repeats="list", hashed="SUM(HASH({0}))", exact=_EXACT_IN_DUCKDB
+        vendor="duckdb",
+        huge="HUGEINT",
+        takes_back=True,
+        holds_off=True,
+        repeats="list",
+        hashed="SUM(HASH({0}))",
+        exact=_EXACT_IN_DUCKDB,
     ),
     # Its information schema lists what the user has rights on alone. It judges a join by many columns by the best of
     # them, so that it would sort all rows as texts; it would compile statements that run once; and counts of many
     # combinations would not fit into the 4 MB that it has by default. Rows that a policy on a table hides from the user
     # would be left out of a release, or stay beside the next one: with `row_security` off the server refuses instead.
     "postgres": TraitsThere(
+        modules=("pg8000", "psycopg", "psycopg2"),
+        vendor="postgresql",
+        huge="NUMERIC",
+        hashes=True,
         takes_back=True,
         holds_off=True,
         mark="%s",
@@ -116,13 +149,24 @@ TRAITS = {
         hashed="SUM(CAST(HASHTEXTEXTENDED(CAST(ROW({0}) AS TEXT), 0) AS NUMERIC))",
         exact=_EXACT,
     ),
-    "redshift": TraitsThere(takes_back=True, mark="%s"),
-    "snowflake": TraitsThere(replaces=True, mark="%s", go_back="USE SCHEMA {}", hashed="SUM(HASH({0}))"),
+    "redshift": TraitsThere(modules=("redshift_connector",), hashes=True, takes_back=True, mark="%s"),
+    "snowflake": TraitsThere(
+        modules=("fakesnow", "snowflake"),
+        vendor="snowflake",
+        replaces=True,
+        mark="%s",
+        go_back="USE SCHEMA {}",
+        hashed="SUM(HASH({0}))",
+    ),
     # A hash of columns passes over NULLs, and the text of a row does not tell where one ends.
     "spark": TraitsThere(
         repeats="list", hashed="SUM(CAST(XXHASH64({0}, CAST(STRUCT({0}) AS STRING)) AS DECIMAL(38, 0)))"
     ),
+    # It has no wider whole numbers than 64 bits; it refuses a sum that overflows.
     "sqlite": TraitsThere(
+        modules=("sqlite3",),
+        vendor="sqlite",
+        huge="NUMERIC",
         takes_back=True,
         holds_off=True,
         begin="BEGIN IMMEDIATE",
@@ -130,4 +174,7 @@ TRAITS = {
         schema="",
         analyze="ANALYZE {}",
     ),
+    "trino": TraitsThere(modules=("trino",)),
 }
+#: All of them compare text as it is, so that `a` is not `A`.
+DIALECTS = tuple(TRAITS)

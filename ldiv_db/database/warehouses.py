@@ -15,13 +15,15 @@ from sqlglot import exp
 
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
-from ldiv_db.database.dialects import DIALECTS, written_name, written_step, written_table, written_type
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.dialects import written_name, written_step, written_table, written_type
 from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
 from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, literal, render
-from ldiv_db.database.traits_there import TRAITS, TraitsThere
+from ldiv_db.database.names import Identifier, Relation, literal
+from ldiv_db.database.templates import render
+from ldiv_db.database.traits_there import DIALECTS, TRAITS
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
@@ -43,8 +45,8 @@ class Warehouse:
         if self.dialect not in DIALECTS:
             what = f"speaks {self.dialect}" if self.dialect else f"comes from {type(connection).__module__}"
             hint = f"say which SQL it speaks: dialect, one of {', '.join(DIALECTS)}"
-            raise PolicyError([Problem("connection", f"{what}, which is not known", hint)])
-        self.traits = TRAITS.get(self.dialect, TraitsThere())
+            raise refused("connection", f"{what}, which is not known", hint)
+        self.traits = TRAITS[self.dialect]
         #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
         #: Whether rows of a table can be changed.
@@ -54,10 +56,7 @@ class Warehouse:
 
     @contextmanager
     def moment(self, written: Relation | None = None) -> Iterator[None]:
-        """Within, all is read of one moment where the database can do that; committed at the end, or taken back.
-
-        Where several may write to the table that is `written`, the moment begins once no other does.
-        """
+        """Within, all is of one moment, which begins once no other writes to the table `written`; then committed."""
         self._refuse_open()
         is_locked = self.traits.lock and written is not None and self._exists_alone(written)
         if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):
@@ -88,7 +87,7 @@ class Warehouse:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
         status = getattr(getattr(self.connection, "info", None), "transaction_status", 0)  # of psycopg: 0 is idle
         if status or getattr(self.connection, "in_transaction", False):
-            raise PolicyError([Problem("connection", "has a transaction that has begun", "commit it first")])
+            raise refused("connection", "has a transaction that has begun", "commit it first")
 
     @property
     def _commits_each(self) -> bool:
@@ -121,7 +120,7 @@ class Warehouse:
         is_file = isinstance(given, str) and FileRelation.of(given) is not None
         if not isinstance(given, str) or is_file:
             what = f"{given} is not a table of the warehouse"
-            raise PolicyError([Problem("source", what, "name a table or view of it")])
+            raise refused("source", what, "name a table or view of it")
         return named_table(given, "source")
 
     def columns(self, source: Relation) -> list[Column]:
@@ -183,10 +182,7 @@ class Warehouse:
             self.execute(self.traits.go_back.format(written_name(here[0][0], self.dialect)))
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
-        """Make an empty table; columns have the types of our own database.
-
-        One that is `withheld` is its owner's alone, where default privileges may grant it to others.
-        """
+        """Make an empty table of columns in our types, its owner's alone if it is `withheld`."""
         listed = ", ".join(f"{self._column(c.name)} {written_type(c.type, self.dialect)}" for c in columns)
         self.execute(f"CREATE TABLE {self.name(table)} ({listed}){self.traits.storage}")
         if withheld and self.dialect == "postgres":
@@ -309,10 +305,7 @@ class Warehouse:
         self.forget(staged)
 
     def forget(self, staged: Relation) -> None:
-        """Drop what was put into its place; where that fails the release is there all the same, and the next run does.
-
-        Within a transaction nothing goes on after a failure.
-        """
+        """Drop what was put into its place; outside of a transaction the next run does where that fails."""
         with suppress(*(() if self.takes_back else (DatabaseError,))):
             self.drop(staged)
 

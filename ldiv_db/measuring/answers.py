@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.database.analyst_queries import AnalystQuery
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Members, read_as_one
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType, Value
+from ldiv_db.database.given_queries import AnalystQuery
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.policy.resolve import Source
 
@@ -93,7 +94,6 @@ def check_queries(engine: Engine, source: Source, queries: Sequence[str]) -> Non
 
 
 def _named(queries: Sequence[str]) -> list[AnalystQuery]:
-    """The policy's queries, each with its place in it."""
     return [AnalystQuery(text, f"preserve.{number}") for number, text in enumerate(queries)]
 
 
@@ -118,7 +118,7 @@ def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[C
             "points": _points_of(engine, column, kind),
             "weights": column.weights,
             "sizes": Identifier(f"n_{column.code.name}"),
-            "share": None if column.numeric else Value(math.sqrt(prime) % 1),
+            "share": None if column.numeric else math.sqrt(prime) % 1,
         }
         for column, kind, prime in zip(columns, types, _primes(), strict=False)
     ]
@@ -128,16 +128,13 @@ def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[C
 def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation:
     """(value_no, place among its leaves, value): of numbers one point, whose place nothing has to choose."""
     name = f"points_{column.code.name}"
+    flow = column.flow(engine)
     if column.numeric:
-        last = Value(column.leaves - 1 - (column.null_code is not None))
-        known = {"spans": column.spans, "dictionary": column.dictionary, "last": last, "kind": kind.kind}
-        return engine.materialise(name, "measuring/list_middles", **known)
-    params = {"spans": column.spans, "dictionary": column.dictionary, "null_code": Value(column.null_code)}
-    return engine.materialise(name, "measuring/list_leaf_points", nodes=column.nodes, type=SqlType(kind.type), **params)
+        return flow.step(name, "list_middles", last=column.last - (column.null_code is not None), kind=kind.kind)
+    return flow.step(name, "list_leaf_points", type=SqlType(kind.type))
 
 
 def _primes() -> Iterator[int]:
-    """The prime numbers."""
     return (n for n in itertools.count(2) if all(n % m for m in range(2, math.isqrt(n) + 1)))
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.measuring.utility import ESTIMATE_UNIT, draw_queries, nine_tenths, relative_errors
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
@@ -43,7 +44,7 @@ class CountedColumn:
 class Side:
     """One column of a pair, under the name that its codes have in tables of pairs."""
 
-    number: Value
+    number: int
     name: Identifier
     counted: CountedColumn
 
@@ -55,24 +56,12 @@ class Side:
     def column(self) -> ResolvedColumn:
         return self.counted.column
 
-    @property
-    def first(self) -> Value:
-        return Value(self.column.first)
-
-    @property
-    def last(self) -> Value:
-        return Value(self.column.first + self.column.leaves - 1)
-
-    @property
-    def null_code(self) -> Value:
-        return Value(self.column.null_code)
-
 
 @dataclass(frozen=True)
 class Pair:
     """Two columns that are counted together."""
 
-    number: Value
+    number: int
     sides: tuple[Side, Side]
     #: Whether the second is a sensitive attribute, which every query asks about.
     is_sensitive: bool
@@ -84,8 +73,8 @@ def _pairs(keys: Sequence[CountedColumn], sensitive: Sequence[CountedColumn]) ->
     for number, key in enumerate(keys):
         others = sensitive[number % len(sensitive) :] if sensitive else [*keys[number + 1 :], *keys[:number]]
         for other in others[:1]:
-            both = (Side(Value(1), Identifier("one"), key), Side(Value(2), Identifier("other"), other))
-            pairs.append(Pair(Value(number), both, bool(sensitive)))
+            both = (Side(1, Identifier("one"), key), Side(2, Identifier("other"), other))
+            pairs.append(Pair(number, both, bool(sensitive)))
     return pairs
 
 
@@ -128,7 +117,6 @@ def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding,
 
 
 def _planned(engine: Engine, span: Spans) -> CountedColumn:
-    """A quasi-identifier by what its published spans cover; numbers by their places among those that occur."""
     axis, code = span.axis, span.axis.code.name
     places, leaves, null_code = None, axis.leaves, axis.null_code
     if axis.nodes is None:
@@ -152,8 +140,7 @@ def _planned(engine: Engine, span: Spans) -> CountedColumn:
 def _placed_values(engine: Engine, axis: SensitiveAxis, seed: int) -> CountedColumn:
     """A sensitive attribute with its values in the order that `measure` gives them; number 0 is a blank."""
     code = axis.code.name
-    params = {"dictionary": axis.dictionary, "seed": Value(seed)}
-    places = engine.materialise(f"places_{code}", "measuring/place_values", **params)
+    places = engine.materialise(f"places_{code}", "measuring/place_values", dictionary=axis.dictionary, seed=seed)
     leaves = engine.count(places)
     covers = engine.materialise(f"covers_{code}", "measuring/cover_values", places=places, leaves=leaves)
     made = (axis.dictionary, covers, covers, covers, leaves)
@@ -169,21 +156,18 @@ def _errors(
     rows: int,
     seed: int,
 ) -> CountErrors | None:
-    """The errors of the counts of all pairs: `counted` has the source's codes, `numbered` what is published."""
     if not pairs or not rows:
         return None
     with engine.scope():
-        listed = {"pairs": pairs, "placed": True, "counted": counted, "weight": weight}
-        source = engine.materialise("source_pairs", "measuring/list_pairs", **listed)
-        listed |= {"placed": False, "counted": numbered, "weight": _ROWS}
-        release = engine.materialise("release_pairs", "measuring/list_pairs", **listed)
+        flow = EngineFlow(engine, "measuring", pairs=pairs)
+        source = flow.step("source_pairs", "list_pairs", placed=True, counted=counted, weight=weight)
+        flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
         names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
         columns = dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT")
-        drawn = engine.load("draws", columns, _draws(pairs, rows, seed))
-        anchors = engine.materialise("anchors", "measuring/anchor_pairs", draws=drawn, pairs=source)
-        asked = engine.materialise("asked", "measuring/ask_pairs", anchors=anchors, pairs=pairs)
-        params = {"asked": asked, "source_pairs": source, "release_pairs": release, "pairs": pairs}
-        answers = engine.rows("measuring/answer_pairs", unit=float(ESTIMATE_UNIT), **params)
+        flow.know(draws=engine.load("draws", columns, _draws(pairs, rows, seed)))
+        flow.step("anchors", "anchor_pairs", pairs=source)
+        flow.step("asked", "ask_pairs")
+        answers = flow.rows("answer_pairs", unit=float(ESTIMATE_UNIT))
     errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
     median, most = statistics.median(errors), nine_tenths(errors)
     return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))

@@ -11,22 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one, read_exactly
-from ldiv_db.database.errors import Problem
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
-from ldiv_db.display import Shown
+from ldiv_db.database.requests import asked
+from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import measure_counts
 from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
-from ldiv_db.measuring.utility import (
-    Divergence,
-    QueryErrors,
-    grow_tries,
-    measure_divergence,
-    measure_queries,
-)
+from ldiv_db.measuring.utility import QueryErrors, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.release_columns import published_columns
@@ -49,35 +45,21 @@ MOST_QUERIES = 1_000_000
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """Measures besides the losses: CAVG for `l`, CM for the column `class_label`, errors of queries, KL, spreads.
+    """The question of a measurement: what is measured besides the losses."""
 
-    `class_column` holds class ids that tell classes apart as well.
-    """
-
-    l: int | None = None
-    class_column: str | None = None
-    class_label: str | None = None
-    queries: int = 0
-    seed: int = 0
-    kl: bool = True
+    l: int | None = asked(None, "The l of CAVG; the policy's by default.", of=int | None, least=1, most=LARGEST)
+    class_column: str | None = asked(
+        None, "A column of class ids, by which classes are distinguished as well.", name="class"
+    )
+    class_label: str | None = asked(None, "A published column: the class label of CM.")
+    queries: int = asked(0, "Random COUNT queries to answer.", least=0, most=MOST_QUERIES)
+    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
+    kl: bool = asked(True, "Compute the KL divergence.")
     #: Whether to count how far counts over two columns are off.
     counts: bool = False
     spreads: bool = False
     #: An analyst's queries to ask of both tables, or if there are none usual ones; None to ask none.
     preserve: Sequence[str] | None = None
-
-    def problems(self) -> list[Problem]:
-        """Problems of the numbers."""
-        bounds = {
-            "l": (self.l, 1, LARGEST),
-            "queries": (self.queries, 0, MOST_QUERIES),
-            "seed": (self.seed, 0, LARGEST_SEED),
-        }
-        return [
-            Problem(key, f"takes a whole number from {least} to {most:,}")
-            for key, (value, least, most) in bounds.items()
-            if value is not None and not least <= value <= most
-        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,16 +90,10 @@ class Measurement(Shown):
     def as_dict(self) -> dict[str, Any]:
         """The measurement as JSON has it, keys as those of a run."""
         return {
-            "published": self.published,
-            "source": self.source,
-            "rows_in": self.rows_in,
-            "rows_published": self.loss.rows_published,
-            "rows_suppressed": self.loss.rows_suppressed,
-            "rows_added": self.rows_added,
-            "rows_unmatched": self.rows_unmatched,
-            "rows_uncovered": self.rows_uncovered,
-            "cells_suppressed": self.loss.cells_suppressed,
-            "classes": self.loss.classes,
+            **fields_of(self, "published", "source", "rows_in"),
+            **fields_of(self.loss, "rows_published", "rows_suppressed"),
+            **fields_of(self, "rows_added", "rows_unmatched", "rows_uncovered"),
+            **fields_of(self.loss, "cells_suppressed", "classes"),
             "avg_class_size": self.loss.average_class_size,
             "l": self.l,
             "loss": {**self.loss.as_dict(self.l), "cm": self.cm},
@@ -150,10 +126,8 @@ def answers_of(engine: Engine, published: Relation, original: Described, queries
 
 
 class _Measuring:
-    """One measurement under way."""
-
     def __init__(self, engine: Engine, original: Described, published: Relation | FileRelation, wanted: MeasureRequest):
-        self._engine = engine
+        self._engine, self._flow = engine, EngineFlow(engine, "measuring")
         self._required = original.required
         self._source, self._of_people = original.source.bare(), original.source.counts_people
         self._forms = original.released.forms
@@ -167,96 +141,91 @@ class _Measuring:
         self._cited = published_columns(original.released, names, others)
 
     def measure(self, show_values: bool) -> Measurement:
-        engine, wanted, source = self._engine, self._wanted, self._source
+        engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
         copied, axes = scan(engine, source, show_values, counted=True)
-        rows_in = copied.rows_in
+        flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + self._label)
         with (
             read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
             read_exactly(engine, read) as table,
         ):
-            counted = engine.materialise(
-                "counted", "measuring/count_published", published=table, columns=self._cited, others=self._others
-            )
-        resolver = Resolver(engine, counted)
-        columns = [qi.column for qi in source.quasi_identifiers]
-        kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
-        sets = [self._forms[axis.name] == "set" for axis in axes]
-        found = resolver.quasi_identifiers(axes, kinds, sets)
-        sensitive = [self._sensitive(resolver, copied, i, s.name) for i, s in enumerate(source.sensitive, 1)]
+            flow.step("counted", "count_published", published=table, columns=self._cited)
+        found, sensitive = self._resolve(copied, axes)
         both = [*found, *sensitive]
-        numbered = engine.materialise(
-            "numbered", "measuring/number_published", counted=counted, columns=both, others=self._others
+        numbered = flow.step("numbered", "number_published", columns=both)
+        rows_in, kept = copied.rows_in, copied.rows_in - copied.left_out
+        loss = self._loss(found, sensitive, axes, rows_in)
+        measured = Measurement(
+            published=str(self._published),
+            source=str(source.relation),
+            l=wanted.l or self._promised(sensitive),
+            loss=loss,
+            rows_in=rows_in,
+            rows_added=max(0, loss.rows_published - rows_in),
+            rows_unmatched=None,
+            rows_uncovered=None,
+            cm=self._minorities(found, loss) if self._label else None,
+            queries=None,
+            of_people=self._of_people,
         )
-        loss = self._loss(numbered, found, sensitive, axes, rows_in)
-        divergence, queries = None, None
         if wanted.kl or wanted.queries or wanted.counts:
-            counted_rows = {"snapshot": copied.snapshot, "weight": copied.weight}
-            cells = engine.materialise("cells", "measuring/count_cells", columns=both, **counted_rows)
-            kept, shown = rows_in - copied.left_out, loss.rows_published
+            cells = flow.step("cells", "count_cells", columns=both)
         if wanted.counts:
-            counts = measure_counts(engine, found, sensitive, cells, numbered, kept, wanted.seed)
-            loss = replace(loss, counts=counts)
+            loss = replace(loss, counts=measure_counts(engine, found, sensitive, cells, numbered, kept, wanted.seed))
         if wanted.kl or wanted.queries:
-            tries = grow_tries(engine, both, cells, numbered, kept, shown)
-            if wanted.kl:
-                divergence = measure_divergence(engine, tries, kept, shown)
-            if wanted.queries:
-                queries = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
-        l = wanted.l or self._promised(sensitive)
-        measured = self._measurement(str(source.relation), loss, rows_in, numbered, found, divergence, queries, l)
+            tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
+        if wanted.kl:
+            by = measure_divergence(engine, tries, kept, loss.rows_published)
+            loss = replace(loss, kl=by.kl)
+            measured = replace(measured, rows_unmatched=by.rows_unmatched, rows_uncovered=by.rows_uncovered)
+        if wanted.queries:
+            errors = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
+            measured = replace(measured, queries=errors)
         if wanted.spreads:
             measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
-        if wanted.preserve is None or source.weight is not None:  # counts are not rows to ask
-            return measured
-        return replace(measured, answers=ask(engine, source, both, numbered, wanted.preserve))
+        if wanted.preserve is not None and source.weight is None:  # counts are not rows to ask
+            measured = replace(measured, answers=ask(engine, source, both, numbered, wanted.preserve))
+        return replace(measured, loss=loss)
 
     # -- columns -------------------------------------------------------------------------------------
 
     @property
     def _classes(self) -> list[Renamed]:
-        """The published column that tells classes apart besides the quasi-identifiers, if there is one."""
         return [Renamed(Identifier(self._wanted.class_column), _CLASS)] if self._wanted.class_column else []
 
     @property
-    def _others(self) -> list[Renamed]:
-        label = [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
-        return self._classes + label
+    def _label(self) -> list[Renamed]:
+        return [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
 
-    def _sensitive(self, resolver: Resolver, copied: Copied, number: int, name: str) -> ResolvedColumn:
-        code = Identifier(f"s{number}")
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "recoding/input/map_sensitive",
-            rows=copied.snapshot,
-            column=code,
-            seed=self._wanted.seed,
-            weight=copied.weight,
-            individuals=False,
-        )
-        leaves = self._engine.count(dictionary)
-        return resolver.sensitive(name, number, dictionary, leaves)
+    def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
+        """The quasi-identifiers and the sensitive attributes, whose published values are known."""
+        resolver = Resolver(self._engine, self._flow["counted"])
+        columns = [qi.column for qi in self._source.quasi_identifiers]
+        kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
+        sets = [self._forms[axis.name] == "set" for axis in axes]
+        found, sensitive = resolver.quasi_identifiers(axes, kinds, sets), []
+        for number, column in enumerate(self._source.sensitive, 1):
+            code, mapped = f"s{number}", "recoding/input/map_sensitive"
+            how = {"column": code, "seed": self._wanted.seed, "individuals": False}
+            dictionary = self._flow.step(f"dictionary_{code}", mapped, rows=copied.snapshot, **how)
+            sensitive.append(resolver.sensitive(column.name, number, dictionary, self._engine.count(dictionary)))
+        return found, sensitive
 
     # -- losses --------------------------------------------------------------------------------------
 
     def _loss(
         self,
-        numbered: Relation,
         found: Sequence[ResolvedColumn],
         sensitive: Sequence[ResolvedColumn],
         axes: Sequence[Axis],
         rows_in: int,
     ) -> Loss:
         engine = self._engine
-        sums = engine.record("measuring/sum_classes", numbered=numbered, columns=found, others=self._classes)
-        blanks = sum(
-            int(engine.scalar("measuring/sum_blanks", values_of=column.values, weights=column.weights))
-            for column in sensitive
-        )
+        sums = self._flow.record("sum_classes", columns=found, others=self._classes)
         published = int(sums["rows"])
         suppressed, total = max(0, rows_in - published), max(rows_in, published)
         lm, ncp, stars = {}, 0.0, 0
         for column, axis in zip(found, axes, strict=True):
-            of = engine.record("measuring/sum_losses", values_of=column.values, weights=column.weights, unit=LOSS_UNIT)
+            of = column.flow(engine).record("sum_losses")
             lm[column.name] = int(of["lm"]) / LOSS_UNIT + suppressed
             ncp += axis.weight * (int(of["ncp"]) / LOSS_UNIT + suppressed)
             stars += int(of["stars"])
@@ -265,7 +234,7 @@ class _Measuring:
             classes=sums["classes"],
             rows_published=published,
             rows_suppressed=suppressed,
-            cells_suppressed=blanks,
+            cells_suppressed=sum(int(c.flow(engine).record("sum_blanks")["rows"]) for c in sensitive),
             smallest_class=int(sums["smallest"]),
             largest_class=int(sums["largest"]),
             lm=sum(lm.values()),
@@ -276,41 +245,16 @@ class _Measuring:
             lm_by_column={name: value / total for name, value in lm.items()},
             stars=stars,
             precision=measure_precision(
-                engine, axes, [Told(Value(i), column=column) for i, column in enumerate(found)], total
+                engine, axes, [Told(i, column=column) for i, column in enumerate(found)], total
             ),
         )
 
-    def _measurement(
-        self,
-        source: str,
-        loss: Loss,
-        rows_in: int,
-        numbered: Relation,
-        found: Sequence[ResolvedColumn],
-        divergence: Divergence | None,
-        queries: QueryErrors | None,
-        l: int | None,
-    ) -> Measurement:
-        cm = None
-        if self._wanted.class_label:
-            params = {"numbered": numbered, "columns": found, "others": self._classes, "label": _LABEL}
-            cm = loss.rows_suppressed + int(self._engine.scalar("measuring/sum_minorities", **params))
-        return Measurement(
-            published=str(self._published),
-            source=source,
-            l=l,
-            loss=replace(loss, kl=divergence.kl if divergence else None),
-            rows_in=rows_in,
-            rows_added=max(0, loss.rows_published - rows_in),
-            rows_unmatched=divergence.rows_unmatched if divergence else None,
-            rows_uncovered=divergence.rows_uncovered if divergence else None,
-            cm=cm,
-            queries=queries,
-            of_people=self._of_people,
-        )
+    def _minorities(self, found: Sequence[ResolvedColumn], loss: Loss) -> int:
+        """CM: the rows without the most frequent label of their class, and those that are suppressed."""
+        told = self._flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
+        return loss.rows_suppressed + int(told["minorities"])
 
     def _judged(self, dictionary: Relation) -> Distribution:
-        """The values that the policy has judged."""
         where = [] if self._source.judges_null else [Where("value", None, "<>")]
         counts = (rows for (rows,) in self._engine.find(dictionary, "rows", where=where))
         return Distribution(sorted(counts, reverse=True))

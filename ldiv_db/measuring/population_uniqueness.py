@@ -29,7 +29,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 PITMAN, ZAYATZ, SNB = "pitman", "zayatz", "snb"
 #: Up to this share of the population Dankar et al. take Pitman's model.
@@ -226,7 +226,6 @@ def _slope(alpha: float, sizes: Mapping[int, int]) -> float:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """The place at which a function comes from above 0 to below it."""
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)

@@ -5,26 +5,25 @@ Everything is counts: no value of the table is read, NULL being a value like any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.auditing.individuals import tells_thing
+from ldiv_db.auditing.people_names import tells_thing
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import read_by
-from ldiv_db.database.templates import FileRelation, Relation
-from ldiv_db.display import Shown
+from ldiv_db.display import Shown, fields_of
+from ldiv_db.measuring.generalisations import FOLDED, Generalisation, GeneralisationFinder
 from ldiv_db.measuring.population_uniqueness import refuse_population
 from ldiv_db.measuring.roles import (
-    FOLDED,
     IDENTIFIER,
     QUASI_IDENTIFIER,
     SENSITIVE,
-    Generalisation,
-    GeneralisationFinder,
     Keys,
     held_by,
     is_postal,
@@ -39,7 +38,7 @@ from ldiv_db.measuring.safe_harbor import refuse_sensitive
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
 from ldiv_db.measuring.written_numbers import WrittenNumbers, find_numbers
 from ldiv_db.requirements import Distribution
-from ldiv_db.requirements.sets import LikelySets, find_sets
+from ldiv_db.requirements.reading import LikelySets, find_sets
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
@@ -115,11 +114,9 @@ class Profile(Shown):
         return {
             "column": profile.column.name,
             "type": profile.column.shown,
-            "role": profile.role,
-            "reason": profile.reason,
+            **fields_of(profile, "role", "reason"),
             "forms": list(profile.forms),
-            "distinct": profile.distinct,
-            "nulls": profile.nulls,
+            **fields_of(profile, "distinct", "nulls"),
             "largest_share": profile.most / self.rows,
         }
 
@@ -128,8 +125,7 @@ class Profile(Shown):
         if uniqueness is None:
             return None
         return {
-            "combinations": uniqueness.combinations,
-            "unique_rows": uniqueness.unique_rows,
+            **fields_of(uniqueness, "combinations", "unique_rows"),
             "unique_share": uniqueness.unique_rows / self.rows,
             f"rows_below_{RARE}": uniqueness.rare_rows,
             f"share_below_{RARE}": uniqueness.rare_rows / self.rows,
@@ -193,13 +189,15 @@ def profile_table(
             summaries.append(summarise(engine, read, column, rows))
             progress(len(summaries), len(columns))
         profiles = [taken_for.profile(summary, summaries) for summary in summaries]
+        # What was named tells rows apart also where it cannot be generalised.
+        telling = [p for p in profiles if QUASI_IDENTIFIER in (p.role, asked.get(p.column.name.lower()))]
         if hipaa:
             refuse_sensitive(column for column in profiles if column.role == SENSITIVE)
         return Profile(
             table=str(table),
             rows=rows,
             columns=tuple(profiles),
-            uniqueness=measure_uniqueness(engine, read, list(_telling(profiles, asked)), population),
+            uniqueness=measure_uniqueness(engine, read, telling, population),
             sensitive=tuple(_sensitive(engine, read, column) for column in profiles if column.role == SENSITIVE),
             individual=taken_for.individual(profiles),
             hipaa=hipaa,
@@ -223,8 +221,6 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
 
 
 class _Roles:
-    """Takes one column after the other for what it is named or looks like."""
-
     def __init__(
         self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
         written: Mapping[str, WrittenNumbers], guess: bool, hipaa: bool,
@@ -234,7 +230,6 @@ class _Roles:
         self._asked = asked
         self._written = written
         self._belonging: set[str] = set()
-        self._guess = guess
         self._keys = Keys(engine, table) if guess else None
         self._ways = GeneralisationFinder(engine, read, hipaa)
 
@@ -288,20 +283,12 @@ class _Roles:
         return f"may identify people: {held} of {of} other columns hardly vary within a value{evenly}"
 
     def _why_identifier(self, summary: Summary) -> str:
-        """Why a column that nobody named is taken for an identifier; empty if it is not."""
         if self._keys is None:
             return "not named"
         if why := why_by_values(summary):
             return why
         owner = self._keys.owner(summary, self._read)
         return f"names rows of {owner}" if owner else why_by_name(summary)
-
-
-def _telling(profiles: Sequence[ColumnProfile], asked: dict[str, str]) -> Iterator[ColumnProfile]:
-    """The quasi-identifiers, those that were named among them that cannot be generalised."""
-    for profile in profiles:
-        if QUASI_IDENTIFIER in (profile.role, asked.get(profile.column.name.lower())):
-            yield profile
 
 
 def _sensitive(engine: Engine, table: Relation | FileRelation, profile: ColumnProfile) -> SensitiveProfile:

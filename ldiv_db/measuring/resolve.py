@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
-from ldiv_db.recoding.rules import (
+from ldiv_db.recoding.labels import (
     RANGE_FORMS,
     choose_reading,
     count_unread,
@@ -30,6 +31,10 @@ from ldiv_db.recoding.rules import (
 
 #: From this width on, times the unit of losses, numbers leave what doubles hold; shrunk, by a power of two, they stay.
 _WIDE, _SHRINK = 1e290, 2.0**-64
+
+
+#: What templates take of a column.
+_KNOWN = ("dictionary", "spans", "weights", "nodes", "null_code", "leaves", "first", "last", "numeric")
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,16 @@ class ResolvedColumn:
     def numeric(self) -> bool:
         """True if codes are places of numbers."""
         return self.nodes is None and self.first == 0
+
+    @property
+    def last(self) -> int:
+        """The last of its codes."""
+        return self.first + self.leaves - 1
+
+    def flow(self, engine: Engine) -> EngineFlow:
+        """The steps that read what is known of it, by the names that templates have for it."""
+        known = {name: getattr(self, name) for name in _KNOWN}
+        return EngineFlow(engine, "measuring", values_of=self.values, unit=LOSS_UNIT, **known)
 
 
 class Resolver:
@@ -101,36 +116,22 @@ class Resolver:
         )
 
     def _tree(self, axis: Axis, kind: str, sets_first: bool) -> ResolvedColumn:
-        engine, code, null_code = self._engine, axis.code, Value(axis.null_code)
-        nodes = axis.nodes or Relation(())
+        engine, code = self._engine, axis.code
         values = self._values(code)
         parts = read_parts(engine, values)
-        starred = read_starred(engine, parts, axis.dictionary, nodes, axis.null_code)
-        found = engine.materialise(
-            f"found_{code.name}",
-            "measuring/find_nodes",
-            parts=parts,
-            nodes=nodes,
-            starred=starred,
-            dictionary=axis.dictionary,
-            null_code=null_code,
-            last=axis.scale,
+        starred = read_starred(engine, parts, axis.dictionary, axis.nodes, axis.null_code)
+        known = {"nodes": axis.nodes, "dictionary": axis.dictionary, "null_code": axis.null_code, "last": axis.scale}
+        flow = EngineFlow(
+            engine, "measuring", parts=parts, starred=starred, leaves=axis.leaves, unit=LOSS_UNIT, **known
         )
+        found = flow.step(f"found_{code.name}", "find_nodes")
         if kind in ("integer", "real"):
-            ranges = read_ranges(engine, parts, "real")
-            touched = engine.materialise(
-                f"touched_{code.name}",
-                "measuring/find_ranges",
-                found=found,
-                ranges=ranges,
-                nodes=nodes,
-                null_code=null_code,
-            )
-            engine.drop(found, ranges)
+            flow.know(found=found, ranges=read_ranges(engine, parts, "real"))
+            touched = flow.step(f"touched_{code.name}", "find_ranges")
+            flow.drop("found", "ranges")
             found = touched
         chosen, spans = choose_reading(engine, found, sets_first)
-        params = {"spans": spans, "leaves": Value(axis.leaves), "unit": Value(LOSS_UNIT)}
-        weights = engine.materialise(f"weights_{code.name}", "measuring/weigh_nodes", **params)
+        weights = flow.step(f"weights_{code.name}", "weigh_nodes", spans=spans)
         engine.drop(parts, starred, chosen)
         made = (axis.dictionary, values, spans, weights, axis.leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=axis.null_code)
@@ -140,9 +141,8 @@ class Resolver:
         engine, code = self._engine, axis.code
         values = self._values(code)
         parts = read_parts(engine, values)
-        ranks = engine.materialise(
-            f"ranks_{code.name}", "measuring/rank_numbers", dictionary=axis.dictionary, kind=kind
-        )
+        flow = EngineFlow(engine, "measuring", dictionary=axis.dictionary, kind=kind, unit=LOSS_UNIT)
+        ranks = flow.step(f"ranks_{code.name}", "rank_numbers")
         leaves = (engine.most(ranks, "code") or 0) + 1
         null_code = None if axis.null_code is None else leaves - 1
         ranges = read_ranges(engine, parts, kind)
@@ -151,25 +151,14 @@ class Resolver:
         smallest, largest = engine.least(ranks, "position") or 0, engine.most(ranks, "position") or 0
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
-        weights = engine.materialise(
-            f"weights_{code.name}",
-            "measuring/weigh_numbers",
-            chosen=chosen,
-            spans=spans,
-            null_code=null_code,
-            smallest=smallest,
-            largest=largest,
-            shrink=shrink,
-            width=width * shrink,
-            unit=LOSS_UNIT,
-        )
+        flow.know(chosen=chosen, spans=spans, null_code=null_code, smallest=smallest, largest=largest)
+        weights = flow.step(f"weights_{code.name}", "weigh_numbers", shrink=shrink, width=width * shrink)
         engine.drop(parts, ranges, chosen)
         made = (ranks, values, spans, weights, leaves)
         return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
 
 
 def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:
-    """The problem of a column, in counts: the values themselves may be data."""
     what = f"{unknown['count']:,} different published values (rows: {unknown['rows']:,}) are "
     if axis.taxonomy is None:
         what += "no number or time of the source's type, range, set, * or NULL"
@@ -210,7 +199,6 @@ def compare_columns(
 
 
 def _ranked(engine: Engine, column: ResolvedColumn) -> ResolvedColumn:
-    """The column with its values numbered by falling frequency."""
     ranks = engine.materialise("ranks", "measuring/rank_codes", dictionary=column.dictionary)
     spans = engine.materialise("ranked", "measuring/rank_spans", spans=column.spans, ranks=ranks)
     return replace(column, dictionary=ranks, spans=spans)
@@ -220,15 +208,7 @@ def _compare(engine: Engine, column: ResolvedColumn, role: str) -> Spread:
     count = min(MOST_BINS, column.leaves)
     edges = [-(-number * column.leaves // count) for number in range(count + 1)] if count else [0]
     bins = _bins(engine, edges, column.first)
-    rows = engine.rows(
-        "measuring/compare_column",
-        bins=bins,
-        dictionary=column.dictionary,
-        values_of=column.values,
-        spans=column.spans,
-        weights=column.weights,
-        unit=LOSS_UNIT,
-    )
+    rows = column.flow(engine).rows("compare_column", bins=bins)
     engine.drop(bins)
     before, after = ([int(row[place]) / LOSS_UNIT for row in rows] for place in (1, 2))
     return Spread(column.name, role, column.leaves, tuple(edges), tuple(before), tuple(after))

@@ -15,10 +15,11 @@ from typing import Any
 import yaml
 
 from ldiv_db.database import catalog
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse, rows_phrase
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
 from ldiv_db.measuring.safe_harbor import HEADING
@@ -33,7 +34,7 @@ from ldiv_db.measuring.suggestions import (
     suggest,
     veiled,
 )
-from ldiv_db.requirements.sets import LikelySets
+from ldiv_db.requirements.reading import LikelySets
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 _HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
@@ -60,12 +61,10 @@ def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[
 
 
 def _block(value: Any) -> list[str]:
-    """The lines of a value, an entry a line."""
     return _yaml(value, flow=False).split("\n")
 
 
 def _flow(value: Any) -> str:
-    """A value in one line."""
     return _yaml(value, flow=True)
 
 
@@ -151,14 +150,12 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
 
 
 def _of_rows(who: ColumnProfile, rows: int) -> Iterator[str]:
-    """That what is required counts rows, where somebody may have several."""
     yield f"{_several(who, rows)}, AND REQUIREMENTS COUNT ROWS:"
     yield f"a class may hold the rows of one person alone. `individual: {_name(who)}` counts people; it is left"
     yield "out, as no column is sensitive, or a value or a person has more than half of the rows."
 
 
 def _several(who: ColumnProfile, rows: int) -> str:
-    """The words for the values of the column that may say whose a row is, and its rows."""
     return f"PEOPLE MAY HAVE SEVERAL ROWS: {_name(who)} has {who.distinct:,} values in {rows_phrase(rows - who.nulls)}"
 
 
@@ -246,7 +243,6 @@ def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Su
 
 
 def _sizes_said(suggestions: Sequence[Suggestion]) -> bool:
-    """True if what is required of some value says how large a class is."""
     return any(ALPHA_K in required for suggestion in suggestions for required in suggestion.require)
 
 
@@ -275,7 +271,6 @@ def _starter_policy_sensitive(suggestions: Sequence[Suggestion]) -> list[str] | 
 
 
 def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
-    """The requirements on all sensitive columns alike, or else on each by its name."""
     first = suggestions[0].require if suggestions else []
     if all(suggestion.require == first for suggestion in suggestions):
         return first
@@ -283,7 +278,6 @@ def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
 
 
 def _target(engine: Engine, source: str) -> str:
-    """A table in the schema `published` that does not exist."""
     file = FileRelation.of(source)
     stem = Path(source).stem if file else Relation.parse(source).name
     name, number = stem, 1
@@ -298,7 +292,6 @@ def _target(engine: Engine, source: str) -> str:
 
 
 def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[ColumnProfile]) -> dict[str, str]:
-    """The level files of the quasi-identifiers that take one, by their names."""
     files = {}
     with read_exactly(engine, table) as read:
         for key in keys:

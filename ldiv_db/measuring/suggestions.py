@@ -16,15 +16,16 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Relation
+from ldiv_db.measuring.generalisations import FOLDED
 from ldiv_db.measuring.profile import SensitiveProfile
-from ldiv_db.measuring.roles import FOLDED
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.nearness import SECONDS
+from ldiv_db.requirements.reading import LikelySets
 from ldiv_db.requirements.risk import HIGH
-from ldiv_db.requirements.sets import LikelySets
 
 #: Numbers of fewer different values are taken for codes.
 _MANY_VALUES = 20
@@ -53,7 +54,6 @@ def distance_between(engine: Engine, table: Relation | FileRelation, column: Col
 
 
 def _one_digit(distance: float) -> int | float:
-    """The number rounded down to one digit other than 0."""
     exponent = math.floor(math.log10(distance))
     digit = math.floor(distance / 10.0**exponent)
     return digit * 10**exponent if exponent >= 0 else round(digit * 10.0**exponent, -exponent)
@@ -146,14 +146,12 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
 
 
 def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
-    """The values as a policy can have them told apart, and how it says so."""
     if column.folded is None or column.folded.distinct < 2:
         return column.distribution, None
     return column.folded, {"same": list(FOLDED)}
 
 
 def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
-    """The requirement that numbers and times be apart, where they are of any distance."""
     distinct = column.distribution.distinct
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, distinct)
@@ -164,9 +162,9 @@ def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProf
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
     """The values that large shares of the rows have, and those that read like nothing, most frequent first."""
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
-    least, most = Value(math.ceil(LARGE_SHARE * column.distribution.rows)), Value(_MOST)
+    least = math.ceil(LARGE_SHARE * column.distribution.rows)
     with read_exactly(engine, table) as read:
-        params = {"source": read, "words": words, "column": Identifier(column.name), "least": least, "most": most}
+        params = {"source": read, "words": words, "column": column.name, "least": least, "most": _MOST}
         rows = engine.rows("measuring/profile/list_frequent_values", **params)
     engine.drop(words)
     return [Frequent(*row) for row in rows]

@@ -16,9 +16,10 @@ from typing import Any
 
 from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness, estimate_uniqueness
 from ldiv_db.recoding.encoded import Renamed
 
@@ -135,7 +136,7 @@ def forms_of(engine: Engine, table: Relation | FileRelation, summary: Summary) -
     if summary.is_measure or is_nested(summary.column):
         return ()
     least = max(_FORM_ROWS, math.ceil(summary.rows / _FORM_SHARE))
-    params = {"column": Identifier(summary.column.name), "least": Value(least), "most": Value(_FORMS)}
+    params = {"column": summary.column.name, "least": least, "most": _FORMS}
     return tuple(form for (form,) in engine.rows("measuring/profile/list_forms", source=table, **params))
 
 
@@ -220,7 +221,7 @@ def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[
 def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
     """The counts of all columns, then of all but each of them, in their order: one statement."""
     numbered = [
-        {"number": Value(i), "alias": column.alias, "others": [other for other in columns if other is not column]}
+        {"number": i, "alias": column.alias, "others": [other for other in columns if other is not column]}
         for i, column in enumerate(columns, 1)
     ]
     return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=RARE)
@@ -249,5 +250,4 @@ def _small(
 
 
 def _best(found: Iterable[_Chosen]) -> list[_Chosen]:
-    """Those that leave most rows unique."""
     return sorted(found, key=lambda one: (-one.unique_rows, -one.combinations, one.columns))[:SHOWN]

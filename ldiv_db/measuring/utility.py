@@ -22,12 +22,13 @@ import hashlib
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.measuring.resolve import ResolvedColumn
 
 #: Masses are whole numbers below two to this power.
@@ -57,17 +58,7 @@ class PrefixStep:
         """The steps up to this one, itself included."""
         return (*self.earlier, self)
 
-    @property
-    def prefix(self) -> Identifier:
-        return Identifier(f"prefix_{self.number}")
-
-    @property
-    def flag(self) -> Identifier:
-        return Identifier(f"flag_{self.number}")
-
-    @property
-    def previous(self) -> Identifier:
-        return Identifier(f"previous_{self.number}")
+    prefix, flag, previous = (NamedAfter(f"{name}_{{0.number}}") for name in ("prefix", "flag", "previous"))
 
 
 @dataclass(frozen=True)
@@ -81,6 +72,11 @@ class PrefixTrees:
     cells: Relation
     boxes: Relation
     grain: int
+
+    @property
+    def last(self) -> Identifier:
+        """The numbers of whole combinations."""
+        return self.steps[-1].prefix
 
 
 def grow_tries(
@@ -100,13 +96,7 @@ def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tupl
     """The columns in the order of the levels: first the one whose published cells cover least."""
 
     def share(column: ResolvedColumn) -> float:
-        covered = engine.scalar(
-            "measuring/estimate_share",
-            values_of=column.values,
-            spans=column.spans,
-            dictionary=column.dictionary,
-            numeric=column.numeric,
-        )
+        covered = column.flow(engine).record("estimate_share")["share"]
         return float(covered / (column.leaves if column.numeric else rows))
 
     steps: tuple[PrefixStep, ...] = ()
@@ -130,18 +120,18 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     domain = math.prod(step.column.leaves for step in tries.steps)
     everywhere = max(1, suppressed * tries.grain // domain) if suppressed else 0
     scale = float(tries.grain) * total / rows
-    last = tries.steps[-1].prefix
+    flow = EngineFlow(engine, "measuring", boxes=tries.boxes, everywhere=everywhere, scale=scale)
+    flow.know(unit=float(ESTIMATE_UNIT))
     matched = engine.load("matched", {"box": "BIGINT"}, [])
     sums = []
     for cells in _parts(engine, tries):
-        covered = {"cells": cells, "boxes": tries.boxes}
-        pairs = _pairs(engine, replace(tries, cells=cells))
-        params = {"everywhere": Value(everywhere), "scale": Value(scale), "unit": Value(float(ESTIMATE_UNIT))}
-        sums.append(engine.record("measuring/sum_divergence", pairs=pairs, prefix=last, **covered, **params))
+        flow.know(cells=cells)
+        pairs = _descend(flow, tries, "pairs", lambda step: {"spans": step.column.spans})
+        sums.append(flow.record("sum_divergence", pairs=pairs, prefix=tries.last))
         boxes = engine.select("matched_boxes", pairs, "box", distinct=True)
         engine.extend(matched, boxes)
         engine.drop(pairs, boxes, cells)
-    rest = engine.select_others("unmatched", tries.boxes, matched, (last.name, "box"), columns=["rows"])
+    rest = engine.select_others("unmatched", tries.boxes, matched, (tries.last.name, "box"), columns=["rows"])
     unmatched = engine.total(rest, "rows")
     engine.drop(matched, rest)
     found = [part["divergence"] for part in sums]
@@ -150,28 +140,22 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
 
 
 def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
-    """The cells in parts, neighbours in the trie together, so that no part has too many pairs."""
-    number, cells = tries.steps[-1].prefix.name, engine.count(tries.cells)
+    number, cells = tries.last.name, engine.count(tries.cells)
     most = max(1, _MOST_PAIRS // max(1, engine.count(tries.boxes)))
     for first in range(1, max(cells, 1) + 1, most):
         bounds = Where(number, first, ">="), Where(number, first + most, "<")
         yield engine.select("part_of_cells", tries.cells, where=bounds)
 
 
-def _pairs(engine: Engine, tries: PrefixTrees) -> Relation:
-    """The TEMP table (cell, box) of all pairs of which the second covers the first."""
-    both = {"cells": tries.cells, "boxes": tries.boxes}
-    return _descend(engine, tries, "pairs", lambda step: {**both, "spans": step.column.spans})
-
-
-def _descend(engine: Engine, tries: PrefixTrees, what: str, params: Callable[[PrefixStep], dict[str, Any]]) -> Relation:
-    """The TEMP table of what `measuring/extend_...` finds for whole combinations: level by level of the tries."""
+def _descend(
+    flow: EngineFlow, tries: PrefixTrees, what: str, params: Callable[[PrefixStep], dict[str, Any]]
+) -> Relation:
+    """The TEMP table of what `extend_...` finds for whole combinations: level by level of the tries."""
     found, parent = None, None
     for step in tries.steps:
         names = {"code": step.column.code, "parent": parent, "prefix": step.prefix}
-        name = f"{what}_{step.number}"
-        longer = engine.materialise(name, f"measuring/extend_{what}", found=found, **names, **params(step))
-        engine.drop(*([found] if found else []))  # a row for every pair of prefixes, once a column
+        longer = flow.step(f"{what}_{step.number}", f"extend_{what}", found=found, **names, **params(step))
+        flow.engine.drop(*([found] if found else []))  # a row for every pair of prefixes, once a column
         found, parent = longer, step.prefix
     if found is None:
         raise AssertionError("tries have a level at least")
@@ -229,30 +213,21 @@ def nine_tenths(errors: Sequence[float]) -> float:
 def _answer(
     engine: Engine, columns: Sequence[ResolvedColumn], tries: PrefixTrees, draws: Sequence[Sequence[int]]
 ) -> list[tuple[int, float]]:
-    """The rows of the source that every query counts, and those that the published table says that it counts."""
     names = ["query", "anchor", *(f"{column.code.name}_{what}" for column in columns for what in ("width", "shift"))]
     with engine.scope():
         loaded = engine.load("draws", dict.fromkeys(names, "BIGINT"), draws)
-        params = {"draws": loaded, "cells": tries.cells, "columns": columns}
-        anchors = engine.materialise("anchors", "measuring/draw_anchors", **params)
+        flow = EngineFlow(engine, "measuring", draws=loaded, cells=tries.cells, boxes=tries.boxes, columns=columns)
+        anchors = flow.step("anchors", "draw_anchors")
         asked = {column.name: _ask(engine, anchors, column) for column in columns}
-        answered = _descend(
-            engine, tries, "answers", lambda step: {"cells": tries.cells, "asked": asked[step.column.name]}
-        )
-        shared = _descend(
-            engine,
-            tries,
-            "shares",
-            lambda step: {
-                "boxes": tries.boxes,
-                "asked": asked[step.column.name],
-                "spans": step.column.spans,
-                "weights": step.column.weights,
-            },
-        )
-        params = {"cells": tries.cells, "boxes": tries.boxes, "unit": Value(float(ESTIMATE_UNIT))}
-        made = {"answered": answered, "shared": shared, "prefix": tries.steps[-1].prefix}
-        pairs = engine.rows("measuring/list_answers", **made, **params)
+
+        def of_cells(step: PrefixStep) -> dict[str, Any]:
+            return {"asked": asked[step.column.name]}
+
+        def of_boxes(step: PrefixStep) -> dict[str, Any]:
+            return of_cells(step) | {"spans": step.column.spans, "weights": step.column.weights}
+
+        flow.know(answered=_descend(flow, tries, "answers", of_cells), shared=_descend(flow, tries, "shares", of_boxes))
+        pairs = flow.rows("list_answers", prefix=tries.last, unit=float(ESTIMATE_UNIT))
     return [(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in pairs]
 
 
@@ -283,23 +258,16 @@ def draw_queries(
 
 
 def _draw(seed: int, query: int, what: str, below: int) -> int:
-    """A number from 0 to `below` - 1."""
     digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
     return int(digest, base=16) % below
 
 
 def _width(column: ResolvedColumn, count: int) -> int:
-    """The number of codes that a query on `count` quasi-identifiers asks for; NULL is none of them."""
     codes = column.leaves - (column.null_code is not None)
     return max(1, round(codes * math.pow(SELECTIVITY, 1 / (count + 1))))
 
 
 def _ask(engine: Engine, anchors: Relation, column: ResolvedColumn) -> Relation:
-    """The TEMP table (query, low, high) of the codes that the queries ask for."""
-    code = column.code.name
-    params: dict[str, Any] = {"anchors": anchors, "column": column.code, "width": Identifier(f"{code}_width")}
-    if column.nodes:
-        return engine.materialise(f"asked_{code}", "measuring/choose_query_nodes", nodes=column.nodes, **params)
-    first, last = Value(column.first), Value(column.first + column.leaves - 1)
-    params |= {"shift": Identifier(f"{code}_shift"), "first": first, "last": last, "null_code": Value(column.null_code)}
-    return engine.materialise(f"asked_{code}", "measuring/choose_query_spans", **params)
+    code, flow = column.code.name, column.flow(engine)
+    flow.know(anchors=anchors, column=code, width=f"{code}_width", shift=f"{code}_shift")
+    return flow.step(f"asked_{code}", "choose_query_nodes" if column.nodes else "choose_query_spans")

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
 
 #: What programs write where there is no value, in small letters.
 _WORDS = (
@@ -43,18 +44,16 @@ def find_numbers(
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS]) if asked else None
     found = {}
     for column in asked:
-        told = _of_floats(engine, table, column) if column.is_float else _kinds(engine, table, words, column)
+        if column.is_float:  # of which some may be no number at all
+            nans = engine.scalar("measuring/profile/count_nans", source=table, column=column.name)
+            told = _written(column, {"nan": nans}, None, NUMBERS) if nans else None
+        else:
+            told = _kinds(engine, table, words, column)
         if told is not None:
             found[column.name] = told
     if words:
         engine.drop(words)
     return found
-
-
-def _of_floats(engine: Engine, table: Relation | FileRelation, column: Column) -> WrittenNumbers | None:
-    """Numbers of which some are none at all (NaN)."""
-    nans = engine.scalar("measuring/profile/count_nans", source=table, column=column.name)
-    return _written(column, {"nan": nans}, None, NUMBERS) if nans else None
 
 
 def _kinds(

@@ -24,7 +24,6 @@ Text = Annotated[str | None, AfterValidator(lambda text: (text or "").strip() or
 
 
 def _filled(given: Any) -> Any:
-    """A mapping without its blanks."""
     return {key: text for key, text in given.items() if text} if isinstance(given, Mapping) else given or {}
 
 

@@ -11,7 +11,7 @@ import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import Problem, refused
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
@@ -213,7 +213,7 @@ class Policy(Document):
         try:
             return self.model_copy(update={"source": read_source(source)})
         except PydanticCustomError as error:
-            raise PolicyError([Problem("source", error.message())]) from None
+            raise refused("source", error.message()) from None
 
     def to_yaml(self) -> str:
         """The policy as a YAML document, which `read_policy` reads; a frame that is its source is left out."""

@@ -5,7 +5,7 @@ Problems are collected and reported at once, each with its key and the nearest r
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
@@ -77,7 +77,6 @@ def _owner(whole: type[BaseModel], location: Sequence[Any]) -> type[BaseModel]:
 
 
 def _models(annotation: Any) -> Any:
-    """The parts that an annotation is made of."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for part in get_args(annotation):
@@ -192,7 +191,6 @@ Steps = Annotated[list[Step], BeforeValidator(lambda value: [value] if isinstanc
 
 
 def _listed(value: Any) -> Any:
-    """A value alone as a list of one."""
     return value if value is None or isinstance(value, list) else [value]
 
 
@@ -232,10 +230,12 @@ class Sensitive(PolicyPart):
     def problems(self, key: str) -> list[Problem]:
         found = []
         if self.categories is not None:
-            found += _categories_problems(key, self.categories, self.weights)
+            found += _refused_by(f"{key}.categories", make_categories, self.categories, self.weights)
         elif self.weights is not None:
             found.append(Problem(f"{key}.weights", "goes with `categories:`"))
-        found += _harmless_problems(key, self.harmless)
+        found += [p for value in self.harmless or () for p in _refused_by(f"{key}.harmless", named_value, value)][:1]
+        if self.harmless == []:
+            found.append(Problem(f"{key}.harmless", "is empty", "or leave it out"))
         if self.taxonomy is not None and self.taxonomy.name is None and self.taxonomy.file is None:
             found.append(Problem(f"{key}.taxonomy", "takes a name in the catalog, or `file:`"))
         elif self.taxonomy is not None:
@@ -243,30 +243,17 @@ class Sensitive(PolicyPart):
         return found
 
 
-def _categories_problems(key: str, categories: list[Any], weights: Any) -> list[Problem]:
-    """The problem with the categories or their weights."""
+def _refused_by(key: str, read: Callable[..., Any], *given: Any) -> list[Problem]:
+    """The problem with what `read` raises ValueError for."""
     try:
-        make_categories(categories, weights)
+        read(*given)
     except ValueError as error:
-        return [Problem(f"{key}.categories", str(error))]
+        return [Problem(key, str(error))]
     return []
 
 
-def _harmless_problems(key: str, harmless: list[Any] | None) -> list[Problem]:
-    """The problem with the harmless values."""
-    try:
-        for value in harmless or []:
-            named_value(value)
-    except ValueError as error:
-        return [Problem(f"{key}.harmless", str(error))]
-    return [] if harmless is None or harmless else [Problem(f"{key}.harmless", "is empty", "or leave it out")]
-
-
 def read_requirement(value: Any) -> RequirementSpec:
-    """The requirement of a mapping: `name: value`, with `sensitive` and `others_known` beside it; raises ValueError.
-
-    What is one already is that.
-    """
+    """The requirement of a mapping, with `sensitive` and `others_known`, or that is one; raises ValueError."""
     if isinstance(value, RequirementSpec):
         return value
     if isinstance(value, Mapping):

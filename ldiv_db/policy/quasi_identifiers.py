@@ -16,11 +16,12 @@ from typing import Any
 import yaml
 
 from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import equal_problems, read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest
+from ldiv_db.database.errors import Problem, count_phrase, nearest, refused
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.readings import read_by
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
 from ldiv_db.policy.settings import QuasiIdentifier
@@ -66,8 +67,13 @@ def column_problems(
     others may be classified in what could not be read.
     """
     known = {column.name.lower(): column for column in columns}
-    problems = list(_missing(policy, columns))
-    problems += _unlisted(policy, columns) if lists_all else []
+    problems, listed = list(_missing(policy, columns)), {name.lower() for _, name in policy.roles()}
+    way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
+    problems += [
+        Problem(column.name, "is a column of the source that the policy does not classify", way_out)
+        for column in columns
+        if lists_all and column.name.lower() not in listed
+    ]
     for key, name in policy.roles():
         if key in ("quasi_identifiers", "sensitive") and name.lower() in known:
             problems += equal_problems(f"{key}.{name}", known[name.lower()])
@@ -88,14 +94,6 @@ def _missing(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
     for key, name in policy.roles():
         if name.lower() not in known and not (policy.weight and key in NOT_COUNTED):
             yield Problem(f"{key}.{name}", "the source has no such column", nearest(name, names))
-
-
-def _unlisted(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
-    listed = {name.lower() for _, name in policy.roles()}
-    for column in columns:
-        if column.name.lower() not in listed:
-            way_out = "list it under identifiers, quasi_identifiers, sensitive or keep"
-            yield Problem(column.name, "is a column of the source that the policy does not classify", way_out)
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column, cast: Callable[[Column], str]) -> Iterator[Problem]:
@@ -134,23 +132,18 @@ def cast_of_texts(engine: Engine, source: Relation | FileRelation, column: Colum
     if most * 2 > filled:
         likely = [form for form in fit if form.replace("%Y", "%y") == form or form.replace("%Y", "%y") not in fit]
         kind = "TIMESTAMP" if "%H" in likely[0] else "DATE"
-        way = f"CAST({_tried('strptime', filled - most)}(nullif(trim({name}), ''), '{likely[0]}') AS {kind})"
+        tried = "try_" if filled > most else ""
+        way = f"CAST({tried}strptime(nullif(trim({name}), ''), '{likely[0]}') AS {kind})"
         notes = [f"or {form}, which fits as well" for form in likely[1:]]
         notes += ["of years from 1969 to 2068"] if "%y" in likely[0] else []
         return _cast("dates", way, notes, filled - most)
     if counts["numbers"] * 2 > filled:
         rest = filled - counts["numbers"]
-        return _cast("numbers", f"{_tried('cast', rest).upper()}(nullif(trim({name}), '') AS DOUBLE)", [], rest)
+        return _cast("numbers", f"{'TRY_' if rest else ''}CAST(nullif(trim({name}), '') AS DOUBLE)", [], rest)
     return ""
 
 
-def _tried(function: str, rest: int) -> str:
-    """The function, or the one that makes NULL of the rest."""
-    return f"try_{function}" if rest else function
-
-
 def _cast(kind: str, way: str, notes: Sequence[str], rest: int) -> str:
-    """The hint that texts look like a kind, which is read so."""
     rests = [f"NULL for {count_phrase(rest, 'other text', 'other texts')}"] if rest else []
     listed = "".join(f", {note}" for note in [*notes, *rests])
     return f"its texts look like {kind}: {way} in a view or in `source: {{query: …}}` reads them{listed}"
@@ -327,7 +320,7 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
         found = ready.require(engine, spec.name or "")
     if spec.skip > found.skippable:
         what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
-        raise PolicyError([Problem("taxonomy.skip", what)])
+        raise refused("taxonomy.skip", what)
     return found.skipping(spec.skip) if spec.skip else found
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.counted import CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
-from ldiv_db.database.engine import Settings
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
@@ -78,7 +78,7 @@ def load_policy(document: Any) -> Policy:
     if isinstance(document, Policy):
         return document
     if not isinstance(document, Mapping):
-        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+        raise refused("policy", "is empty" if document is None else "is not a mapping of keys")
     try:
         return Policy.model_validate(document)
     except ValidationError as error:
@@ -116,14 +116,11 @@ def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy 
 
 
 def columns_asked(said: Mapping[str, Any]) -> set[str]:
-    """The columns, in lower case, that the arguments of a call may ask about, by a policy or by their names.
-
-    Raises PolicyError if none is named.
-    """
+    """The columns, in lower case, that a call may ask about by its arguments; raises PolicyError if none is named."""
     given = [said.get("policy"), *(said.get("also_policies") or ())]
     policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
     if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
-        raise PolicyError([Problem("qi", "is missing: a warehouse counts rows by the columns that are named")])
+        raise refused("qi", "is missing: a warehouse counts rows by the columns that are named")
     texts = [*_texts([said.get(key) for key in _NAMING])]
     names = {part.strip() for text in texts for part in (text, *re.split("[,|]", text), text.rpartition("=")[0])}
     for policy in policies:
@@ -160,7 +157,7 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
     if isinstance(policy, Policy | Mapping):
         if (policy.key if isinstance(policy, Policy) else policy.get("key")) is not None:
             what = "makes releases over time, which need a database that stays, unlike a frame"
-            raise PolicyError([Problem("key", what, "give the address of a file, and the frame as its source")])
+            raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
         is_named = isinstance(given, Mapping) and "source" in keys
         bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
@@ -177,7 +174,12 @@ def _load_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Policy:
         policy = Policy.model_validate(_without(written, [item["loc"] for item in errors]))
     except ValidationError:
         raise refusal from None
-    return policy.without(unread, not any(_lists_columns(item["loc"]) for item in errors))
+    # Columns may be listed in a list of them, as keys of a mapping, or under a key misspelt.
+    places = [(item["loc"][0], len(item["loc"])) for item in errors]
+    lists_all = not any(
+        key in _LISTS or (depth <= 2 if key in _MAPPINGS else key not in Policy.model_fields) for key, depth in places
+    )
+    return policy.without(unread, lists_all)
 
 
 def _without(document: Mapping[str, Any], places: Iterable[tuple[Any, ...]]) -> dict[str, Any]:
@@ -219,21 +221,12 @@ def _own_part(document: Mapping[str, Any], place: tuple[Any, ...]) -> list[Any]:
     return found
 
 
-def _lists_columns(place: tuple[Any, ...]) -> bool:
-    """True if columns may be listed there: in a list of them, as keys of a mapping, or under a key misspelt."""
-    first, *rest = place
-    return first in _LISTS or (len(rest) <= 1 if first in _MAPPINGS else first not in Policy.model_fields)
-
-
 #: A requirement as a caller gives it.
 GivenRequirement = str | Mapping[str, Any] | RequirementSpec
 
 
 def read_requirements(written: GivenRequirement | Iterable[GivenRequirement]) -> list[RequirementSpec]:
-    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built, one or several.
-
-    Raises PolicyError for all that are none.
-    """
+    """The requirements as written, `"distinct:3"`, `{"distinct": 3}` or built; raises PolicyError for what is none."""
     specs, problems = [], []
     for item in [written] if isinstance(written, str | Mapping | RequirementSpec) else written:
         try:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import Problem, nearest, refuse
-from ldiv_db.database.templates import Identifier
+from ldiv_db.database.names import Identifier
 
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
 Form = Literal["label", "set", "bounds"]
@@ -21,10 +21,7 @@ _NOT_IN_PARQUET = ("HUGEINT", "UHUGEINT", "BIT")
 
 
 def keeps_type(column: Column, form: str | None) -> bool:
-    """True if a release keeps the type of a quasi-identifier whose values were not generalised.
-
-    `form` is that of the file, None for a table: CSV has no types.
-    """
+    """True if values that are not generalised keep their type in a file of this form, or in a table (None)."""
     if form == "csv" or (form == "parquet" and column.type in _NOT_IN_PARQUET):
         return False
     return column.is_number or column.is_time or column.type in _KEPT

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.parts import Problems, is_reported, unreported
 from ldiv_db.policy.quasi_identifiers import (
@@ -193,10 +194,7 @@ class Resolved(Described):
 
 @dataclass(frozen=True)
 class Findings:
-    """A policy while it is checked, and its `source`, None if it is not to be had.
-
-    `columns` are the source's; they are None unless the policy fits them.
-    """
+    """A policy while it is checked, its source if it is to be had, and the columns of that if the policy fits them."""
 
     policy: Policy
     folder: Path
@@ -209,11 +207,7 @@ Check = Callable[[Findings], Any]
 
 
 def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
-    """The policy held against its source; raises PolicyError with all problems of all kinds.
-
-    `checks` are those of the rooms above, by the part of the policy that each is about; `folder` is where relative
-    files lie.
-    """
+    """The policy held against its source and by `checks` of the rooms above; raises PolicyError with all problems."""
     policy, known, problems = written, problems_of(written), Problems()
     source = _source(engine, policy, folder, problems)
     columns = [] if source is None else columns_of(engine, source)
@@ -292,10 +286,7 @@ def _describe(
     problems: Problems,
     known: Sequence[Problem] = (),
 ) -> Described | None:
-    """The source described; None if something is wrong, which is added to `problems`.
-
-    Parts of the policy that have a `known` problem are not read.
-    """
+    """The source by the parts without a `known` problem; None if something is wrong, which is added to `problems`."""
     sensitive = {n: s for n, s in policy.sensitive.items() if not is_reported(f"sensitive.{n}", known)}
     keys = {n: qi for n, qi in policy.quasi_identifiers.items() if not is_reported(f"quasi_identifiers.{n}", known)}
     hierarchies = {} if policy.decomposes else collect_hierarchies(engine, keys, folder, problems)

@@ -62,11 +62,6 @@ def _is_series(policy: Policy) -> bool:
     return policy.decomposes or policy.key is not None or policy.target.prefix is not None
 
 
-def _of_classes(policy: Policy) -> bool:
-    """True of one table of classes that is published again and again."""
-    return _is_series(policy) and not policy.decomposes
-
-
 def _option(name: str, default: str) -> When:
     """An algorithm of one table that may be known, with another value of an option than the one that may."""
     return lambda policy: (
@@ -119,10 +114,6 @@ def _of_parts(policy: Policy) -> Iterator[Args]:
         for name in spec.sensitive:
             if name.lower() not in known:
                 yield f"require.{number}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive)
-
-
-def _of_target(policy: Policy) -> Iterator[Args]:
-    return map(_fields, policy.target.problems() if "target" in policy.model_fields_set else ())
 
 
 def _fields(problem: Problem) -> Args:
@@ -212,7 +203,7 @@ RULES: tuple[PolicyRule, ...] = (
         ),
     ),
     *_within(
-        _of_classes,
+        lambda p: _is_series(p) and not p.decomposes,
         _NOT_WITH,
         (lambda p: bool(p.target.prefix and p.target.table), "target.table", "", "give a table or a prefix"),
         (lambda p: p.target.if_exists == "append", "target.if_exists", "", "rows of later releases join the table"),
@@ -306,7 +297,9 @@ RULES: tuple[PolicyRule, ...] = (
     *WEIGHT_RULES,
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),
     PolicyRule(_twice, "{}.{}", "is classified already under {2}"),
-    PolicyRule(_of_target, "{}", "{1}", "{2}"),
+    PolicyRule(
+        lambda p: map(_fields, p.target.problems() if "target" in p.model_fields_set else ()), "{}", "{1}", "{2}"
+    ),
     PolicyRule(_without_class_ids, "output.class_id", "{} can only be audited with class ids", "{1}"),
 )
 

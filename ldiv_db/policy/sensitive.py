@@ -10,10 +10,11 @@ from pathlib import Path
 
 from ldiv_db.database import csv_files
 from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, is_nested, looseness
-from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive, is_reported
 from ldiv_db.policy.quasi_identifiers import read_named_taxonomy
@@ -41,7 +42,9 @@ def collect_attributes(
     for name, setting in settings.items():
         column = types.get(name.lower(), Column(name, "VARCHAR"))
         with problems.collected(f"sensitive.{name}"):
-            refuse_same(name, setting, column)
+            if setting.same and column.type != "VARCHAR":
+                what = f"makes texts one, and {name} is of type {column.shown}"
+                raise refused("same", what, "leave it out, or give the text of it in a view")
             column = member_column(name, setting, column)
             categories = _categories(engine, setting, column)
             taxonomy = read_named_taxonomy(engine, setting.taxonomy, folder)
@@ -54,7 +57,6 @@ def collect_attributes(
 
 
 def _categories(engine: Engine, setting: Sensitive, column: Column) -> Categories | None:
-    """The categories, of values as the column writes them."""
     if setting.categories is None:
         return None
     categories = make_categories(setting.categories, setting.weights)
@@ -66,7 +68,7 @@ def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named
     """The values of which nothing is promised, as the column writes them."""
     written = [named_value(value) for value in setting.harmless or []]
     if pairs := [value for value, times in Counter(written).items() if times > 1]:
-        raise PolicyError([Problem("harmless", f"names one value twice: {listing(pairs)}")])
+        raise refused("harmless", f"names one value twice: {listing(pairs)}")
     texts = texts_of(engine, "harmless", column.type, written, allow_others=False, same=setting.same)
     return tuple(sorted(texts.values(), key=in_order))
 
@@ -116,43 +118,33 @@ def respelt_lines(name: str, source: Relation | FileRelation, sensitive: Iterabl
     ]
 
 
-def refuse_same(name: str, setting: Sensitive, column: Column) -> None:
-    """Raise PolicyError for steps that make texts one, of a column that has none."""
-    if setting.same and column.type != "VARCHAR":
-        what = f"makes texts one, and {name} is of type {column.shown}"
-        raise PolicyError([Problem("same", what, "leave it out, or give the text of it in a view")])
-
-
 def member_column(name: str, setting: Sensitive, column: Column) -> Column:
     """The column as its values are counted: that of the members of a set; raises PolicyError for what is none."""
     if not setting.set:
         return column
     if column.is_list and (is_nested(column.member) or looseness(column.member)):
         what = f"takes members that are texts, whole numbers or times, and {name} is of type {column.shown}"
-        raise PolicyError([Problem("set", what, "give a list of such members in a view")])
+        raise refused("set", what, "give a list of such members in a view")
     if column.is_list and setting.set is not True:
-        raise PolicyError([Problem("set", f"{name} is a list, whose members nothing stands between", "set: true")])
+        raise refused("set", f"{name} is a list, whose members nothing stands between", "set: true")
     if not column.is_list and column.type != "VARCHAR":
         what = f"takes a list or a text, and {name} is of type {column.shown}"
-        raise PolicyError([Problem("set", what, "leave it out, or give a list in a view")])
+        raise refused("set", what, "leave it out, or give a list in a view")
     if not column.is_list and setting.set is True:
         what = f"{name} is text: name what stands between its members"
-        raise PolicyError([Problem("set", what, 'as `set: ","`')])
+        raise refused("set", what, 'as `set: ","`')
     return column.member
 
 
 def texts_of(
     engine: Engine, key: str, kind: str, values: Sequence[Named], allow_others: bool, same: Sequence[Step] = ()
 ) -> Mapping[Named, Named]:
-    """The texts of a column for values as they are named, after the steps by which texts are the `same`.
-
-    Raises PolicyError for two that are one, and for what is none.
-    """
+    """The texts of a column for values that are named, after the steps of `same`; raises PolicyError for others."""
     texts, others = in_type(engine, kind, values)
     texts = folded(engine, texts, same)
     if others and not allow_others:
         what = f"{len(others):,} of the values named are not of type {without_members(kind)}: {listing(others)}"
-        raise PolicyError([Problem(key, what)])
+        raise refused(key, what)
     if pairs := twice(texts):
         raise PolicyError([Problem(key, f"names one value twice: {listing(pair)}") for pair in pairs])
     return texts
@@ -172,19 +164,13 @@ class Required:
 
     def resolved(self, distribution: Distribution | None = None) -> dict[str, list[Requirement]]:
         """The requirements on each attribute."""
-        return {
-            name: [
-                self._written(number, spec.resolve(distribution, attribute), name)
-                for number, spec in enumerate(self.specs)
-                if spec.concerns(name)
-            ]
-            for name, attribute in self.attributes.items()
-        }
-
-    def _written(self, number: int, requirement: Requirement, name: str) -> Requirement:
-        """The requirement with the values that it names as their column writes them."""
-        texts = self.texts.get((number, name))
-        return requirement if texts is None else requirement.written_as(texts, number)
+        found: dict[str, list[Requirement]] = {name: [] for name in self.attributes}
+        for name, attribute in self.attributes.items():
+            for number, spec in enumerate(self.specs):
+                if spec.concerns(name):
+                    requirement, texts = spec.resolve(distribution, attribute), self.texts.get((number, name))
+                    found[name].append(requirement if texts is None else requirement.written_as(texts, number))
+        return found
 
 
 def resolve_all(
@@ -204,10 +190,7 @@ def collect_required(
     problems: Problems,
     names: Collection[str] | None = None,
 ) -> Required:
-    """The requirements on the attributes; their problems are added to `problems`.
-
-    `names` are all sensitive attributes, where not all of them are to be had.
-    """
+    """The requirements on attributes that are to be had, of all `names`; what is wrong is added to `problems`."""
     wanted = [(n, spec, a) for n, spec in enumerate(specs) for a in attributes.values() if spec.concerns(a.name)]
     wrong = [problem for n, spec, attribute in wanted for problem in spec.problems(f"require.{n}", attribute)]
     problems.add(wrong)
@@ -220,28 +203,22 @@ def collect_required(
                 allow_others = found.absent or sum(map(spec.concerns, names or attributes)) != 1
                 key = f"require.{number}.{found.name}"
                 named = texts_of(engine, key, attribute.type, found.named, allow_others, attribute.same)
-                _refuse_harmless(key, named, attribute)
+                if both := [value for value, text in named.items() if text in attribute.harmless]:
+                    what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
+                    raise refused(key, what, "leave it out here or there")
                 texts[number, attribute.name] = named
     return Required(specs, attributes, texts)
-
-
-def _refuse_harmless(key: str, named: Mapping[Named, Named], attribute: Attribute) -> None:
-    """Raise PolicyError if a requirement names a value of which nothing is to be promised."""
-    both = [name for name, text in named.items() if text in attribute.harmless]
-    if both:
-        what = f"names {listing(both)}, harmless in {attribute.name}: nothing is promised of it"
-        raise PolicyError([Problem(key, what, "leave it out here or there")])
 
 
 def unknown_harmless(
     engine: Engine, attributes: Mapping[str, Attribute], columns: Mapping[str, tuple[Relation | FileRelation, str]]
 ) -> list[str]:
     """A line for every attribute that has harmless values in no row; `columns` says where its values stand."""
-    lines = []
-    for name, attribute in attributes.items():
-        if attribute.harmless and (missing := _absent(engine, *columns[name], attribute.harmless)):
-            lines.append(f"no row has the value {listing(missing)}, which is harmless in {name}")
-    return lines
+    return [
+        f"no row has the value {listing(missing)}, which is harmless in {name}"
+        for name, attribute in attributes.items()
+        if attribute.harmless and (missing := _absent(engine, *columns[name], attribute.harmless))
+    ]
 
 
 def _absent(engine: Engine, table: Relation | FileRelation, column: str, values: Sequence[Named]) -> list[Named]:
@@ -249,10 +226,9 @@ def _absent(engine: Engine, table: Relation | FileRelation, column: str, values:
     if not values:
         return []
     listed = engine.load("members", {"value": "VARCHAR"}, [(value,) for value in values])
-    params = {"totals": table, "members": listed, "column": Identifier(column)}
-    missing = [value for (value,) in engine.rows("requirements/list_absent", **params)]
+    missing = engine.rows("requirements/list_absent", totals=table, members=listed, column=column)
     engine.drop(listed)
-    return missing
+    return [value for (value,) in missing]
 
 
 def absent_values(

@@ -14,11 +14,13 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
-from ldiv_db.database.sources import name_of_query, resolve_source, view_of_query
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.given_queries import name_of_query, view_of_query
+from ldiv_db.database.names import Relation
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.parts import Document
 
 
@@ -33,10 +35,7 @@ class SourceQuery:
 
 
 class Frame:
-    """A frame, or a relation of the database's client, that a caller gave; it is never copied.
-
-    It may also be a relation of the engine's own, called `name`.
-    """
+    """A frame, or a relation, of the client's or of the engine's own, that a caller gave; it is never copied."""
 
     def __init__(self, value: Any, name: str = FRAME):
         self.value = value
@@ -72,14 +71,14 @@ def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "
     if isinstance(source, SourceQuery):
         return view_of_query(engine, source.query, f"{key}.query")
     if source is UNSPECIFIED:
-        raise PolicyError([Problem(key, "is required")])
+        raise refused(key, "is required")
     if isinstance(source, Frame) and isinstance(source.value, Relation):
         return source.value
     if isinstance(source, Frame):
         try:
             return view_of_frame(engine, FRAME, source.value)
         except DatabaseError as error:
-            raise PolicyError([Problem(key, error.message, KINDS)]) from None
+            raise refused(key, error.message, KINDS) from None
     return resolve_source(engine, source, folder, key)
 
 
@@ -89,7 +88,7 @@ def open_given(engine: Engine, given: Any, key: str) -> Relation | FileRelation:
         source = read_source(given)
     except PydanticCustomError as error:
         what = "is required" if given is None else f"{error.message()}, or a frame"
-        raise PolicyError([Problem(key, what)]) from None
+        raise refused(key, what) from None
     return open_source(engine, source, Path(), key)
 
 
@@ -113,10 +112,7 @@ GROUP_ID, COUNT = "group_id", "n"
 
 
 def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The document, of a decomposition with what it may leave out.
-
-    Its requirements stand with the attributes.
-    """
+    """The document, of a decomposition without `require`: its requirements stand with the attributes."""
     found = dict(document)
     algorithm = found.get("algorithm")
     name = algorithm.get("name") if isinstance(algorithm, Mapping) else algorithm

@@ -1,16 +1,26 @@
-"""A source that lies in a warehouse, as the counts of its equal rows stand for it here."""
+"""A release whose rows lie in a warehouse: their counts stand for them here, and the plan made of these goes there.
+
+What is written there is read again, as counts, by the audit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.counted import WEIGHT, ColumnThere, count_rows
+from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, SqlType
-from ldiv_db.database.warehouses import Warehouse
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation, SqlType
+from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
+from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.fingerprints import ReadColumn, hash_rows
+from ldiv_db.recoding.encode import KEY
+from ldiv_db.recoding.encoded import Axis, SensitiveAxis
+from ldiv_db.recoding.units import PERSON_NO
 
 #: Where the templates of releases in warehouses are.
 SQL = "publishing/warehouse"
@@ -54,23 +64,20 @@ def place_counts(
 
     It has all columns of the table, in those that are kept a hash of the rows, NULL in the others.
     """
-    texts = {column.name.lower(): column.type == "other" for column in columns}
-    own = {column.name.lower(): column.name for column in columns}
-    keys = [
-        ColumnThere(Identifier(own[name.lower()]), Identifier(f"k{place}"), texts[name.lower()])
-        for place, name in enumerate(wanted)
-    ]
+    own = {column.name.lower(): column for column in columns}
+    wanted, keep = [name.lower() for name in wanted], [name.lower() for name in keep]
+
+    def listed(letter: str, names: Sequence[str]) -> list[ColumnThere]:
+        found = [(own[name], Identifier(f"{letter}{place}")) for place, name in enumerate(names)]
+        return [ColumnThere(Identifier(column.name), alias, column.type == "other") for column, alias in found]
+
+    keys, others = listed("k", wanted), listed("o", [name for name in own if name not in wanted])
     counts = count_rows(engine, there, "counts", table, keys)
     nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
     types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
-    others = [
-        ColumnThere(Identifier(column.name), Identifier(f"o{place}"), texts[column.name.lower()])
-        for place, column in enumerate(columns)
-        if column.name.lower() not in {name.lower() for name in wanted}
-    ]
-    kept = [column for column in others if column.column.name.lower() in {name.lower() for name in keep}]
-    number = next(name for name in (f"rows_{i}" for i in range(len(columns) + 1)) if name not in own)
+    kept = [column for column in others if column.column.name.lower() in keep]
+    number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
@@ -80,10 +87,10 @@ def place_counts(
         content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
-        number=None if is_of_rows else Identifier(number),
+        number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
-    return CountedSource(there, table, by_name, keys, counts, None if is_of_rows else number), placed
+    return CountedSource(there, table, by_name, keys, counts, number), placed
 
 
 def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
@@ -95,3 +102,114 @@ def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequenc
         found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
         engine.drop(counts)
     return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
+
+
+#: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
+_REPEATED = 1_000_000
+
+
+@dataclass(frozen=True)
+class PublishedColumn(ColumnThere):
+    """A column of a release: `planned` by its combination, or a column of the source as it is."""
+
+    name: Identifier = field(kw_only=True)
+    planned: bool = False
+    #: Whether some of its values are not shown.
+    blank: bool = False
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column of rows that the counts have as values, `alias`: `dictionary` is (value, code)."""
+
+    table: Identifier
+    code: Identifier
+    dictionary: Relation
+    alias: Identifier
+
+
+@dataclass(frozen=True)
+class PlanThere:
+    """The plan of new classes: which combinations of values are published with which labels."""
+
+    engine: Engine
+    source: CountedSource
+    classes: NewClasses
+
+    def combinations(self, params: dict[str, Any]) -> Relation:
+        """The plan as it goes there, a TEMP table here; `params` are those of the rows that are published."""
+        encoded = self.classes.encoded
+        rows, cells, coded = self._coded()
+        flow = EngineFlow(self.engine, SQL, **params | {"rows": rows, "cells": cells, "coded": coded})
+        flow.know(number=PERSON_NO if self.classes.resolved.released.person else None)
+        flow.step("stretches", "list_stretches", codes=[column.code for column in coded])
+        source = {"counts": self.source.counts, "keys": self.source.keys, "weight": WEIGHT}
+        return flow.step("planned", "list_combinations", axes=encoded.axes, told=encoded.told, **source)
+
+    def _coded(self) -> tuple[Relation, Relation, list[_Coded]]:
+        """The rows that are planned, the cells of them that the counts are of, and the columns that tell these."""
+        engine, encoded, key = self.engine, self.classes.encoded, self.classes.resolved.source.key
+        if key is not None:  # each row is one
+            rows = engine.select("keyed", encoded.rows, "row_id", ("row_id", "code"), (KEY.name, "value"))
+            return rows, rows, [_Coded(Identifier("t_key"), Identifier("code"), rows, self._column(key.name).alias)]
+        person = [encoded.individual] if encoded.individual else []
+        found: list[Axis | SensitiveAxis] = [*encoded.axes, *encoded.told, *person]
+        coded = [
+            _Coded(column.table, column.code, column.dictionary, there.alias)
+            for column, there in zip(found, self.source.keys, strict=False)
+        ]
+        codes = [column.code.name for column in coded]
+        cells = engine.group("cells", encoded.counted, *codes, row_id=("min", "row_id"))
+        return encoded.members(self.classes.recoding.dealt), cells, coded
+
+    def counted(self, params: dict[str, Any], published: Sequence[PublishedColumn]) -> tuple[Relation, str]:
+        """The different rows of a release with their counts, and the SELECT of the types that they have there.
+
+        `params` are those of the rows that are published.
+        """
+        flow = EngineFlow(self.engine, SQL, **params)
+        counted = flow.step("counted", "count_published", place=PLACE, weight=COUNTED, most=_REPEATED)
+        types = {column.name: SqlType(column.type) for column in columns_of(self.engine, counted)}
+        counting = [PublishedColumn(name, name, name=name, planned=True) for name in (PLACE, COUNTED)]
+        columns = [replace(column, nullable=types[column.name.name]) for column in (*published, *counting)]
+        return counted, self.source.there.written(f"{SQL}/type_plan", source=self.source.table, columns=columns)
+
+    def columns(self) -> list[PublishedColumn]:
+        """The columns of the release, in its order."""
+        ids = Identifier(CLASS_ID)
+        has_ids = self.classes.resolved.released.has_class_ids
+        found = [PublishedColumn(ids, ids, name=ids, planned=True)] if has_ids else []
+        for span in self.classes.recoding.spans:
+            own = self._column(span.axis.name) if span.form == "value" else None
+            for shown in span.shown:
+                column, text = (own.column, own.as_text) if own else (shown.column, False)
+                found.append(PublishedColumn(column, shown.alias, text, name=shown.column, planned=own is None))
+        for place, attribute in enumerate(self.classes.encoded.told):
+            own, blank = self._column(attribute.column.name), place == 0 and self.classes.recoding.blanked is not None
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=attribute.column, blank=blank))
+        for kept in self.classes.encoded.kept:
+            planned = kept.alias == PERSON_NO
+            own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
+            found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
+        return found
+
+    def as_audited(self, staged: Relation, others: Sequence[Relation]) -> Relation:
+        """The rows that are staged, and those that they are appended to, as a view here on their counts."""
+        engine, there, released = self.engine, self.source.there, self.classes.resolved.released
+        names = [*released.class_ids, *released.identifying, *(c.name for c in self.classes.resolved.source.sensitive)]
+        texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
+        columns = [
+            ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)
+        ]
+        parts = [
+            count_rows(engine, there, "written", table, columns, counted, COUNTED)
+            for table, counted in [(staged, there.counted(staged)), *((other, None) for other in others)]
+        ]
+        counts, *more = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
+        for part in more:
+            engine.extend(counts, part)
+        rows = engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=COUNTED)
+        return RepeatedRows(rows.parts, counts=counts, weight=COUNTED)
+
+    def _column(self, name: str) -> ColumnThere:
+        return self.source.columns[name.lower()]

@@ -18,40 +18,40 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
-from ldiv_db.database import catalog, databases, migrate, postgres, renewal
+from ldiv_db.database import catalog, databases, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
+from ldiv_db.database.data_files import CsvForm, FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
-from ldiv_db.database.files import abandoned, flush, move, work_folder
-from ldiv_db.database.templates import CsvForm, FileRelation, Relation
+from ldiv_db.database.errors import ConflictError, DatabaseError, LdivError, count_phrase, refused
+from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Target
-from ldiv_db.publishing.draft import Draft, Outcome
-from ldiv_db.publishing.fingerprints import ReadColumn
-from ldiv_db.publishing.history import OvertakenError
+from ldiv_db.publishing.draft import Draft, Outcome, Where
+from ldiv_db.publishing.history import OvertakenError, Recount
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
 _LONGEST_WAIT, _PAUSE = 60.0, 0.2
 #: How the name of a table begins that is being written beside its place.
 _STAGED = "ldiv_"
-Where = Relation | FileRelation
 
 
+@dataclass(eq=False)
 class Destination(ABC):
     """A place that a draft goes to."""
 
+    engine: Engine
     #: Whether the rows of the source lie there, and only their counts here.
-    has_rows: bool = False
-    #: Counts the source's rows where they lie by the columns of an earlier run.
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None
+    has_rows: ClassVar[bool] = False
+    #: Counts the source's rows where they lie.
+    recount: Recount | None = field(default=None, init=False)
     #: What is told of kept columns that are not here.
-    kept: Sequence[str] = ()
-
-    def __init__(self, engine: Engine):
-        self.engine = engine
+    kept: Sequence[str] = field(default=(), init=False)
 
     @property
     @abstractmethod
@@ -68,16 +68,15 @@ class Destination(ABC):
         """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""
 
 
+@dataclass(eq=False)
 class InTable(Destination):
     """A table of a database that is open on the connection."""
 
-    def __init__(self, engine: Engine, table: Relation):
-        super().__init__(engine)
-        self.table = table
+    table: Relation
 
     @property
     def folder(self) -> Path | None:
-        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        file = self.engine.snapshot[catalog.catalog_of(self.engine, self.table)].file
         return Path(file).parent if file else None
 
     @property
@@ -90,7 +89,7 @@ class InTable(Destination):
 
     def _remains(self, wayout: str) -> str:
         """A note that what was replaced may still be read, as long as nothing takes its place; '' where no file is."""
-        file = databases.file_of(self.engine, catalog.catalog_of(self.engine, self.table))
+        file = self.engine.snapshot[catalog.catalog_of(self.engine, self.table)].file
         return f"the bytes of {Path(file).name} may still hold the release that was replaced: {wayout}" if file else ""
 
 
@@ -105,21 +104,21 @@ class InDatabase(InTable):
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = not joins and databases.numbers_snapshots(self.engine, home)
+        is_numbered = not joins and self.engine.snapshot.traits(home).has_snapshots
         if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
             draft.note(note)
         while True:
             try:
-                outcome = self._publish(draft)
+                outcome = self._publish(draft, joins)
                 break
             except ConflictError as error:
                 if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
-        return draft.committed(outcome, databases.last_snapshot(self.engine, home)) if is_numbered else outcome
+        return draft.told(outcome, snapshot=databases.last_snapshot(self.engine, home)) if is_numbered else outcome
 
-    def _publish(self, draft: Draft[Outcome]) -> Outcome:
-        with self.engine.transaction():
+    def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:
+        with self.engine.transaction(joins):
             draft.announce()
             draft.write(self.table)
             outcome = draft.audit(self.table)
@@ -127,6 +126,7 @@ class InDatabase(InTable):
         return outcome
 
 
+@dataclass(eq=False)
 class InOtherDatabase(InTable):
     """A table of another database than the ledger's, written beside under a name of its run's and renamed.
 
@@ -134,29 +134,21 @@ class InOtherDatabase(InTable):
     the next run to the target; the ledger, where it says `written`, is told whether the table was renamed.
     """
 
-    def __init__(self, engine: Engine, table: Relation, target: Target):
-        super().__init__(engine, table)
-        self.name = str(target)
+    target: Target
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        staged = self._staged(draft.run_id)
-        with migrate.unmade_on_error(self.engine):
-            is_replaced = self._is_replaced(draft)
-            try:
-                outcome = self._publish(draft, staged)
-            except BaseException:
-                with suppress(DatabaseError):  # the first error is the one to report
-                    self._drop([staged])
-                raise
+        staged, is_replaced = self._staged(draft.run_id), self._is_replaced(draft)
+        with migrate.unmade_on_error(self.engine), undone(lambda: self._drop([staged])):
+            outcome = self._publish(draft, staged)
         return self._renewed(draft, outcome) if is_replaced else outcome
 
     def _renewed(self, draft: Draft[Outcome], outcome: Outcome) -> Outcome:
         """The outcome, once readers of a file no longer find the release that was replaced, or are said to."""
         home = self.table.parts[0]
-        if databases.kind_of(self.engine, home) == "duckdb" and renewal.renew_file(self.engine, home):
+        if self.engine.snapshot.kind(home) == "duckdb" and renew_file(self.engine, home):
             return outcome
         note = self._remains("nobody could write it anew; COPY FROM DATABASE it to a new file, or publish to a file")
-        return draft.noted(outcome, note) if note else outcome
+        return draft.told(outcome, note) if note else outcome
 
     def _publish(self, draft: Draft[Outcome], staged: Relation) -> Outcome:
         engine = self.engine
@@ -170,26 +162,25 @@ class InOtherDatabase(InTable):
         with engine.transaction():
             migrate.migrate(engine)
             for run in runs(engine):
-                if (run["status"], run["target"]) == (WRITTEN, self.name):
+                if (run["status"], run["target"]) == (WRITTEN, str(self.target)):
                     settle_run(engine, run["run_id"], in_place=self._staged(run["run_id"]) not in left)
             draft.enter(outcome, WRITTEN)
-        with _settled(draft, lambda: not catalog.table_exists(engine, staged)):
+        with undone(lambda: draft.settle(not catalog.table_exists(engine, staged))):
             self._drop(left)
             with engine.transaction():
                 engine.rename(staged, self.table, draft.replaces)
+        draft.settle(in_place=True)
         return outcome
 
     def _staged(self, run_id: str) -> Relation:
-        """The table of a run until it is renamed."""
-        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._name_hash}"))
+        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
 
     @property
-    def _name_hash(self) -> str:
-        return hashlib.sha256(self.name.encode()).hexdigest()[:8]
+    def _mark(self) -> str:
+        return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
 
     def _abandoned_tables(self, but: Relation) -> list[Relation]:
-        """The tables of runs to this target that were never renamed."""
-        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._name_hash}")
+        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
         there = catalog.relations_in(self.engine, self.table.parts[0])
         found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
         return [table for table in found if table != but]
@@ -200,13 +191,12 @@ class InOtherDatabase(InTable):
                 self.engine.drop_table(table)
 
 
+@dataclass(eq=False)
 class InFile(Destination):
     """A file that holds what is published and nothing else; `name` is what the user calls it."""
 
-    def __init__(self, engine: Engine, path: Path, name: str):
-        super().__init__(engine)
-        self.path = path
-        self.name = name
+    path: Path
+    name: str
 
     @property
     def folder(self) -> Path | None:
@@ -221,13 +211,12 @@ class InFile(Destination):
         """A context in which what was written to `staging_path` can be read."""
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
+        place = (self.path.parent, self.path.name, draft.run_id)
         try:
-            with (
-                migrate.unmade_on_error(self.engine),
-                _announced(draft),  # before there is a folder: nobody would find one that no ledger knows
-                work_folder(self.path.parent, self.path.name, draft.run_id) as folder,
-            ):
-                return self._publish(draft, folder / self.path.name)
+            with migrate.unmade_on_error(self.engine):
+                draft.announce()  # before there is a folder: nobody would find one that no ledger knows
+                with undone(draft.withdraw), work_folder(*place) as folder:
+                    return self._publish(draft, folder / self.path.name)
         except OSError as error:
             raise DatabaseError(f"cannot write {self.name}: {error.strerror}") from error
 
@@ -241,69 +230,45 @@ class InFile(Destination):
         with self.reading(staging_path) as where:
             outcome = draft.audit(where)
         flush(staging_path)
-        self._move(draft, outcome, staging_path)
-        return outcome
-
-    def _move(self, draft: Draft[Outcome], outcome: Outcome, staging_path: Path) -> None:
-        """Move the file into place; the ledger says before and after how far it has come."""
         left = abandoned(self.path.parent, self.path.name)
         with self.engine.transaction():
-            self._settle_runs(left)
+            if left:
+                migrate.migrate(self.engine)
+            for run_id, folder in left.items():  # of runs that died: their files are moved, or still there
+                settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
             draft.enter(outcome, WRITTEN)
-        with _settled(draft, lambda: not staging_path.exists()):
+        with undone(lambda: draft.settle(not staging_path.exists())):
             if not draft.replaces and self.path.exists():
                 raise refused("target.file", f"{self.name} was made by someone else meanwhile", "name another file")
             move(staging_path, self.path)
+        draft.settle(in_place=True)
         for folder in left.values():
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _settle_runs(self, left: dict[str, Path]) -> None:
-        """Settle runs to this file that died in the ledger: their files are moved, or still there."""
-        if left:
-            migrate.migrate(self.engine)
-        for run_id, folder in left.items():
-            settle_run(self.engine, run_id, in_place=not (folder / self.path.name).exists())
+        return outcome
 
 
 def _note_abandoned(draft: Draft[Outcome], count: int) -> None:
-    """Note with the outcome that runs to the same target died, and that their remains are removed now."""
     if count:
-        runs_of = count_phrase(count, "run", "runs")
-        draft.note(
-            f"{runs_of} to this target did not finish: what it left is removed, and the ledger says how far it got"
-        )
+        what = f"{count_phrase(count, 'run', 'runs')} to this target did not finish"
+        draft.note(f"{what}: what it left is removed, and the ledger says how far it got")
 
 
 @contextmanager
-def _announced(draft: Draft[Outcome]) -> Iterator[None]:
-    """Within, the draft is announced; an error has it withdrawn, unless it was entered."""
-    draft.announce()
+def undone(undo: Callable[[], object]) -> Iterator[None]:
+    """Within, an error has what was done undone; it is the one to report, whatever becomes of that."""
     try:
         yield
     except BaseException:
-        with suppress(DatabaseError):  # the first error is the one to report
-            draft.withdraw()
+        with suppress(LdivError):
+            undo()
         raise
 
 
-@contextmanager
-def _settled(draft: Draft[Outcome], is_in_place: Callable[[], bool]) -> Iterator[None]:
-    """Within, what was staged is moved into place; at the end the ledger says what became of it."""
-    try:
-        yield
-    except BaseException:
-        with suppress(DatabaseError):  # the first error is the one to report
-            draft.settle(is_in_place())
-        raise
-    draft.settle(in_place=True)
-
-
+@dataclass(eq=False)
 class DatabaseFile(InFile):
     """A DuckDB file with a table, or with the tables of all releases of a series."""
 
-    def __init__(self, engine: Engine, path: Path, name: str, table: Relation):
-        super().__init__(engine, path, name)
-        self.table = table
+    table: Relation
 
     @contextmanager
     def writing(self, staging_path: Path) -> Iterator[Relation]:
@@ -324,13 +289,12 @@ class DatabaseFile(InFile):
         return self.reading(self.path)
 
 
+@dataclass(eq=False)
 class DataFile(InFile):
     """A Parquet file, or a CSV file, which is read back by its `columns`."""
 
-    def __init__(self, engine: Engine, path: Path, name: str, form: str, columns: list[str]):
-        super().__init__(engine, path, name)
-        self.form = form
-        self.columns = columns
+    form: str
+    columns: list[str]
 
     @property
     def place(self) -> Place:
@@ -354,12 +318,11 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
     refuse_half_taken_back(engine)
     table = new_table(engine, target.table, "target.table", target.file is not None) if target.table else Relation(())
     if target.database is not None:
-        return InOtherDatabase(
-            engine, Relation((target.database, *catalog.located_in(engine, target.database, table))), target
-        )
+        there = Relation((target.database, *catalog.located_in(engine, target.database, table)))
+        return InOtherDatabase(engine, there, target)
     if target.file is None:
         home = catalog.located(engine, table)
-        is_beside = engine.catalog and target.if_exists != "append" and databases.is_in_memory(engine, home[0])
+        is_beside = engine.catalog and target.if_exists != "append" and engine.snapshot.is_in_memory(home[0])
         return InOtherDatabase(engine, Relation(home), target) if is_beside else InDatabase(engine, table)
     path = (folder / target.file).resolve()
     if target.format == "duckdb":
@@ -369,7 +332,7 @@ def destination_of(engine: Engine, target: Target, folder: Path, columns: list[s
 
 def refuse_half_taken_back(engine: Engine) -> None:
     """Raise PolicyError where the ledger would be in a database that cannot take back a table that was made."""
-    if databases.kind_of(engine, engine.catalog or databases.current_database(engine)) == "mysql":
+    if engine.snapshot.kind(engine.catalog or engine.snapshot.current) == "mysql":
         what = "MySQL commits every table by itself, so that release and ledger would not be all or nothing"
         raise refused("database", what, "give --catalog FILE, and a target with `file:`")
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -19,21 +18,22 @@ from ldiv_db.auditing.counts import require_same_rows
 from ldiv_db.auditing.individuals import audit_individuals, require_together
 from ldiv_db.auditing.subject import Subject, Suppressed
 from ldiv_db.database import catalog, migrate, postgres
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.history import Watch
-from ldiv_db.publishing.ledger import RUN_TABLES, enter, settle_run
+from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
 from ldiv_db.recoding.recode import Recoding, published_rows
-from ldiv_db.recoding.rules import record_recoding
-from ldiv_db.requirements import Requirement, plain
+from ldiv_db.requirements import Requirement
 
 #: What its audit makes of a draft: what its publication returns, and the ledger keeps.
 Outcome = TypeVar("Outcome")
+Where = Relation | FileRelation
 
 
 class Draft(ABC, Generic[Outcome]):
@@ -43,10 +43,15 @@ class Draft(ABC, Generic[Outcome]):
     did not come to `enter`.
     """
 
+    #: The watch over its source, until it is entered.
+    watch: Watch
+    #: The classes that it adds to a table; groups are in tables of their own.
+    classes: NewClasses
+
     @property
-    @abstractmethod
     def run_id(self) -> str:
         """The id in the ledger, and in the name of the folder in which a file is written."""
+        return self.watch.run_id
 
     @property
     @abstractmethod
@@ -54,9 +59,14 @@ class Draft(ABC, Generic[Outcome]):
         """True if it takes the place of a file that is there."""
 
     @property
+    @abstractmethod
     def extends(self) -> bool:
         """True if a file or table keeps what it holds already, and the draft is added to it."""
-        return False
+
+    @property
+    @abstractmethod
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        """The tables of the ledger in which it is entered, each with the values that tell its rows."""
 
     def announce(self) -> None:
         """Enter in the ledger that it is being written, if the remains of a dead process would not tell."""
@@ -68,11 +78,17 @@ class Draft(ABC, Generic[Outcome]):
         """Take back what was announced."""
 
     @abstractmethod
-    def write(self, where: Relation | FileRelation) -> None:
+    def write(self, where: Where) -> None:
         """Make what is to be published."""
 
+    def follow(self, rows: int) -> None:
+        """Be told how many rows the table has that it is appended to; called before the audit."""
+
+    def note(self, text: str) -> None:
+        """Add a note to the outcome; called before the audit."""
+
     @abstractmethod
-    def audit(self, where: Relation | FileRelation) -> Outcome:
+    def audit(self, where: Where) -> Outcome:
         """Audit what was written and return the outcome; raises AuditError if it fails the policy."""
 
     @abstractmethod
@@ -83,31 +99,70 @@ class Draft(ABC, Generic[Outcome]):
         """
 
     @abstractmethod
-    def watching(self) -> Watch:
-        """The watch over its source, until it is entered."""
-
-    @property
-    @abstractmethod
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        """The tables of the ledger in which it is entered, each with the values that tell its rows."""
-
-    def follow(self, rows: int) -> None:
-        """Be told how many rows the table has that it is appended to; called before the audit."""
-
-    def note(self, text: str) -> None:
-        """Add a note to the outcome; called before the audit."""
-
-    def committed(self, outcome: Outcome, snapshot: int | None) -> Outcome:
-        """The outcome once it is committed, as `snapshot` where the database numbers them."""
-        return outcome
-
-    def noted(self, outcome: Outcome, text: str) -> Outcome:
-        """The outcome with a note more, of what came after the audit."""
-        return outcome
-
-    @abstractmethod
     def settle(self, in_place: bool) -> None:
         """Settle its file in the ledger, which has it as written."""
+
+    def told(self, outcome: Outcome, note: str = "", **facts: Any) -> Outcome:
+        """The outcome with what came after the audit: a `note`, the place, the number of the snapshot."""
+        return outcome
+
+
+@dataclass(frozen=True)
+class NewClasses:
+    """Classes that are to be published: those of a run, or the new ones of a release, whose ids follow `last_class`."""
+
+    engine: Engine
+    resolved: Resolved
+    encoded: Encoded
+    recoding: Recoding
+    requirements: Mapping[str, Sequence[Requirement]]
+    last_class: int | None = None
+
+    def published(
+        self, last_class: int = 0, texts: bool = False, keyed: bool = False
+    ) -> AbstractContextManager[dict[str, Any]]:
+        """Parameters of the template of their rows; class ids follow `last_class`, as `texts` all columns are text.
+
+        `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
+        """
+        ids, seed = self.resolved.released.has_class_ids, Value(self.resolved.source.seed) if keyed else None
+        last = last_class if self.last_class is None else self.last_class
+        return published_rows(self.engine, self.encoded, self.recoding, ids, last, texts, seed)
+
+    def table(self) -> Relation:
+        """Their rows as a TEMP table."""
+        with self.published() as params:
+            return self.engine.materialise("release", ROWS, **params)
+
+    def audits(self, published: Where, earlier_rows: int, people: PeopleOfRows | None = None) -> list[Audit]:
+        """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
+
+        `earlier_rows` are those of it that were published before. With `people` these are judged, on rows that must be
+        those of the table.
+        """
+        engine, resolved, recoding = self.engine, self.resolved, self.recoding
+        suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
+        released = resolved.released
+        same = resolved.source.same
+        subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
+        names, counting = list(self.requirements), people_counter(label_axes(resolved), resolved.folder)
+        if people is not None:
+            apart = not resolved.source.together
+            judged = replace(subject, table=people.table, person=people.person, by_rows=apart)
+            require_same_rows(engine, subject, judged, names)
+            if not apart:
+                require_together(engine, judged)
+            subject = judged
+        audits = [
+            audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)
+            for name, wanted in self.requirements.items()
+        ]
+        beside = [] if people else audit_individuals(engine, self.encoded, recoding.assigned)
+        require_good([*audits, *beside])
+        expected = engine.count_weighted(recoding.assigned, recoding.dealt)
+        for audit in audits:
+            require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
+        return [*audits, *beside]
 
 
 @dataclass(frozen=True)
@@ -118,45 +173,6 @@ class PeopleOfRows:
     person: str
 
 
-def audit_classes(
-    engine: Engine,
-    resolved: Resolved,
-    published: Relation | FileRelation,
-    requirements: Mapping[str, Sequence[Requirement]],
-    encoded: Encoded,
-    recoding: Recoding,
-    earlier_rows: int,
-    people: PeopleOfRows | None = None,
-) -> list[Audit]:
-    """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
-
-    `earlier_rows` are those of it that were published before; the others are those of `recoding`. With `people` these
-    are judged, on rows that must be those of the table.
-    """
-    suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
-    released = resolved.released
-    same = resolved.source.same
-    subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
-    names, counting = list(requirements), people_counter(label_axes(resolved), resolved.folder)
-    if people is not None:
-        apart = not resolved.source.together
-        judged = replace(subject, table=people.table, person=people.person, by_rows=apart)
-        require_same_rows(engine, subject, judged, names)
-        if not apart:
-            require_together(engine, judged)
-        subject = judged
-    audits = [
-        audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)
-        for name, wanted in requirements.items()
-    ]
-    beside = [] if people else audit_individuals(engine, encoded, recoding.assigned)
-    require_good([*audits, *beside])
-    expected = engine.count_weighted(recoding.assigned, recoding.dealt)
-    for audit in audits:
-        require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
-    return [*audits, *beside]
-
-
 def require_rows(written: int, expected: int) -> None:
     """Raise AuditError unless as many rows were written as were to be."""
     if written != expected:
@@ -165,22 +181,26 @@ def require_rows(written: int, expected: int) -> None:
 
 @dataclass
 class RunDraft(Draft[Result]):
-    """The table of one run; `describe` makes the result of its audits."""
+    """The table of one run, whose work began at `begun`; `result` is what is known of it before it is audited."""
 
-    engine: Engine
-    resolved: Resolved
-    encoded: Encoded
-    recoding: Recoding
-    requirements: Mapping[str, Sequence[Requirement]]
+    classes: NewClasses
     watch: Watch
-    run_id: str = ""
-    describe: Callable[[list[Audit]], Result] | None = None
+    #: Whether requirements are on people, of whom a class may have several rows.
+    counts_people: bool = False
+    result: Result | None = None
+    begun: float = 0.0
     #: The rows of the table that the draft is appended to.
     earlier_rows: int = 0
     #: What is to be said of how it was written.
     notes: tuple[str, ...] = ()
-    #: Whether requirements are on people, of whom a class may have several rows.
-    counts_people: bool = False
+
+    @property
+    def engine(self) -> Engine:
+        return self.classes.engine
+
+    @property
+    def resolved(self) -> Resolved:
+        return self.classes.resolved
 
     @property
     def replaces(self) -> bool:
@@ -190,27 +210,21 @@ class RunDraft(Draft[Result]):
     def extends(self) -> bool:
         return self.resolved.target.if_exists == "append"
 
-    def published(
-        self, last_class: int = 0, texts: bool = False, keyed: bool = False
-    ) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the release's template; class ids follow `last_class`, as `texts` all columns are text.
+    @property
+    def entries(self) -> Mapping[str, Mapping[str, Any]]:
+        return {name: {"run_id": self.run_id} for name in RUN_TABLES}
 
-        `keyed` is where what is kept is not here, which tells apart classes that are otherwise alike.
-        """
-        ids, seed = self.resolved.released.has_class_ids, Value(self.resolved.source.seed) if keyed else None
-        return published_rows(self.engine, self.encoded, self.recoding, ids, last_class, texts, seed)
-
-    def write(self, where: Relation | FileRelation) -> None:
+    def write(self, where: Where) -> None:
         engine, target = self.engine, self.resolved.target
         if isinstance(where, FileRelation):
-            with self.published(texts=target.format == "csv") as params:
+            with self.classes.published(texts=target.format == "csv") as params:
                 engine.export(Path(where.path), target.format or "", ROWS, **params)
         elif target.if_exists == "append" and catalog.table_exists(engine, where):
             self._append(where)
         elif postgres.is_in_postgres(engine, where):
             self._write_to_postgres(where)
         else:
-            with self.published() as params:
+            with self.classes.published() as params:
                 engine.create(where, ROWS, replace=target.if_exists == "replace", **params)
 
     def _write_to_postgres(self, table: Relation) -> None:
@@ -222,9 +236,8 @@ class RunDraft(Draft[Result]):
             shown = {column.name.lower() for column in (*source.sensitive, *source.keep)}
             types = postgres.own_types(engine, source.relation)
             own = {name: kind for name, kind in types.items() if name in shown}
-        with engine.scope(), self.published() as params:
-            note = postgres.make_table(engine, table, engine.materialise("release", ROWS, **params), own)
-        self.notes = (note,) if note else ()
+        with engine.scope():
+            self.note(postgres.make_table(engine, table, self.classes.table(), own) or "")
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0
@@ -232,14 +245,14 @@ class RunDraft(Draft[Result]):
             last = self.engine.most(table, "class_id") or 0
         limits = catalog.constraints_of(self.engine, table)  # a transaction that failed answers nothing
         try:
-            with self.published(last) as params:
+            with self.classes.published(last) as params:
                 self.engine.insert(table, ROWS, **params)
         except ConstraintError as error:
             broken = " or ".join(limit.text for limit in limits if limit.kind in error.kinds) or "a constraint"
             what = f"cannot append to {table}: its rows and the release together break {broken}"
             raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
-    def audits(self, where: Relation | FileRelation) -> list[Audit]:
+    def audits(self, where: Where) -> list[Audit]:
         """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
         engine = self.engine
         with engine.scope():
@@ -249,84 +262,37 @@ class RunDraft(Draft[Result]):
                 if isinstance(where, Relation) and catalog.is_foreign(engine, where)
                 else where
             )
-            people = self._people() if self.counts_people else None
-            rows = (self.requirements, self.encoded, self.recoding, self.earlier_rows)
-            return audit_classes(engine, self.resolved, published, *rows, people)
+            return self.classes.audits(published, self.earlier_rows, self._people() if self.counts_people else None)
 
     def _people(self) -> PeopleOfRows:
-        """The rows of the release, each with whose it is."""
-        individual, taken = self.encoded.individual, {name.lower() for name in self.resolved.released.all}
+        individual, taken = self.classes.encoded.individual, {name.lower() for name in self.resolved.released.all}
         assert individual is not None  # noqa: S101 - people are counted by it
         person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
         whose = Renamed(Identifier(person), individual.code)
-        with self.published(texts=self.resolved.target.format == "csv") as params:
+        with self.classes.published(texts=self.resolved.target.format == "csv") as params:
             rows = self.engine.materialise("judged", ROWS, **{**params, "kept": [*params["kept"], whose]})
         return PeopleOfRows(rows, person)
 
-    def audit(self, where: Relation | FileRelation) -> Result:
-        if self.describe is None:
-            raise TypeError("a draft that nobody describes is for rehearsals")
-        found = self.describe(self.audits(where))
-        return replace(found, notes=(*found.notes, *self.notes))
-
-    @property
-    def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        return {name: {"run_id": self.run_id} for name in RUN_TABLES}
+    def audit(self, where: Where) -> Result:
+        if self.result is None:
+            raise TypeError("a draft without a result is for rehearsals")
+        audits, notes = self.audits(where), (*self.result.notes, *self.notes)
+        return replace(self.result, audits=audits, notes=notes, seconds=time.perf_counter() - self.begun)
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows
 
     def note(self, text: str) -> None:
-        self.notes = (*self.notes, text)
+        if text and text not in self.notes:  # what is written again says it again
+            self.notes = (*self.notes, text)
 
-    def committed(self, outcome: Result, snapshot: int | None) -> Result:
-        return replace(outcome, snapshot=snapshot)
-
-    def noted(self, outcome: Result, text: str) -> Result:
-        return replace(outcome, notes=(*outcome.notes, text))
+    def told(self, outcome: Result, note: str = "", **facts: Any) -> Result:
+        return replace(outcome, notes=(*outcome.notes, *([note] if note else [])), **facts)
 
     def enter(self, outcome: Result, status: str) -> None:
         migrate.migrate(self.engine)
-        self.watch.hold(self.run_id)
-        _enter_run(self.engine, outcome, status)
-
-    def watching(self) -> Watch:
-        return self.watch
+        self.watch.hold()
+        enter_run(self.engine, outcome, status)
 
     def settle(self, in_place: bool) -> None:
         settle_run(self.engine, self.run_id, in_place)
-
-
-def _enter_run(engine: Engine, result: Result, status: str) -> None:
-    """Write the run into the ledger."""
-    loss, earlier = result.loss, result.earlier.hashes
-    enter(
-        engine,
-        "run",
-        run_id=result.run_id,
-        finished_at=datetime.now(UTC),
-        algorithm=result.algorithm,
-        source=result.source,
-        target=result.target,
-        rows_in=loss.rows_published + loss.rows_suppressed,
-        rows_published=loss.rows_published,
-        rows_suppressed=loss.rows_suppressed,
-        classes=loss.classes,
-        lm_mean=loss.lm_mean,
-        versions=json.dumps(result.versions),
-        status=status,
-        inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
-    )
-    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
-    for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
-        enter(
-            engine,
-            "run_requirement",
-            run_id=result.run_id,
-            requirement=verdict.requirement.name,
-            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
-            holds=verdict.holds,
-            worst=verdict.worst,
-        )
-    if result.recoding is not None:
-        record_recoding(engine, result.run_id, result.recoding)

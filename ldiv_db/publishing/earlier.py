@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import PolicyError, Problem, refused
 from ldiv_db.publishing.fingerprints import Fingerprint
 
 
@@ -23,7 +23,7 @@ class Forgotten:
         """Raise PolicyError if the policy promises what nobody can keep."""
         if self.promised:
             what = f"promises what several releases tell together, and {_IN_MEMORY}"
-            raise PolicyError([Problem(self.promised, what, f"{_KEEP}; or over_time: independent")])
+            raise refused(self.promised, what, f"{_KEEP}; or over_time: independent")
 
 
 _IN_MEMORY = "the ledger is in memory, and ends with the connection"
@@ -92,10 +92,8 @@ class Earlier:
             both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
             see = f"{what}. {both}"
             if isinstance(self.compared, str):
-                return [
-                    see,
-                    *([f"what both reveal together was not measured: {self.compared}"] if self.compared else []),
-                ]
+                why = f"what both reveal together was not measured: {self.compared}"
+                return [see, *([why] if self.compared else [])]
             return [see, *map(_told_by_both, self.compared)]
         return [str(self._changed)]
 
@@ -111,29 +109,22 @@ class Earlier:
 
     @property
     def _before(self) -> str:
-        """The earlier release, in words; empty if there is none."""
         return self.series if self.run_id is None else f"run {self.run_id}"
 
     @property
     def _changed(self) -> Problem:
-        since = (
-            "its rows have changed since"
-            if self.same_rows is False
-            else "it is not known whether its rows have changed"
-        )
+        changed = "its rows have changed"
+        known = f"{changed} since" if self.same_rows is False else f"it is not known whether {changed}"
         told = "whoever has both releases may learn more than either tells"
-        what = f"{self._before} published this source, and {since}: {told}"
-        hint = (
-            "name the column that says which row is which (key: …), and releases are made to go together; or set"
-            " over_time: independent, and make sure that nobody has both"
-        )
+        what = f"{self._before} published this source, and {known}: {told}"
+        named = "name the column that says which row is which (key: …), and releases are made to go together"
+        hint = f"{named}; or set over_time: independent, and make sure that nobody has both"
         if self.run_id is not None:
             hint += f"; or, if its release was never handed out, `ldiv runs withdraw DATABASE {self.run_id}`"
         return Problem("key", what, hint)
 
 
 def _told_by_both(attack: Attack) -> str:
-    """What an attack by composition found, in words."""
     figures = attack.figures
     whose = f"the {attack.sensitive} of {figures['one_value']:,} of {figures['people']:,} people of the source"
     alone = f"{figures['one_value_in_one_release']:,} of them by one of the two alone"

@@ -11,11 +11,11 @@ from ldiv_db.database import catalog
 from ldiv_db.database.catalog import missing_columns, named_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refuse, refused
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.inference import Inference, Release, check_releases
 from ldiv_db.publishing.pairings import limits_of
-from ldiv_db.publishing.series import events, require_release
+from ldiv_db.publishing.series import require_release
 from ldiv_db.publishing.series_target import opened_entry, releases_of, sql_name_of
 
 #: Figures of a release that add up to where each row is.
@@ -72,7 +72,6 @@ def check_sequence(engine: Engine, asked: PublishedTables) -> Inference:
 
 
 def _table(engine: Engine, name: str, columns: Sequence[str], key: str) -> Relation:
-    """The table of that name, which must have the columns."""
     relation = named_table(name, key)
     _require_table(engine, relation, key)
     refuse(missing_columns(engine, relation, [(key, column) for column in columns], f"table {name}"))
@@ -89,7 +88,8 @@ def difference(engine: Engine, series: str, first: int, last: int) -> dict[str, 
     if first >= last:
         raise refused("release", "the first comes before the last", f"{last} {first}")
     one, other = (require_release(engine, series, number) for number in (first, last))
-    listed = events(engine, one.series)
+    members = ledger.table(engine, "release_member")
+    listed = engine.records("publishing/summarise_events", members=members, series=one.series)
     between = [row for row in listed if first < row["release"] <= last]
     return {
         "series": one.series,

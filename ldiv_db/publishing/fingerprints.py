@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from ldiv_db.database.engine import Engine, database_version
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.connections import database_version
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.snapshot import Snapshot, read_columns
 
@@ -71,7 +73,6 @@ def key_of_release(engine: Engine, resolved: Resolved) -> str:
 
 
 def _hash_policy(resolved: Resolved, key: str) -> str:
-    """The keyed hash of the policy, with all that it rests on but tables."""
     policy, source = resolved.policy, resolved.source
     said = [
         policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),

@@ -12,26 +12,29 @@ import os
 import random
 import secrets
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ldiv_db.database import catalog, databases, lineage, migrate
+from ldiv_db.database import catalog, lineage, migrate
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.earlier import Earlier, Forgotten
 from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 
-Outcome = TypeVar("Outcome")
+#: Counts a warehouse's rows by the columns that an earlier run read.
+Recount = Callable[[Sequence[ReadColumn]], Relation]
 #: How often a run starts again before it gives up.
-_ATTEMPTS = 5
+_MOST_AGAIN = 5
 
 
 def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
@@ -44,7 +47,6 @@ def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]
 
 
 def _whole(engine: Engine, name: str, folder: Path) -> str:
-    """The one name of a source, whatever it is called."""
     if FileRelation.of(name) or "/" in name:
         return os.path.realpath(folder / name)
     try:
@@ -84,9 +86,8 @@ class Published:
     @property
     def names(self) -> frozenset[str]:
         """What each is called, in the ledger of any engine."""
-        return frozenset(
-            [*(run["run_id"] for run in self.runs), *(f"{entry.release} of {entry.series}" for entry in self.releases)]
-        )
+        releases = [f"{entry.release} of {entry.series}" for entry in self.releases]
+        return frozenset([*(run["run_id"] for run in self.runs), *releases])
 
     @property
     def latest_release(self) -> str:
@@ -99,7 +100,7 @@ class Watch:
     """The releases of a source that a run found in the ledger, which it asks for again before it is entered.
 
     `source` is its name, `folder` that of relative files, `fingerprint` that of its rows, if they are compared, and
-    `key` that of the fingerprints in the ledger, None if there were none.
+    `key` that of the fingerprints in the ledger, None if there were none. `run_id` is that of the run itself.
     """
 
     engine: Engine
@@ -108,6 +109,7 @@ class Watch:
     found: frozenset[str] = frozenset()
     fingerprint: Fingerprint | None = None
     key: str | None = None
+    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     @property
     def locks(self) -> list[str]:
@@ -118,23 +120,22 @@ class Watch:
             numbers.add(0)  # two that draw a key each cannot compare their rows
         return [str(number) for number in sorted(numbers)]
 
-    def hold(self, run_id: str) -> None:
+    def hold(self) -> None:
         """Keep other runs of the source off until the transaction ends; raises OvertakenError if one was faster."""
         held = ledger.table(self.engine, migrate.LOCK)
         try:
-            for lock in self.locks:
-                self.engine.update(held, {"run_id": run_id}, {"name": lock})
+            self.engine.update(held, {"run_id": self.run_id}, {"name": self.locks})
         except ConflictError:
             raise OvertakenError(self.source) from None
         self.require_first(self.engine)
 
-    def require_first(self, engine: Engine, but: str = "") -> None:
-        """Raise OvertakenError if the ledger of an engine has releases of the source, `but` one, that are not known."""
+    def require_first(self, engine: Engine) -> None:
+        """Raise OvertakenError if the ledger of an engine has other releases of the source that are not known."""
         listed = Published.in_ledger(engine)
-        others = replace(listed, runs=[run for run in listed.runs if run["run_id"] != but])
+        others = replace(listed, runs=[run for run in listed.runs if run["run_id"] != self.run_id])
         is_source = known_as(self.engine, self.source, self.folder)
         is_incomparable = self.fingerprint is not None and self.key is None and others.key is not None
-        if is_incomparable or others.of(is_source, self.fingerprint).names - self.found - {but}:
+        if is_incomparable or others.of(is_source, self.fingerprint).names - self.found:
             raise OvertakenError(self.source)
 
 
@@ -142,31 +143,24 @@ class OvertakenError(ConflictError):
     """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
 
     def __init__(self, source: str):
-        super().__init__(
-            f"another run published {source} at the same time, and nothing of this one was published: end the"
-            " transaction, and run again"
-        )
+        what = f"another run published {source} at the same time, and nothing of this one was published"
+        super().__init__(f"{what}: end the transaction, and run again")
 
 
 def look_back(
-    engine: Engine,
-    resolved: Resolved,
-    folder: Path,
-    rows: Relation,
-    weight: Identifier | None = None,
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None = None,
+    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None, recount: Recount | None = None
 ) -> tuple[Earlier, Watch]:
     """The earlier release that a run is held against, and the watch over the source until it is published.
 
     It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
-    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts, `folder` where its
-    path is from; `recount` counts a warehouse's rows by the columns of an earlier run.
+    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts; `recount` counts a
+    warehouse's rows by the columns of an earlier run.
     """
-    listed = Published.in_ledger(engine)
+    listed, name, folder = Published.in_ledger(engine), resolved.source.name, resolved.folder
     key = listed.key
     fingerprint = take_fingerprint(engine, resolved, rows, weight, key or secrets.token_hex(32), recount is not None)
-    own = listed.of(known_as(engine, resolved.source.name, folder), fingerprint)
-    watch = Watch(engine, resolved.source.name, folder, own.names, fingerprint, key)
+    own = listed.of(known_as(engine, name, folder), fingerprint)
+    watch = Watch(engine, name, folder, own.names, fingerprint, key)
     earlier = Earlier(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",
@@ -190,13 +184,23 @@ def _least_alike(
     resolved: Resolved,
     runs: Sequence[Mapping[str, Any]],
     fingerprint: Fingerprint,
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None,
+    recount: Recount | None,
 ) -> tuple[Mapping[str, Any] | None, bool | None]:
     """Of earlier runs the latest whose rows the source has no longer, else of which nobody knows, else the latest.
 
     With whether it has them. Each is compared in the columns that it read itself; None where there is no run.
     """
-    hashed = cache(lambda columns: _hash_in(engine, resolved, columns, fingerprint.key, recount))
+    source, there = resolved.source, {column.name.lower(): Identifier(column.name) for column in resolved.columns}
+    weight = Identifier(source.weight.name) if source.weight else None
+
+    @cache
+    def hashed(columns: tuple[ReadColumn, ...]) -> str | None:
+        """The hash of the source's rows in the columns that a run read; None if it has not all of them."""
+        if not {name for name, *_ in columns} <= set(there):
+            return None
+        rows = recount(columns) if recount else source.relation
+        read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
+        return hash_rows(engine, rows, read, weight, fingerprint.key, required)
 
     def has_same_rows(run: Mapping[str, Any]) -> bool | None:
         if run["hash_key"] != fingerprint.key or not run["columns_read"]:
@@ -206,27 +210,8 @@ def _least_alike(
         return bool(run["rows_hash"] == (fingerprint.rows if is_own else hashed(columns)))
 
     found = [(run, has_same_rows(run)) for run in reversed(runs)]
-    for wanted in (False, None, True):
-        for run, same_rows in found:
-            if same_rows is wanted:
-                return run, same_rows
-    return None, None
-
-
-def _hash_in(
-    engine: Engine,
-    resolved: Resolved,
-    columns: Sequence[ReadColumn],
-    key: str,
-    recount: Callable[[Sequence[ReadColumn]], Relation] | None,
-) -> str | None:
-    """The hash of the source's rows in the columns that an earlier run read; None if it has not all of them."""
-    source, there = resolved.source, {column.name.lower(): Identifier(column.name) for column in resolved.columns}
-    if not {name for name, *_ in columns} <= set(there):
-        return None
-    read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
-    weight = Identifier(source.weight.name) if source.weight else None
-    return hash_rows(engine, recount(columns) if recount else source.relation, read, weight, key, required)
+    alike = [next((one for one in found if one[1] is wanted), None) for wanted in (False, None, True)]
+    return next(filter(None, alike), (None, None))
 
 
 def _place_of(runs: Sequence[Mapping[str, Any]], found: Mapping[str, Any]) -> str:
@@ -240,8 +225,8 @@ def forgotten(engine: Engine, resolved: Resolved) -> Forgotten | None:
 
     None where it is kept, or where the source ends with it.
     """
-    home, policy = engine.catalog or databases.current_database(engine), resolved.policy
-    if not databases.is_in_memory(engine, home) or _dies_with(engine, resolved, home):
+    home, policy = engine.catalog or engine.snapshot.current, resolved.policy
+    if not engine.snapshot.is_in_memory(home) or _dies_with(engine, resolved, home):
         return None
     promised = [key for key in ("transparent", "key") if getattr(policy, key) and policy.over_time is None]
     return Forgotten(promised[0] if promised else "")
@@ -256,16 +241,16 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
-def until_first(work: Callable[[], Outcome], joins: Callable[[], bool]) -> Outcome:
-    """What `work` returns, which starts again where another run of its source was faster.
+class Tries:
+    """The tries of a run, which starts again where another run of its source was faster."""
 
-    Where it `joins` a transaction of the caller's, which would have to end first, the error is raised.
-    """
-    for attempt in range(_ATTEMPTS):
-        try:
-            return work()
-        except OvertakenError:
-            if joins():
-                raise
-            time.sleep(random.uniform(0.1, 0.5) * 2**attempt)  # noqa: S311 - lest two start again together
-    return work()
+    def __init__(self) -> None:
+        self._failed = 0
+
+    def again(self) -> bool:
+        """Whether one more is made, after a pause."""
+        if self._failed == _MOST_AGAIN:
+            return False
+        time.sleep(random.uniform(0.1, 0.5) * 2**self._failed)  # noqa: S311 - lest two start again together
+        self._failed += 1
+        return True

@@ -12,28 +12,26 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from typing import cast
 
 from ldiv_db.database.catalog import SCHEMA, named_table
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, refused
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.publishing.counted_source import SQL, CountedSource
-from ldiv_db.publishing.destinations import Destination
+from ldiv_db.policy.resolve import Findings
+from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
+from ldiv_db.publishing.destinations import Destination, undone
 from ldiv_db.publishing.draft import Draft, Outcome
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
-from ldiv_db.publishing.plan_there import PlannedRows, PlanThere
 
 #: How the names of tables begin that are there for the time of a run, and of what goes with them.
 _STAGED, _PLAN, _COPY, _ASIDE = "ldiv_new", "ldiv_plan", "ldiv_put", "ldiv_old"
 #: Dialects in which equal kept values may be written differently, and each of them has a text.
 _LOOSE = ("postgres", "sqlite")
-_LEFT = "what an unfinished run to this target left is removed"
 
 
 class InWarehouse(Destination):
@@ -75,6 +73,11 @@ class InWarehouse(Destination):
             hint = "set if_exists: replace or append, or name another table"
             raise refused("target", f"{self.table} exists", hint)
 
+    def checked(self, found: Findings) -> InWarehouse:
+        """This place, for the release of a policy; raises PolicyError if none may go there."""
+        self.refuse()
+        return self
+
     def settle(self) -> bool:
         """Settle what runs left that did not end; true if there was something.
 
@@ -88,8 +91,7 @@ class InWarehouse(Destination):
             for name in there.tables(place)
             if (left := re.fullmatch(form, name.lower()))
         ]
-        staged = [(table, left) for table, left in found if left[1] == _STAGED]
-        gone = [left[2] for table, left in staged if not self._is_in_place(table, left[3])]
+        gone = [left[2] for table, left in found if left[1] == _STAGED and not self._is_in_place(table, left[3])]
         self._ledger.settle(self.engine, str(self.target), gone)
         for table, left in found:
             if left[1] == _ASIDE:
@@ -118,35 +120,33 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        there, plan = self.source.there, PlanThere(self.engine, self.source, cast(PlannedRows, draft))
+        there, plan = self.source.there, PlanThere(self.engine, self.source, draft.classes)
         append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
         if self.settle():
-            draft.note(_LEFT)
+            draft.note("what an unfinished run to this target left is removed")
             self.refuse()  # what was moved aside is there again
         before = None
         if append and there.exists(self.table):
-            ids = plan.draft.resolved.released.class_ids
+            ids = plan.classes.resolved.released.class_ids
             before = there.extent(self.table, ids[0] if ids else None)
             draft.follow(before[0])
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
-        try:
+        with nullcontext() if there.takes_back else undone(self.settle):
             draft.announce()
             self._stage(plan, staged, draft.run_id, before[1] if before else 0)
             if before:
-                self._refuse_other_columns(staged)
+                ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
+                if ours != theirs:
+                    what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
+                    raise refused("target", what, "name another table")
             there.accept(staged)
             outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
-            self._ledger.enter(self.engine, draft.entries, draft.watching(), draft.run_id)
+            self._ledger.enter(self.engine, draft.entries, draft.watch)
             there.put(staged, self.table, append)
-        except BaseException:
-            if not there.takes_back:
-                with suppress(LdivError):  # the first error is the one to report
-                    self.settle()
-            raise
         if not there.takes_back:
             self._ledger.settle(self.engine, str(self.target), [])
         return outcome
@@ -155,11 +155,11 @@ class InWarehouse(Destination):
         """Write the release, or its different rows with their counts, beside its place."""
         there, engine, source = self.source.there, self.engine, self.source.table
         published = plan.columns()
-        kept = published[len(published) - len(plan.draft.encoded.kept) :]
+        kept = published[len(published) - len(plan.classes.encoded.kept) :]
         exact, as_texts = there.exact(source), there.dialect in _LOOSE
         own = [column for column in published if not column.planned]
         loose = [c for c in own if c.column.name.lower() not in exact and (as_texts or c not in kept)]
-        with engine.scope(), plan.draft.published(last, keyed=any(not column.planned for column in kept)) as params:
+        with engine.scope(), plan.classes.published(last, keyed=any(not column.planned for column in kept)) as params:
             if there.traits.repeats and not kept and not loose:
                 rows, typed = plan.counted(params, published)
                 there.lend(engine, rows, staged, typed)
@@ -172,14 +172,6 @@ class InWarehouse(Destination):
             there.create(staged, f"{SQL}/write_rows", source=source, plan=lent, **told)
             there.drop(lent)
 
-    def _refuse_other_columns(self, staged: Relation) -> None:
-        """Raise PolicyError unless the table has the columns of the rows that are appended to it, in their order."""
-        there = self.source.there
-        ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
-        if ours != theirs:
-            what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
-            raise refused("target", what, "name another table")
-
     @property
     def _mark(self) -> str:
         return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
@@ -189,5 +181,4 @@ class InWarehouse(Destination):
 
     @property
     def _work(self) -> Relation:
-        """A table in whose schema work is done: beside the target where nobody sees what is not committed."""
         return self.table if self.source.there.takes_back else self._ledger.table("run")

@@ -13,41 +13,20 @@ those that no assignment of keys to rows leaves are ruled out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.attacking.composition import infer
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import AuditError, count_phrase
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
 from ldiv_db.display import Printed
-from ldiv_db.publishing.pairings import Channel, LimitedAttribute, tell_pairings
-
-
-def weigh_together(
-    engine: Engine, members: Relation, cells: Relation, weighed: Relation, numbers: Sequence[Value]
-) -> None:
-    """Append to `weighed` (key, attribute_no, …, top, total) each key's best share by all releases and keys.
-
-    `members` are (release_no, key, group_id), `cells` (release_no, group_id, attribute_no, value, n), `numbers` those
-    of the attributes.
-    """
-    with engine.scope():
-        keys = engine.materialise("numbered_keys", "publishing/number_keys", members=members)
-        groups = engine.materialise("groups", "publishing/number_groups", cells=cells)
-        params: dict[str, Any] = {"members": members, "keys": keys, "groups": groups}
-        places = engine.materialise("places", "publishing/list_places", **params)
-        for number in numbers:
-            with engine.scope():
-                shown = engine.materialise(
-                    "shown", "publishing/list_shown", cells=cells, groups=groups, attribute=number
-                )
-                joint = infer(engine, keys, places, shown)
-                possible = {"options": joint.options, "told": joint.told, "attribute": number}
-                engine.insert(weighed, "publishing/weigh_possible", keys=keys, places=places, **possible)
+from ldiv_db.publishing.pairings import Channel, LimitedAttribute, load_limits, tell_pairings
 
 
 @dataclass(frozen=True)
@@ -139,46 +118,53 @@ def check_releases(
 
     Raises AuditError for tables that do not belong together: keys without values, or in several groups of a release.
     """
-    members, cells = _load(engine, releases, limits)
-    _require_sound(engine, members, cells)
-    loaded = engine.load(
-        "limits", {"attribute_no": "INTEGER", "l": "BIGINT"}, [(limit.number.value, limit.l) for limit in limits]
-    )
-    twins, keys = _weigh_changes(engine, members, cells, since)
-    if jointly and len(releases) > 1:
-        weigh_together(engine, members, cells, keys, [limit.number for limit in limits])
-    params = {"cells": cells, "twins": twins, "keys": keys, "members": members, "limits": loaded}
-    exposed = engine.materialise("exposed", "publishing/list_exposed", **params)
-    channels, keys_exposed = _channels(engine, exposed, limits, releases)
-    names = {limit.number.value: limit.column.name for limit in limits}
-    best = engine.rows("publishing/find_best_share", cells=cells, twins=twins, keys=keys)
-    inference = Inference(
-        releases=tuple(release.name for release in releases),
-        best={names[number]: share for number, share in best},
-        limits={limit.column.name: limit.l for limit in limits},
-        keys_exposed=keys_exposed,
-        channels=channels,
-    ).joined(_pairings(engine, cells, releases, limits, since), allowed)
-    engine.drop(members, cells, loaded, twins, keys, exposed)
-    return inference
+    flow, names = EngineFlow(engine, "publishing", since=since), {limit.number: limit.column.name for limit in limits}
+    with engine.scope():
+        _load(flow, releases, limits)
+        _require_sound(flow.record("count_unsound"))
+        flow.know(limits=load_limits(engine, limits))
+        flow.step("differing", "list_differing")
+        flow.know(twins=flow.step("weighed", "weigh_twins"))
+        flow.step("keys", "weigh_keys")
+        flow.drop("differing")
+        if jointly and len(releases) > 1:
+            _weigh_together(flow, names)
+        flow.step("exposed", "list_exposed")
+        rows = engine.records("publishing/summarise_exposed", exposed=flow["exposed"])
+        return Inference(
+            releases=tuple(release.name for release in releases),
+            best={names[number]: share for number, share in flow.rows("find_best_share")},
+            limits={limit.column.name: limit.l for limit in limits},
+            keys_exposed=rows[0]["all_keys"] if rows else 0,
+            channels=tuple(
+                Channel(
+                    names[row["attribute_no"]],
+                    tuple(releases[number - 1].name for number in sorted({row["first_no"], row["last_no"]})),
+                    row["keys"],
+                    row["best"],
+                )
+                for row in rows
+            ),
+        ).joined(_pairings(engine, flow["cells"], releases, limits, since), allowed)
 
 
-def _channels(
-    engine: Engine, exposed: Relation, limits: Sequence[LimitedAttribute], releases: Sequence[Release]
-) -> tuple[tuple[Channel, ...], int]:
-    """The channels, and the different keys that all of them expose."""
-    rows = engine.records("publishing/summarise_exposed", exposed=exposed)
-    names = {limit.number.value: limit.column.name for limit in limits}
-    channels = [
-        Channel(
-            names[row["attribute_no"]],
-            tuple(releases[number - 1].name for number in sorted({row["first_no"], row["last_no"]})),
-            row["keys"],
-            row["best"],
-        )
-        for row in rows
-    ]
-    return tuple(channels), rows[0]["all_keys"] if rows else 0
+def _weigh_together(flow: EngineFlow, numbers: Iterable[int]) -> None:
+    """Append to `keys` (key, attribute_no, …, top, total) each key's best share by all releases and keys at once."""
+    engine, weighed = flow.engine, flow["keys"]
+    with flow.scope():
+        flow.know(keys=flow.step("numbered_keys", "number_keys"))
+        group = ("release_no", "group_id")
+        columns = (*group, "attribute_no", "value", "n")
+        numbered = engine.number_groups("numbered", flow["cells"], *group, number="class_no", columns=columns)
+        flow.know(groups=engine.select("groups", numbered, *group, "class_no", distinct=True))
+        flow.step("places", "list_places")
+        for number in numbers:
+            with flow.scope():
+                own = [Where("attribute_no", number), Where("n", 0, ">")]
+                shown = engine.select("shown", numbered, "release_no", "class_no", "value", ("n", "rows"), where=own)
+                joint = infer(engine, flow["keys"], flow["places"], shown)
+                possible = flow.params("weigh_possible", options=joint["options"], told=joint["told"], attribute=number)
+                engine.insert(weighed, "publishing/weigh_possible", **possible)
 
 
 def _pairings(
@@ -200,52 +186,33 @@ def _pairings(
     return channels
 
 
-def _load(engine: Engine, releases: Sequence[Release], limits: Sequence[LimitedAttribute]) -> tuple[Relation, Relation]:
-    """The TEMP tables of keys (release_no, key, group_id) and cells (release_no, group_id, attribute_no, value, n)."""
+def _load(flow: EngineFlow, releases: Sequence[Release], limits: Sequence[LimitedAttribute]) -> None:
+    """Make `members` (release_no, key, group_id) and `cells` (release_no, group_id, attribute_no, value, n)."""
+    engine = flow.engine
     members = engine.load("members", {"release_no": "INTEGER", "key": "VARCHAR", "group_id": "VARCHAR"}, [])
     columns = {"release_no": "INTEGER", "group_id": "VARCHAR", "attribute_no": "INTEGER", "value": "VARCHAR"}
     cells = engine.load("cells", columns | {"n": "BIGINT"}, [])
     for number, release in enumerate(releases, 1):
-        group = [Identifier(name) for name in release.group]
+        own: dict[str, Any] = {"group": [Identifier(name) for name in release.group], "release": number}
         with read_exactly(engine, release.values) as values:
-            engine.insert(
-                cells,
-                "publishing/list_cells",
-                published=values,
-                attributes=limits,
-                group=group,
-                count=Identifier(release.count) if release.count else None,
-                release=number,
-            )
-        if release.people is not None:
-            with read_exactly(engine, release.people) as people:
-                params = {"published": people, "key": Identifier(release.key or ""), "group": group}
-                engine.insert(members, "publishing/list_members", release=number, **params)
-        else:
-            ledger: dict[str, Any] = {"members": release.members, "series": Value(release.series)}
-            ledger |= {"release": Value(release.number), "number": Value(number)}
+            counted = {"attributes": limits, "count": release.count}
+            engine.insert(cells, "publishing/list_cells", published=values, **counted, **own)
+        if release.people is None:
+            ledger = {"members": release.members, "series": release.series, "release": release.number, "number": number}
             engine.insert(members, "publishing/list_ledger_members", **ledger)
-    return members, cells
+            continue
+        with read_exactly(engine, release.people) as people:
+            engine.insert(members, "publishing/list_members", published=people, key=release.key, **own)
+    flow.know(members=members, cells=cells)
 
 
-def _require_sound(engine: Engine, members: Relation, cells: Relation) -> None:
-    found = engine.record("publishing/count_unsound", members=members, cells=cells)
+def _require_sound(found: dict[str, Any]) -> None:
     if found["unseen"]:
         where = count_phrase(found["unseen"], "key is in a group that has", "keys are in groups that have")
         raise AuditError(f"{where} no sensitive values: do the tables belong together?")
     if found["regrouped"]:
         keys = count_phrase(found["regrouped"], "key is", "keys are")
         raise AuditError(f"{keys} in several groups of one release: is it a key?")
-
-
-def _weigh_changes(engine: Engine, members: Relation, cells: Relation, since: int) -> tuple[Relation, Relation]:
-    """Weights of groups that differ from release to release: of keys that only one has, and of all keys in them."""
-    params = {"members": members, "cells": cells}
-    differing = engine.materialise("differing", "publishing/list_differing", since=since, **params)
-    weighed = engine.materialise("weighed", "publishing/weigh_twins", differing=differing, cells=cells)
-    keys = engine.materialise("keys", "publishing/weigh_keys", differing=differing, **params)
-    engine.drop(differing)
-    return weighed, keys
 
 
 def _channel_in_words(channel: Channel) -> str:

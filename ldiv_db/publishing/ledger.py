@@ -16,10 +16,12 @@ from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
 from ldiv_db.database.migrate import Held
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.sources import DECOMPOSITIONS
-from ldiv_db.recoding.rules import forget_recoding
+from ldiv_db.publishing.result import Result
+from ldiv_db.recoding.rules import forget_recoding, record_recoding
+from ldiv_db.requirements import plain
 
 STARTED, WRITTEN, PUBLISHED = "started", "written", "published"
 #: What was published, and never handed out.
@@ -79,6 +81,41 @@ def enter(engine: Engine, name: str, **values: Any) -> None:
 # -- runs ----------------------------------------------------------------------------------------------
 
 
+def enter_run(engine: Engine, result: Result, status: str) -> None:
+    """Enter a run, what its audits say of each requirement, and how it recodes."""
+    loss, earlier = result.loss, result.earlier.hashes
+    enter(
+        engine,
+        "run",
+        run_id=result.run_id,
+        finished_at=datetime.now(UTC),
+        algorithm=result.algorithm,
+        source=result.source,
+        target=result.target,
+        rows_in=loss.rows_published + loss.rows_suppressed,
+        rows_published=loss.rows_published,
+        rows_suppressed=loss.rows_suppressed,
+        classes=loss.classes,
+        lm_mean=loss.lm_mean,
+        versions=json.dumps(result.versions),
+        status=status,
+        inferred=json.dumps([inferred.as_dict() for inferred in result.inferred]),
+    )
+    enter(engine, "run_secret", run_id=result.run_id, seed=str(result.seed), **earlier)
+    for verdict in (verdict for audit in result.audits for verdict in audit.verdicts):
+        enter(
+            engine,
+            "run_requirement",
+            run_id=result.run_id,
+            requirement=verdict.requirement.name,
+            parameters=json.dumps({name: plain(value) for name, value in verdict.requirement.shown.items()}),
+            holds=verdict.holds,
+            worst=verdict.worst,
+        )
+    if result.recoding is not None:
+        record_recoding(engine, result.run_id, result.recoding)
+
+
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
     """Settle in the ledger a run's file that was written beside: it is in place, or never was."""
     if in_place:
@@ -96,8 +133,7 @@ def runs(
     """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
 
     With `hashes` also by what each is known again, None where it is not noted; `held` is what the catalog holds, if it
-    has been read. Raises DatabaseError for tables under
-    the ledger's name that are not ours.
+    has been read. Raises DatabaseError for tables under the ledger's name that are not ours.
     """
     held = held or migrate.held(engine)
     if "run" not in held:
@@ -168,16 +204,8 @@ def unsettled(engine: Engine, series: str | None = None) -> list[Entry]:
 def start_release(engine: Engine, series: str, release: int, seed: int, report: dict[str, Any]) -> None:
     """Write that a release is being made, with the seed that it is drawn by."""
     grouped_by = COINS if report["algorithm"] in DECOMPOSITIONS else None
-    key = {"series": series, "release": release}
-    enter(
-        engine,
-        "release",
-        **key,
-        status=STARTED,
-        released_at=datetime.now(UTC),
-        report=_text(report),
-        grouped_by=grouped_by,
-    )
+    key, begun = {"series": series, "release": release}, {"status": STARTED, "released_at": datetime.now(UTC)}
+    enter(engine, "release", **key, **begun, report=_text(report), grouped_by=grouped_by)
     enter(engine, "release_secret", **key, seed=str(seed))
 
 

@@ -15,10 +15,11 @@ from ldiv_db.database import migrate
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.attach import DATABASE_FILES
 from ldiv_db.database.catalog import SCHEMA, columns_of, named_table, table_exists
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, refused
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import OvertakenError, Watch
@@ -60,7 +61,7 @@ class LedgerThere:
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, both), *both)
 
-    def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]], watch: Watch, run_id: str) -> None:
+    def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]], watch: Watch) -> None:
         """Send what the ledger here has entered, as a draft says.
 
         Raises OvertakenError if another run of the source was faster. Where the database takes tables back nobody can
@@ -70,7 +71,7 @@ class LedgerThere:
         try:
             self._make(engine)
             for lock in watch.locks if self._there.takes_back else ():
-                self._there.change(self.table(migrate.LOCK), {"run_id": run_id}, {"name": lock})
+                self._there.change(self.table(migrate.LOCK), {"run_id": watch.run_id}, {"name": lock})
             self._send(engine, entries)
         except ConflictError:
             raise OvertakenError(watch.source) from None
@@ -78,7 +79,7 @@ class LedgerThere:
             with open_database(MEMORY) as connection:
                 others = Engine(connection)
                 self.bring(others)
-                watch.require_first(others, but=run_id)
+                watch.require_first(others)
 
     def _send(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]]) -> None:
         if "release" in entries and "series" not in entries:  # of two nights at once the second fails at this row
@@ -104,7 +105,6 @@ class LedgerThere:
                         self._there.change(self.table(name), None, {"run_id": run["run_id"]})
 
     def _make(self, engine: Engine) -> None:
-        """Make the tables there that are not."""
         there = self._there
         there.make_schema(self.table("run"))
         held = {name.lower() for name in there.tables(self.table("run"))}

@@ -20,21 +20,22 @@ from typing import Any, Literal
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 
 
 @dataclass(frozen=True)
 class LimitedAttribute:
     """A sensitive attribute, by its number and column, and its l: nobody may come to more than 1/l."""
 
-    number: Value
+    number: int
     column: Identifier
     l: int
 
     @property
     def text(self) -> Identifier:
         """The column of its values, as text, among combinations."""
-        return Identifier(f"v{self.number.value}")
+        return Identifier(f"v{self.number}")
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,13 @@ class Channel:
 
 def limits_of(settings: Sequence[tuple[str, int]]) -> list[LimitedAttribute]:
     """The attributes with their l, numbered."""
-    return [
-        LimitedAttribute(Value(number), Identifier(name), least) for number, (name, least) in enumerate(settings, 1)
-    ]
+    return [LimitedAttribute(number, Identifier(name), least) for number, (name, least) in enumerate(settings, 1)]
+
+
+def load_limits(engine: Engine, limits: Sequence[LimitedAttribute]) -> Relation:
+    """The TEMP table (attribute_no, l)."""
+    rows = [(limit.number, limit.l) for limit in limits]
+    return engine.load("limits", {"attribute_no": "INTEGER", "l": "BIGINT"}, rows)
 
 
 Option = Literal["checked", "first", "none"]
@@ -108,10 +113,8 @@ def plan_combinations(
     if option == "none":
         return CombinationsDecision(option, published=False)
     coded = [LimitedAttribute(secret.number, secret.code, secret.l) for secret in secrets]
-    group = [Identifier("group_no")]
-    cells = engine.materialise(
-        "cells", "publishing/list_cells", published=shown, attributes=coded, group=group, count=None, release=1
-    )
+    told_by = {"published": shown, "attributes": coded, "group": [Identifier("group_no")], "count": None, "release": 1}
+    cells = engine.materialise("cells", "publishing/list_cells", **told_by)
     names = {secret.code.name: secret.name for secret in secrets}
     told = tuple(
         replace(channel, attribute=names[channel.attribute], known=names[channel.known or ""])
@@ -135,13 +138,12 @@ def tell_pairings(
     """
     if len(limits) < 2:
         return []
-    pairs = engine.materialise("pairs", "publishing/list_pairs", combined=combined, before=before, attributes=limits)
-    alike = engine.materialise("alike", "publishing/match_groups", cells=cells)
-    columns = {"attribute_no": "INTEGER", "l": "BIGINT"}
-    loaded = engine.load("limits", columns, [(limit.number.value, limit.l) for limit in limits])
-    rows = engine.records("publishing/summarise_pairs", cells=cells, alike=alike, pairs=pairs, limits=loaded)
-    engine.drop(pairs, alike, loaded)
-    names = {limit.number.value: limit.column.name for limit in limits}
+    flow = EngineFlow(engine, "publishing", cells=cells, limits=load_limits(engine, limits))
+    flow.step("pairs", "list_pairs", combined=combined, before=before, attributes=limits)
+    flow.step("alike", "match_groups")
+    rows = engine.records("publishing/summarise_pairs", **flow.params("summarise_pairs"))
+    flow.drop("pairs", "alike", "limits")
+    names = {limit.number: limit.column.name for limit in limits}
     return [
         Channel(names[row["attribute_no"]], releases, row["rows"], row["best"], names[row["known_no"]]) for row in rows
     ]

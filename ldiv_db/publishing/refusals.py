@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from ldiv_db.database import catalog, databases, lineage, postgres
+from ldiv_db.database import catalog, lineage, postgres
 from ldiv_db.database.catalog import Column, columns_of, without_members
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import FileRelation, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destinations import (
     DatabaseFile,
@@ -27,111 +29,123 @@ from ldiv_db.publishing.destinations import (
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
 
 
-def check_target(
-    destination: Destination,
-    policy: Policy,
-    folder: Path,
-    source: Relation | FileRelation,
-    types: Mapping[str, str] | None,
-) -> None:
-    """Raise PolicyError if a run of `source` may not or cannot be published there.
+@dataclass(frozen=True)
+class TargetCheck:
+    """A run of `source`, and the destination that it may not go to for what it is, or for what is there already.
 
-    Nor may it read what it replaces or appends to, by whatever way. `folder` is where relative files lie, `types` are
-    those of the release's columns, None if they are not known.
+    `folder` is where relative files lie, `types` are those of the release's columns, None if they are not known.
     """
-    refuse_lost_digits(destination.engine, policy, source)
-    refuse_hidden_rows(destination.engine, [source, *([destination.table] if isinstance(destination, InTable) else [])])
-    if isinstance(destination, InDatabase):
-        _check_table(destination, policy.target.if_exists, source, types)
-        if policy.target.if_exists == "append" and catalog.table_exists(destination.engine, destination.table):
-            _refuse_keys(destination.engine, policy, destination.table, source)
-    if isinstance(destination, InOtherDatabase):
-        _check_other(destination, policy, source, types)
-    if isinstance(destination, InFile):
-        sources = [source.path] if isinstance(source, FileRelation) else []
-        check_file(destination, sources)
-        if destination.path.exists() and policy.target.if_exists == "fail":
-            raise refused("target", f"{destination.name} exists", "set if_exists: replace, or name another file")
-    if isinstance(destination, DatabaseFile):
-        _check_database_file(destination)
-    if isinstance(destination, DataFile):
-        _check_data_file(destination, types or {})
-        lists = [n for n, kind in (types or {}).items() if kind.endswith("]") and n in policy.sensitive]
-        if policy.target.format == "csv" and any(policy.sensitive[name].set for name in lists):
+
+    destination: Destination
+    policy: Policy
+    folder: Path
+    source: Relation | FileRelation
+    types: Mapping[str, str] | None
+
+    @property
+    def engine(self) -> Engine:
+        return self.destination.engine
+
+    @property
+    def if_exists(self) -> str:
+        return self.policy.target.if_exists
+
+    def refuse(self) -> None:
+        """Raise PolicyError if the release may not or cannot go there.
+
+        Nor may it read what it replaces or appends to, by whatever way.
+        """
+        engine, destination = self.engine, self.destination
+        refuse_lost_digits(engine, self.policy, self.source)
+        refuse_hidden_rows(engine, [self.source, *([destination.table] if isinstance(destination, InTable) else [])])
+        if isinstance(destination, InDatabase):
+            self._check_table(destination.table)
+        if isinstance(destination, InOtherDatabase):
+            self._check_other(destination.table)
+        if isinstance(destination, InFile):
+            check_file(destination, [self.source.path] if isinstance(self.source, FileRelation) else [])
+            if destination.path.exists() and self.if_exists == "fail":
+                raise refused("target", f"{destination.name} exists", "set if_exists: replace, or name another file")
+        if isinstance(destination, DatabaseFile):
+            _check_database_file(destination)
+        if isinstance(destination, DataFile):
+            self._check_data_file(destination)
+        refuse_read_target(engine, self.policy, self.folder, self.source)
+
+    def _check_table(self, table: Relation) -> None:
+        engine = self.engine
+        if isinstance(self.source, Relation) and catalog.same_table(engine, table, self.source):
+            raise refused("target", "is the source itself", "name another table")
+        refuse_catalog_schema(engine, table, "target")
+        home = catalog.catalog_of(engine, table).lower()
+        if home not in ("temp", (engine.catalog or home).lower()):
+            what = "a table cannot be published in one transaction with a catalog in another database"
+            raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
+        if home not in ("temp", engine.snapshot.current.lower()):
+            what = f"{table} is in another database, one transaction writes one"
+            raise refused("target.table", what, "give `file:` as well")
+        if self._is_there(table, "set if_exists: replace or append") and self.if_exists == "append":
+            if self.types is not None:
+                hint = "what is appended to has labels as text: make it by if_exists: append"
+                compare_columns(engine, self.types, table, hint)
+            self._refuse_keys(table)
+
+    def _refuse_keys(self, table: Relation) -> None:
+        """Raise PolicyError for keys of a table that the release is known to break, as it has the same values twice."""
+        policy = self.policy
+        labels = {name.lower() for name in policy.quasi_identifiers}
+        hint = "drop the constraint, or append to a table without it"
+        for limit in () if policy.suppression else catalog.constraints_of(self.engine, table):
+            if limit.is_key and (set(limit.columns) <= labels or self._repeats(limit.columns)):
+                raise refused("target", f"{table} has {limit.text}, and the release has the same values twice", hint)
+
+    def _repeats(self, columns: Sequence[str]) -> bool:
+        """Whether two rows of the source have the same values in columns that are published as they are."""
+        if not set(columns) <= {name.lower() for name in (*self.policy.sensitive, *self.policy.keep)}:
+            return False
+        with self.engine.scope():
+            known = [Where(name, None, "<>") for name in columns]
+            groups = self.engine.count_groups("keys", self.source, *columns, where=known)
+            return bool(self.engine.count(groups, Where("rows", 1, ">")))
+
+    def _check_other(self, table: Relation) -> None:
+        target, known = self.policy.target, self.policy.databases
+        if target.database is not None and target.database not in known:
+            raise refused("target.database", f"no database {target.database!r}", nearest(target.database, known))
+        if target.database is not None and len(catalog.named_table(target.table or "", "target.table").parts) > 2:
+            raise refused("target.table", f"{target.table} names a database, `database:` does", "leave it out")
+        if self.engine.in_transaction():
+            raise refused("target.database", "another database joins no open transaction", "commit first")
+        refuse_catalog_schema(self.engine, table, "target")
+        if self._is_there(table, "set if_exists: replace"):
+            refuse_read_tables(self.engine, self.source, [table])
+
+    def _is_there(self, table: Relation, hint: str) -> bool:
+        """True if a table is there; raises PolicyError for one that stays, a view, or types that it cannot have."""
+        if self.types is not None and postgres.is_in_postgres(self.engine, table):
+            refuse_untyped(self.types)
+        if not catalog.table_exists(self.engine, table):
+            return False
+        if self.if_exists == "fail":
+            raise refused("target", f"{table} exists", f"{hint}, or name another table")
+        if catalog.is_view(self.engine, table):
+            raise refused("target", f"{table} is a view", "name another table")
+        return True
+
+    def _check_data_file(self, destination: DataFile) -> None:
+        types, sensitive = self.types or {}, self.policy.sensitive
+        if set("*?[") & set(str(destination.path)):
+            raise refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
+        wide = [name for name, kind in types.items() if kind in _TOO_WIDE]
+        if wide and destination.form == "parquet":
+            raise refused("target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB")
+        lists = [name for name, kind in types.items() if kind.endswith("]") and name in sensitive]
+        if destination.form == "csv" and any(sensitive[name].set for name in lists):
             what = f"a CSV file has no lists, and the members of {', '.join(lists)} are counted"
             raise refused("target.file", what, "name a .parquet file, or join the members to a text in a view")
-    refuse_read_target(destination.engine, policy, folder, source)
 
 
 # -- tables --------------------------------------------------------------------------------------------
-
-
-def _check_table(
-    destination: InDatabase, if_exists: str, source: Relation | FileRelation, types: Mapping[str, str] | None
-) -> None:
-    engine, table = destination.engine, destination.table
-    if isinstance(source, Relation) and catalog.same_table(engine, table, source):
-        raise refused("target", "is the source itself", "name another table")
-    refuse_catalog_schema(engine, table, "target")
-    home = catalog.catalog_of(engine, table).lower()
-    if home not in ("temp", (engine.catalog or home).lower()):
-        what = "a table cannot be published in one transaction with a catalog in another database"
-        raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
-    if home not in ("temp", databases.current_database(engine).lower()):
-        what = f"{table} is in another database, one transaction writes one"
-        raise refused("target.table", what, "give `file:` as well")
-    is_there = _check_what_is_there(engine, table, if_exists, types, "set if_exists: replace or append")
-    if is_there and if_exists == "append" and types is not None:
-        compare_columns(engine, types, table, "what is appended to has labels as text: make it by if_exists: append")
-
-
-def _refuse_keys(engine: Engine, policy: Policy, table: Relation, source: Relation | FileRelation) -> None:
-    """Raise PolicyError for keys of a table that a release cannot be appended to, as it is known to repeat values."""
-    labels = {name.lower() for name in policy.quasi_identifiers}
-    as_they_are = {name.lower() for name in (*policy.sensitive, *policy.keep)}
-    hint = "drop the constraint, or append to a table without it"
-    for limit in () if policy.suppression else catalog.constraints_of(engine, table):
-        if limit.is_key and (set(limit.columns) <= labels or _repeats(engine, source, limit.columns, as_they_are)):
-            raise refused("target", f"{table} has {limit.text}, and the release has the same values twice", hint)
-
-
-def _repeats(engine: Engine, source: Relation | FileRelation, columns: Sequence[str], known: Collection[str]) -> bool:
-    """Whether two rows of the source have the same values in columns that are published as they are."""
-    if not set(columns) <= set(known):
-        return False
-    with engine.scope():
-        groups = engine.count_groups("keys", source, *columns, where=[Where(name, None, "<>") for name in columns])
-        return bool(engine.count(groups, Where("rows", 1, ">")))
-
-
-def _check_other(
-    destination: InOtherDatabase, policy: Policy, source: Relation | FileRelation, types: Mapping[str, str] | None
-) -> None:
-    engine, table, name = destination.engine, destination.table, policy.target.database
-    if name is not None and name not in policy.databases:
-        raise refused("target.database", f"no database {name!r}", nearest(name, policy.databases))
-    if name is not None and len(catalog.named_table(policy.target.table or "", "target.table").parts) > 2:
-        raise refused("target.table", f"{policy.target.table} names a database, `database:` does", "leave it out")
-    if engine.in_transaction():
-        raise refused("target.database", "another database joins no open transaction", "commit first")
-    refuse_catalog_schema(engine, table, "target")
-    if _check_what_is_there(engine, table, policy.target.if_exists, types, "set if_exists: replace"):
-        refuse_read_tables(engine, source, [table])
-
-
-def _check_what_is_there(
-    engine: Engine, table: Relation, if_exists: str, types: Mapping[str, str] | None, hint: str
-) -> bool:
-    """Raise PolicyError for a table that stays, a view, or types that it cannot have; true if a table is there."""
-    if types is not None and postgres.is_in_postgres(engine, table):
-        refuse_untyped(types)
-    if not catalog.table_exists(engine, table):
-        return False
-    if if_exists == "fail":
-        raise refused("target", f"{table} exists", f"{hint}, or name another table")
-    if catalog.is_view(engine, table):
-        raise refused("target", f"{table} is a view", "name another table")
-    return True
 
 
 def refuse_untyped(types: Mapping[str, str]) -> None:
@@ -222,7 +236,7 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
         raise refused("target.file", "a file joins no open transaction", "commit first, or publish to a table")
     if not path.parent.is_dir():
         raise refused("target.file", f"no folder for {name}")
-    if any(_same_file(path, Path(other)) for other in [*databases.open_files(engine), *sources]):
+    if any(_same_file(path, Path(other)) for other in [*engine.snapshot.open_files, *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not path.is_file():
         raise refused("target.file", f"{name} is not a file")
@@ -251,16 +265,6 @@ def _check_database_file(destination: DatabaseFile) -> None:
     if any([part.lower() for part in other.parts] != own for other in inside):
         what = f"{destination.name} holds other tables, which replace would drop"
         raise refused("target.file", what, "name a new file")
-
-
-def _check_data_file(destination: DataFile, types: Mapping[str, str]) -> None:
-    if set("*?[") & set(str(destination.path)):
-        raise refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
-    if destination.form != "parquet":
-        return
-    wide = [name for name, kind in types.items() if kind in _TOO_WIDE]
-    if wide:
-        raise refused("target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB")
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -296,7 +300,6 @@ def refuse_read_tables(engine: Engine, source: Relation | FileRelation, tables: 
 
 
 def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Relation | FileRelation) -> None:
-    """Raise PolicyError if the file of the target is there and is read."""
     name = policy.target.file or ""
     path = folder / name
     if isinstance(source, FileRelation) and lineage.lies_among(source.among, path):
@@ -315,7 +318,6 @@ def _refuse_read_file(engine: Engine, policy: Policy, folder: Path, source: Rela
 
 
 def _read_beside(policy: Policy, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files that a run reads beside its source, each with what it is."""
     if policy.path is not None:
         yield "the policy itself", policy.path
     taxonomies = {name: part.taxonomy for name, part in policy.quasi_identifiers.items()}

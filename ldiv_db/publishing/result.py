@@ -8,7 +8,7 @@ from typing import Any
 
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.addresses import Place
-from ldiv_db.database.engine import ClientRelation
+from ldiv_db.database.connections import ClientRelation
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer
@@ -42,11 +42,11 @@ class Result(Shown):
     target: str
     l: int | float | None
     loss: Loss
-    audits: Sequence[Audit]
     search: dict[str, Any]
-    seconds: float
     seed: int
     versions: dict[str, str]
+    audits: Sequence[Audit] = ()
+    seconds: float = 0.0
     notes: Sequence[str] = field(default_factory=tuple)
     similarity: Sequence[Similarity] = ()
     recoding: GlobalRecoding | None = None
@@ -120,7 +120,7 @@ class Result(Shown):
 
 @dataclass(frozen=True, repr=False)
 class Released(Shown):
-    """Result of a release of a series: the object that `ldiv release publish --json` prints."""
+    """Result of a release of a series: the object that `ldiv run --json` prints under a policy with a `key`."""
 
     figures: dict[str, Any]
     audits: Sequence[Audit] = ()

@@ -22,8 +22,8 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import nearest, refused
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.sources import DECOMPOSITIONS
 from ldiv_db.publishing.ledger import ORDERED, STARTED, WITHDRAW, Entry, enter, releases, table
 
@@ -58,15 +58,12 @@ def series_file_of(text: str) -> Path | None:
 def _spelling(text: str, schema: str) -> tuple[str, tuple[str, ...]]:
     """The file, as short as it can be, and the schema and prefix, of a series in lower case."""
     file, _, prefix = text.rpartition(":")
-    parts = tuple(part.lower() for part in _parts(prefix))
-    return os.path.normpath(file) if file else "", (MAIN if file else schema.lower(), *parts)[-2:]
-
-
-def _parts(prefix: str) -> tuple[str, ...]:
     try:
-        return Relation.parse(prefix).parts
+        parts = Relation.parse(prefix).parts
     except Exception:  # the ledger has names without their quotes, which need not be read as names again
-        return tuple(prefix.split("."))
+        parts = tuple(prefix.split("."))
+    tables = (MAIN if file else schema, *parts)[-2:]
+    return os.path.normpath(file) if file else "", tuple(part.lower() for part in tables)
 
 
 #: Of a secret: no more, so that SHA-256 takes it and a key in one block. Every night hashes all keys.
@@ -84,6 +81,11 @@ class Key:
 
     name: str
     kind: str
+
+    @property
+    def noted(self) -> dict[str, str]:
+        """The key as the ledger has it."""
+        return {"key_name": self.name, "key_kind": self.kind}
 
     def is_written_as(self, other: Key | None) -> bool:
         """True if keys are surely the same text as the other's: it is known, and of the same kind."""
@@ -105,11 +107,9 @@ def check_key(key: Key, before: Key | None) -> None:
         what = f"the releases were made with the key {before.name}, with {key.name} everybody would count as new"
         raise refused("key", what, ANOTHER_TARGET)
     if key.kind != before.kind and {key.kind, before.kind} != {INTEGER, TEXT}:
-        what = (
-            f"{key.name} was {before.kind} in the releases before and is {key.kind}: keys would be written otherwise,"
-            " and everybody count as new"
-        )
-        raise refused("key", what, f"make it {before.kind} again, in a view")
+        what = f"{key.name} was {before.kind} in the releases before and is {key.kind}"
+        why = "keys would be written otherwise, and everybody count as new"
+        raise refused("key", f"{what}: {why}", f"make it {before.kind} again, in a view")
 
 
 @dataclass(frozen=True)
@@ -210,27 +210,18 @@ def record_series(engine: Engine, series: Series, algorithm: str, source: str) -
     """Write the series, if it is new, the catalog brought up to date first; call inside a transaction."""
     migrate.migrate(engine)
     if series.is_new:
-        key = {"key_name": series.key.name, "key_kind": series.key.kind}
-        now = datetime.now(UTC)
-        enter(engine, "series", series=series.name, algorithm=algorithm, source=source, **key, created_at=now)
+        own = {"algorithm": algorithm, "source": source, **series.key.noted, "created_at": datetime.now(UTC)}
+        enter(engine, "series", series=series.name, **own)
         enter(engine, "series_secret", series=series.name, secret=series.secret)
 
 
 def record_members(engine: Engine, series: Series, rows: Relation, shown: Relation) -> None:
     """Write what becomes of keys in the next release, the groups that it forms, and the key where it was not noted."""
     if not series.is_new and series.key_before is None:
-        key = {"key_name": series.key.name, "key_kind": series.key.kind}
-        engine.update(table(engine, "series"), key, {"series": series.name})
+        engine.update(table(engine, "series"), series.key.noted, {"series": series.name})
     members, own = table(engine, "release_member"), {"series": series.name, "release": series.next}
-    params = {name: Value(value) for name, value in own.items()} | {"last": Value(series.last_group)}
-    engine.insert(members, "publishing/list_events", rows=rows, shown=shown, **params)
+    engine.insert(members, "publishing/list_events", rows=rows, shown=shown, last=series.last_group, **own)
     where = [*(Where(name, value) for name, value in own.items()), Where("group_id", None, "<>")]
     formed = engine.count_groups("formed", members, *own, "group_id", where=where)
     engine.extend(table(engine, "release_group"), formed)
     engine.drop(formed)
-
-
-def events(engine: Engine, series: str) -> list[dict[str, Any]]:
-    """Count the keys each release of a series published and kept back for the first time, and its new groups."""
-    members = table(engine, "release_member")
-    return engine.records("publishing/summarise_events", members=members, series=series)

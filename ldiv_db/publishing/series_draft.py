@@ -7,7 +7,6 @@ others may be given to new groups. An algorithm says which, and what the tables 
 from __future__ import annotations
 
 import time
-import uuid
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,10 +17,11 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.draft import Draft
+from ldiv_db.publishing.draft import Draft, Where
 from ldiv_db.publishing.earlier import Forgotten
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch
@@ -30,7 +30,7 @@ from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
 from ldiv_db.publishing.result import Released
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
-from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, SeriesTarget, releases_of, settle_entry
+from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, releases_of, settle_entry
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.encoded import Renamed
 
@@ -49,24 +49,17 @@ class ReleaseStart:
     series: Series
     target: SeriesTarget
     watch: Watch
-    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     begun: float = field(default_factory=time.perf_counter)
     beside: str = ""
     forgotten: Forgotten | None = None
     kept: Sequence[str] = ()
 
-    @property
-    def notes(self) -> list[str]:
-        """Notes on people who are in another series as well, and on kept columns."""
-        if not self.beside:
-            return list(self.kept)
+    def notes(self, *more: str) -> list[str]:
+        """Notes on another series of the source and on kept columns, then `more`, then that the ledger is not kept."""
         what = f"{self.beside} published this source as well: this series is another draft of it"
         hand_out = "Hand out only one of the two: whoever has both may learn more than either tells"
-        return [f"{what}. {hand_out}", *self.kept]
-
-    def all_notes(self, *more: str) -> list[str]:
-        """The notes with others; last that the ledger is not kept, where it is not."""
-        return [*self.notes, *more, *([str(self.forgotten)] if self.forgotten else [])]
+        others = [f"{what}. {hand_out}"] if self.beside else []
+        return [*others, *self.kept, *more, *([str(self.forgotten)] if self.forgotten else [])]
 
     @property
     def engine(self) -> Engine:
@@ -98,7 +91,7 @@ class MatchedRows:
     left_out: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class SeriesDraft(Draft[Released]):
     """The next release of a series; `shown` is (row_id, group_no, ...) of its new groups, from 1.
 
@@ -111,6 +104,13 @@ class SeriesDraft(Draft[Released]):
     shown: Relation
     groups_new: int
     rows_new: int
+    #: The decision on combinations of sensitive values, None if the algorithm knows none.
+    combined: CombinationsDecision | None = field(default=None, kw_only=True)
+    #: After how many releases a row has waited too long, None if there is no such number.
+    threshold: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.watch, self.engine, self.series = self.start.watch, self.start.engine, self.start.series
 
     # -- what an algorithm says of its releases --------------------------------------------------------
 
@@ -119,23 +119,16 @@ class SeriesDraft(Draft[Released]):
     def limits(self) -> list[tuple[str, int]]:
         """Each sensitive attribute with its l: nobody may come to more than 1/l."""
 
-    @property
-    def combined(self) -> CombinationsDecision | None:
-        """The decision on combinations of sensitive values, None if the algorithm knows none."""
-        return None
-
-    @property
-    def threshold(self) -> int | None:
-        """After how many releases a row has waited too long, None if there is no such number."""
-        return None
-
     @abstractmethod
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
         """Make the tables; what was published before stays as it is in the tables `before`."""
 
     @abstractmethod
-    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails."""
+    def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
+        """The audits of the tables as they stand, one a sensitive attribute; raises AuditError if one fails.
+
+        The tables must add up to the `counts` of what became of rows, and have as many groups that lack a row.
+        """
 
     @abstractmethod
     def figures(self) -> dict[str, Any]:
@@ -143,14 +136,10 @@ class SeriesDraft(Draft[Released]):
 
     @property
     def notes(self) -> list[str]:
-        """Notes for the user."""
+        """Notes for the user on the algorithm's work."""
         return []
 
     # -- what a destination asks for -------------------------------------------------------------------
-
-    @property
-    def run_id(self) -> str:
-        return self.start.run_id
 
     @property
     def replaces(self) -> bool:
@@ -158,25 +147,22 @@ class SeriesDraft(Draft[Released]):
 
     @property
     def extends(self) -> bool:
-        return self.start.series.releases > 0
+        return self.series.releases > 0
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        series = self.start.series
-        begun = ledger.SERIES_TABLES if series.is_new else ()
-        return {
-            **{name: {"series": series.name} for name in begun},
-            **{name: {"series": series.name, "release": series.next} for name in ledger.RELEASE_TABLES},
-        }
+        own = {"series": self.series.name}
+        begun = dict.fromkeys(ledger.SERIES_TABLES if self.series.is_new else (), own)
+        return begun | dict.fromkeys(ledger.RELEASE_TABLES, own | {"release": self.series.next})
 
     def announce(self) -> None:
         start, algorithm = self.start, self.start.resolved.algorithm
         report = {"run_id": self.run_id, "algorithm": algorithm, **start.target.where}
-        with start.engine.transaction():
-            if len(ledger.releases(start.engine, start.series.name)) >= start.series.next:
+        with self.engine.transaction():
+            if len(ledger.releases(self.engine, self.series.name)) >= self.series.next:
                 raise refused(start.target.key, "another release was published in the meantime", "publish again")
-            record_series(start.engine, start.series, algorithm, start.source.name)
-            ledger.start_release(start.engine, start.series.name, start.series.next, start.source.seed, report)
+            record_series(self.engine, self.series, algorithm, start.source.name)
+            ledger.start_release(self.engine, self.series.name, self.series.next, start.source.seed, report)
 
     def require_announced(self) -> None:
         if self._unsettled() is None:  # taken for a dead one, as it had no folder yet
@@ -185,71 +171,63 @@ class SeriesDraft(Draft[Released]):
     def withdraw(self) -> None:
         entry = self._unsettled()
         if entry is not None:
-            settle_entry(self.start.engine, entry)
+            settle_entry(self.engine, entry)
 
     def _unsettled(self) -> Entry | None:
-        """The ledger's entry of this very release, None if it is settled, or another one's."""
-        entries = ledger.unsettled(self.start.engine, self.start.series.name)
+        entries = ledger.unsettled(self.engine, self.series.name)
         return next((entry for entry in entries if entry.report.get("run_id") == self.run_id), None)
 
-    def write(self, where: Relation | FileRelation) -> None:
-        series, prefix = self.start.series, _prefix(where)
-        before = self.start.target.tables(prefix, series.releases) if series.releases else None
+    def write(self, where: Where) -> None:
+        before = self.start.target.tables(_prefix(where), self.series.releases) if self.extends else None
         self.write_tables(self.tables(_prefix(where)), before)
 
-    def audit(self, where: Relation | FileRelation) -> Released:
+    def audit(self, where: Where) -> Released:
         """The release as written, audited and compared with all earlier ones by the keys in the ledger."""
-        engine, series, prefix = self.start.engine, self.start.series, _prefix(where)
+        engine, series, target, prefix = self.engine, self.series, self.start.target, _prefix(where)
         with engine.transaction():
             record_members(engine, series, self.rows, self.shown)
-            counts, expected = self._counted()
-            audits = self.audit_tables(self.tables(prefix), expected)
-            target = self.start.target
+            counts, short_groups = self._counted()
+            audits = self.audit_tables(self.tables(prefix), counts, short_groups)
             listed = releases_of(engine, prefix, target.algorithm, series.next, series.name, target.one_table)
             allowed = self.combined is not None and self.combined.allowed
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
-            figures = self._figures(counts, expected.people)
-        notes = self.start.all_notes(*self.notes, *_notes(counts))
+            figures = self._figures(counts)
+        notes = self.start.notes(*self.notes, *_notes(counts))
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
     def foreseen(self) -> Released:
         """The release before it is written, or audited."""
-        counts, expected = self._counted()
-        figures = {name: value for name, value in self._figures(counts, expected.people).items() if name != "run_id"}
+        counts, _ = self._counted()
+        figures = {name: value for name, value in self._figures(counts).items() if name != "run_id"}
         what = "a plan: nothing was written, audited or compared with earlier releases"
-        return Released(figures, notes=[what, *self.start.all_notes(*self.notes, *_notes(counts))])
+        return Released(figures, notes=[what, *self.start.notes(*self.notes, *_notes(counts))])
 
     def enter(self, outcome: Released, status: str) -> None:
-        self.start.watch.hold(self.run_id)
+        self.watch.hold()
         report = outcome.as_dict() | self.start.target.where
-        ledger.advance_release(self.start.engine, self.start.series.name, self.start.series.next, report, status)
-
-    def watching(self) -> Watch:
-        return self.start.watch
+        ledger.advance_release(self.engine, self.series.name, self.series.next, report, status)
 
     def settle(self, in_place: bool) -> None:
-        ledger.settle_release(self.start.engine, self.start.series.name, self.start.series.next, in_place)
+        ledger.settle_release(self.engine, self.series.name, self.series.next, in_place)
 
     def tables(self, prefix: Relation) -> ReleaseTables:
         """The tables of this release; that of combinations only if they are published."""
-        tables = self.start.target.tables(prefix, self.start.series.next)
+        tables = self.start.target.tables(prefix, self.series.next)
         return tables if self.combined and self.combined.published else tables.plain
 
-    def _counted(self) -> tuple[dict[str, Any], ExpectedTotals]:
-        """Counts of what became of rows, and what the tables must add up to."""
+    def _counted(self) -> tuple[dict[str, Any], int]:
+        """Counts of what became of rows, and how many groups lack a row that is gone."""
+        own = {"rows": self.rows, "shown": self.shown, "threshold": self.threshold}
         matched = {"matched": self.matched.rows, "groups": self.matched.groups}
-        params = {"rows": self.rows, "shown": self.shown, **matched}
-        counts = self.start.engine.record("publishing/summarise_rows", **params, threshold=self.threshold)
-        short = counts.pop("short_groups")
-        return counts, ExpectedTotals(counts["rows_kept"] + self.rows_new, counts["counterfeits"], short)
+        counts = self.engine.record("publishing/summarise_rows", **own, **matched)
+        return counts, counts.pop("short_groups")
 
-    def _figures(self, counts: dict[str, Any], people: int) -> dict[str, Any]:
-        """The figures of the result."""
+    def _figures(self, counts: dict[str, Any]) -> dict[str, Any]:
         start, matched = self.start, self.matched
         return {
-            "series": start.series.name,
-            "release": start.series.next,
+            "series": self.series.name,
+            "release": self.series.next,
             "run_id": self.run_id,
             "algorithm": start.resolved.algorithm,
             "source": start.source.name,
@@ -258,10 +236,10 @@ class SeriesDraft(Draft[Released]):
             "l": dict(self.limits),
             "rows_in": matched.rows_in,
             "rows_left_out": matched.left_out,
-            "rows_published": people,
+            "rows_published": counts["rows_kept"] + self.rows_new,
             "rows_first_published": self.rows_new,
             **counts,
-            "groups": start.series.groups + self.groups_new,
+            "groups": self.series.groups + self.groups_new,
             "groups_new": self.groups_new,
             **self.figures(),
             "inferred": [inferred.as_dict() for inferred in start.resolved.inferred],
@@ -270,24 +248,20 @@ class SeriesDraft(Draft[Released]):
         }
 
 
-def _prefix(where: Relation | FileRelation) -> Relation:
+def _prefix(where: Where) -> Relation:
     if not isinstance(where, Relation):
         raise TypeError("releases of a series are tables")
     return where
 
 
 def _notes(counts: dict[str, Any]) -> list[str]:
-    """Notes for the user."""
     notes = []
-    if counts["rows_changed"]:
-        rows = count_phrase(counts["rows_changed"], "published row has", "published rows have")
+    if changed := counts["rows_changed"]:
+        rows = count_phrase(changed, "published row has", "published rows have")
         notes.append(f"{rows} other sensitive values now; the old ones stay")
-    if counts["counterfeits"]:
-        gone = (
-            "published row is gone; its values stay in its group",
-            "published rows are gone; their values stay in their groups",
-        )
-        notes.append(count_phrase(counts["counterfeits"], *gone))
+    if gone := counts["counterfeits"]:
+        one, several = "row is gone; its values stay in its group", "rows are gone; their values stay in their groups"
+        notes.append(count_phrase(gone, f"published {one}", f"published {several}"))
     return notes
 
 
@@ -296,39 +270,18 @@ def match_rows(start: ReleaseStart, copy: Relation, coding: Coding | Decompositi
 
     Raises PolicyError if keys are written otherwise than in earlier releases, so that they would not be matched.
     """
-    engine, series = start.engine, start.series
+    engine, series, name = start.engine, start.series, start.source.key_name
     members = members_of(engine, series)
-    matched = engine.materialise(
-        "matched",
-        "publishing/match_rows",
-        rows=copy,
-        members=members,
-        key=coding.key,
-        hashed=coding.sensitive,
-        secret=series.secret,
-        series=series.name,
-        release=series.next,
-    )
+    flow = EngineFlow(engine, "publishing", members=members, secret=series.secret, series=series.name)
+    flow.know(hashed=coding.sensitive, release=series.next)
+    matched = flow.step("matched", "match_rows", rows=copy, key=coding.key)
     if not (series.is_new or series.key.is_written_as(series.key_before)):
-        _check_spelling(start, matched, members)
+        key = Renamed(Identifier(name), Identifier(name))
+        counts = flow.record("count_respelt", source=start.source.relation, rows=matched, key=key)
+        if counts["respelt"]:
+            what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"
+            raise refused("key", what, "write them as before, in a view")
+        if not counts["met"]:
+            what = f"{name} has no key of earlier releases: everybody would count as new"
+            raise refused("key", what, ANOTHER_TARGET)
     return MatchedRows(matched, groups_of(engine, series), coding.rows_in, coding.left_out)
-
-
-def _check_spelling(start: ReleaseStart, rows: Relation, members: Relation) -> None:
-    """Raise PolicyError if keys of another type than before, or of one not noted, are not written as before."""
-    name = start.source.key_name
-    key = Identifier(name)
-    counts = start.engine.record(
-        "publishing/count_respelt",
-        source=start.source.relation,
-        rows=rows,
-        members=members,
-        key=Renamed(key, key),
-        secret=start.series.secret,
-        series=start.series.name,
-    )
-    if counts["respelt"]:
-        what = f"{name} has {counts['respelt']:,} of the keys of earlier releases written otherwise"
-        raise refused("key", what, "write them as before, in a view")
-    if not counts["met"]:
-        raise refused("key", f"{name} has no key of earlier releases: everybody would count as new", ANOTHER_TARGET)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import catalog, databases
+from ldiv_db.database import catalog
 from ldiv_db.database.catalog import named_table, new_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
 from ldiv_db.database.files import abandoned, folder_of
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
@@ -29,6 +29,8 @@ from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.refusals import check_file, refuse_catalog_schema, refuse_database_name, refuse_log
 from ldiv_db.publishing.series import name_of
+
+_BUILDS = "a release builds on the last one"
 
 
 @dataclass(frozen=True)
@@ -73,36 +75,9 @@ def tables_of(prefix: Relation, algorithm: str, release: int | None) -> ReleaseT
     return ReleaseTables(people, values, rest[0] if rest else None, count=None if rest else COUNT)
 
 
-@dataclass(frozen=True)
-class ExpectedTotals:
-    """Totals that tables must add up to: rows of people, places whose row is gone, and groups that have such places."""
-
-    people: int
-    counterfeits: int
-    short_groups: int
-
-
 def sql_name_of(table: Relation) -> str:
     """The table as people know it, whatever its database is attached as."""
     return ".".join(table.parts[-2:])
-
-
-def require_earlier(engine: Engine, target: SeriesTarget, prefix: Relation, last: int) -> None:
-    """Raise PolicyError unless the sensitive tables of the releases before the last are there."""
-    for number in range(1, last):
-        table = target.tables(prefix, number).values
-        if not catalog.table_exists(engine, table):
-            what = f"{sql_name_of(table)} of release {number} is gone"
-            raise refused("target.prefix", what, "a release is compared with all earlier ones")
-
-
-def require_tables(engine: Engine, tables: ReleaseTables) -> None:
-    """Raise PolicyError unless the last release's tables are there."""
-    gone = [table for table in tables.plain.all if not catalog.table_exists(engine, table)]
-    if gone:
-        raise refused(
-            "target.prefix", f"{sql_name_of(gone[0])} of the last release is gone", "a release builds on the last one"
-        )
 
 
 def releases_of(
@@ -114,20 +89,10 @@ def releases_of(
     """
     members, listed = ledger.table(engine, "release_member"), []
     for number in [last] if one_table else range(1, last + 1):
-        tables = tables_of(prefix, algorithm, None if one_table else number)
-        with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
-        listed.append(
-            Release(
-                name=f"release {number}",
-                values=tables.values,
-                group=(tables.group,),
-                members=members,
-                series=series,
-                number=number,
-                count=tables.count,
-                combinations=tables.marginals if with_marginals else None,
-            )
-        )
+        found = tables_of(prefix, algorithm, None if one_table else number)
+        combined = found.marginals if found.marginals and catalog.table_exists(engine, found.marginals) else None
+        release = Release(f"release {number}", found.values, (found.group,), count=found.count, combinations=combined)
+        listed.append(replace(release, members=members, series=series, number=number))
     return listed
 
 
@@ -140,13 +105,16 @@ class SeriesTarget:
     it may `replace` it.
     """
 
-    engine: Engine
     algorithm: str
     prefix: Relation
     name: str
     destination: InDatabase | DatabaseFile | InWarehouse
     one_table: bool = False
     replaces: bool = False
+
+    @property
+    def engine(self) -> Engine:
+        return self.destination.engine
 
     @property
     def where(self) -> dict[str, Any]:
@@ -179,7 +147,7 @@ class SeriesTarget:
             refuse_database_name(self.prefix, self.key)
             return
         engine = self.engine
-        home, current = catalog.catalog_of(engine, self.prefix).lower(), databases.current_database(engine).lower()
+        home, current = catalog.catalog_of(engine, self.prefix).lower(), engine.snapshot.current.lower()
         if home != (engine.catalog or current).lower() or home != current:
             what = "tables cannot be published in one transaction with a catalog in another database"
             raise refused(self.key, what, "give `file:` as well, or leave the catalog in the database")
@@ -190,19 +158,33 @@ class SeriesTarget:
             name, there = self.destination.name, self.destination.path.exists()
             if release == 1 and there:
                 raise refused("target.file", f"{name} exists, and no release made it", "name another file")
-            if release > 1 and not there:
-                raise refused(
-                    "target.file", f"{name} with the last release is gone", "a release builds on the last one"
-                )
             if release == 1:
                 return
+            if not there:
+                raise refused("target.file", f"{name} with the last release is gone", _BUILDS)
         if self.one_table and (release > 1 or self.replaces):
             return
         if isinstance(self.destination, InWarehouse):
             self.destination.refuse()
             return
         with self.opened() as prefix:
-            _refuse_tables(self.engine, self.tables(prefix, release), self.key)
+            for table in self.tables(prefix, release).all:
+                if catalog.table_exists(self.engine, table):
+                    what = f"{sql_name_of(table)} exists, and no release made it"
+                    raise refused(self.key, what, "drop it, or give another name")
+
+    def require_earlier(self, prefix: Relation, last: int) -> ReleaseTables:
+        """The tables of the last release; raises PolicyError unless they are there, and what earlier ones told."""
+        for number in range(1, last):
+            table = self.tables(prefix, number).values
+            if not catalog.table_exists(self.engine, table):
+                what = f"{sql_name_of(table)} of release {number} is gone"
+                raise refused("target.prefix", what, "a release is compared with all earlier ones")
+        tables = self.tables(prefix, last)
+        for table in tables.plain.all:
+            if not catalog.table_exists(self.engine, table):
+                raise refused("target.prefix", f"{sql_name_of(table)} of the last release is gone", _BUILDS)
+        return tables
 
 
 def series_target_of(
@@ -212,13 +194,10 @@ def series_target_of(
     file, one_table = target.file, target.prefix is None
     key = "target.table" if one_table else "target.prefix"
     prefix = new_table(engine, target.prefix or target.table or "", key, file is not None)
-    how = {"one_table": one_table, "replaces": target.if_exists == "replace"}
-    if file is None:
-        place = there or InDatabase(engine, prefix)
-        return SeriesTarget(engine, algorithm, prefix, name_of(engine, str(prefix)), place, **how)
-    path = (folder / file).resolve()
-    name = name_of(engine, str(target), path)
-    return SeriesTarget(engine, algorithm, prefix, name, DatabaseFile(engine, path, file, prefix), **how)
+    path = (folder / file).resolve() if file else None
+    name = name_of(engine, str(target) if file else str(prefix), path)
+    place = DatabaseFile(engine, path, file or "", prefix) if path else there or InDatabase(engine, prefix)
+    return SeriesTarget(algorithm, prefix, name, place, one_table, target.if_exists == "replace")
 
 
 def settle_crashed(engine: Engine, series: str | None = None) -> None:
@@ -258,9 +237,3 @@ def _is_in_place(engine: Engine, entry: Entry) -> bool:
         own = [Where("series", entry.series), Where("release", entry.release)]
         last = engine.most(ledger.table(engine, "release_group"), "group_id", *own) if one_table else None
         return last is None or (engine.most(tables.people, tables.group) or 0) >= last
-
-
-def _refuse_tables(engine: Engine, tables: ReleaseTables, key: str) -> None:
-    for table in tables.all:
-        if catalog.table_exists(engine, table):
-            raise refused(key, f"{sql_name_of(table)} exists, and no release made it", "drop it, or give another name")

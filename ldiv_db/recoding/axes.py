@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
@@ -57,14 +59,14 @@ class Encoder:
         self._engine = engine
         self._source = source
         self._show_values = show_values
-        self._weight = weight
+        self._flow = EngineFlow(engine, "recoding/input", weight=weight)
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
     def axes(self, snapshot: Relation) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._engine.record("recoding/input/count_nulls", rows=snapshot, columns=columns, weight=self._weight)
+        nulls = self._flow.record("count_nulls", rows=snapshot, columns=columns)
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
@@ -80,21 +82,15 @@ class Encoder:
         if nullable:
             taxonomy = taxonomy.with_null()
         last = taxonomy.nodes[0].high
-        nodes = taxonomies.load(self._engine, taxonomy, code.name)
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "taxonomies/map_leaves",
-            rows=snapshot,
-            nodes=nodes,
-            column=code,
-            by_range=taxonomy.by_range,
-            levels=qi.hierarchy.levels,
-            null_code=last if nullable else None,
-            weight=self._weight,
-        )
-        self._refuse_missing(qi, taxonomy, dictionary)
         null_code = last if nullable else None
-        return Axis.numbered(number, qi.name, dictionary, last, null_code, qi.weight, nodes, taxonomy)
+        nodes = taxonomies.load(self._engine, taxonomy, code.name)
+        leaves = {"nodes": nodes, "levels": qi.hierarchy.levels, "by_range": taxonomy.by_range, "null_code": null_code}
+        dictionary = self._dictionary("taxonomies/map_leaves", snapshot, code, **leaves)
+        self._refuse_missing(qi, taxonomy, dictionary)
+        return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, nodes, taxonomy)
+
+    def _dictionary(self, template: str, rows: Relation, column: Identifier, **more: Any) -> Relation:
+        return self._flow.step(f"dictionary_{column.name}", template, rows=rows, column=column, **more)
 
     def _refuse_missing(self, qi: QuasiColumn, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
@@ -134,21 +130,10 @@ class Encoder:
         shifted = kind != "real" and width <= NUMBER_SCALE
         scale = int(width) if shifted else NUMBER_SCALE
         null_code = scale + 1 if nullable else None
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "recoding/input/map_numbers",
-            rows=snapshot,
-            column=code,
-            kind=kind,
-            shifted=shifted,
-            smallest=smallest,
-            width=width or 1.0,
-            scale=scale,
-            null_code=null_code,
-            weight=self._weight,
-        )
-        axis = Axis.numbered(number, qi.name, dictionary, scale, null_code, qi.weight)
+        line = {"kind": kind, "shifted": shifted, "smallest": smallest, "width": width or 1.0, "scale": scale}
+        dictionary = self._dictionary("map_numbers", snapshot, code, null_code=null_code, **line)
         seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
+        axis = Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight)
         return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time)
 
     def axis_like(self, qi: QuasiColumn, snapshot: Relation, known: QuasiColumn, number: int, axis: Axis) -> Axis:
@@ -168,20 +153,12 @@ class Encoder:
     def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")
         shown = next((column.alias for column in own if column.column.name == name), None)
-        dictionary = self._engine.materialise(
-            f"dictionary_{code.name}",
-            "recoding/input/map_sensitive",
-            rows=snapshot,
-            column=code,
-            seed=self._source.seed,
-            weight=self._weight,
-            individuals=False,
-        )
+        dictionary = self._dictionary("map_sensitive", snapshot, code, seed=self._source.seed, individuals=False)
         distribution = self._distribution(dictionary)
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)
         sets = name in self._source.sets  # whose members some may be of no harm
         spared = None if sets else self._spared(name, judged[0] if judged else dictionary)
-        axis = SensitiveAxis(Identifier(name), code, Identifier(f"t_{code.name}"), dictionary, distribution)
+        axis = SensitiveAxis(Identifier(name), code, dictionary, distribution)
         return replace(axis, judged=judged, own=shown, spared=spared)
 
     def _spared(self, name: str, dictionary: Relation) -> Distribution | None:
@@ -189,12 +166,9 @@ class Encoder:
         engine, harmless = self._engine, self._source.harmless.get(name, ())
         if not harmless:
             return None
-        histogram = engine.materialise("whole", "requirements/take_whole", dictionary=dictionary)
-        classes = Classes(engine, histogram)
-        found = classes.distribution(engine, harmless)
-        classes.drop()
-        engine.drop(histogram)
-        return found
+        with engine.scope():
+            histogram = engine.materialise("whole", "requirements/take_whole", dictionary=dictionary)
+            return Classes(engine, histogram).distribution(engine, harmless)
 
     def _judged(self, dictionary: Relation, distribution: Distribution) -> tuple[Relation, Distribution] | None:
         """The dictionary without NULL, with its distribution; None if there is no NULL."""
@@ -214,12 +188,11 @@ class Encoder:
         if column is None:
             return None
         code, engine = Identifier("p1"), self._engine
-        params = {"rows": snapshot, "column": code, "seed": Value(None), "weight": None, "individuals": True}
-        dictionary = engine.materialise("dictionary_p1", "recoding/input/map_sensitive", **params)
+        dictionary = self._dictionary("map_sensitive", snapshot, code, seed=None, weight=None, individuals=True)
         known = engine.tally(dictionary, "rows", where=[Where("code", None, "<>")])
         counts = [rows for rows, individuals in sorted(known, reverse=True) for _ in range(individuals)]
         counts += [1] * engine.total(dictionary, "rows", Where("code", None))
-        return SensitiveAxis(Identifier(column.name), code, Identifier("t_p1"), dictionary, Distribution(counts))
+        return SensitiveAxis(Identifier(column.name), code, dictionary, Distribution(counts))
 
 
 def counts_falling(engine: Engine, attribute: SensitiveAxis) -> list[tuple[int, int]]:
@@ -229,8 +202,14 @@ def counts_falling(engine: Engine, attribute: SensitiveAxis) -> list[tuple[int, 
 
 def counted_among(engine: Engine, rows: Relation, axis: SensitiveAxis) -> SensitiveAxis:
     """The attribute with the counts that its values have among these rows."""
-    dictionary, distribution = _tally(engine, rows, axis, axis.dictionary)
-    judged = _tally(engine, rows, axis, axis.judged[0]) if axis.judged else None
+
+    def tally(dictionary: Relation) -> tuple[Relation, Distribution]:
+        params = {"dictionary": dictionary, "sample": rows, "key": axis.code}
+        counted = engine.materialise("counted", "recoding/input/count_sample", **params)
+        return counted, Distribution(sorted(engine.column(counted, "rows"), reverse=True))
+
+    dictionary, distribution = tally(axis.dictionary)
+    judged = tally(axis.judged[0]) if axis.judged else None
     return replace(axis, dictionary=dictionary, distribution=distribution, judged=judged)
 
 
@@ -246,9 +225,3 @@ def among(engine: Engine, encoded: Encoded, rows: Relation) -> Encoded:
     sensitive = tuple(counted_among(engine, rows, axis) for axis in encoded.sensitive)
     some = replace(encoded, rows=rows, cells=None, sensitive=sensitive, individual=individual)
     return replace(some, rows_in=count, left_out=0)
-
-
-def _tally(engine: Engine, rows: Relation, axis: SensitiveAxis, dictionary: Relation) -> tuple[Relation, Distribution]:
-    params = {"dictionary": dictionary, "sample": rows, "key": axis.code}
-    counted = engine.materialise("counted", "recoding/input/count_sample", **params)
-    return counted, Distribution(sorted(engine.column(counted, "rows"), reverse=True))

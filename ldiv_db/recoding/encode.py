@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis

@@ -9,9 +9,9 @@ from math import lcm
 from ldiv_db.database.counted import WEIGHT
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Looseness, Reading
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.requirements import Classes, Distribution
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -48,35 +48,19 @@ class Axis:
 
     column: Identifier
     code: Identifier
-    low: Identifier
-    high: Identifier
-    table: Identifier
     dictionary: Relation
-    nodes: Relation | None
-    taxonomy: Taxonomy | None
     scale: int
     null_code: int | None
     weight: float
+    nodes: Relation | None = None
+    taxonomy: Taxonomy | None = None
     #: The width of its domain, in seconds of times, if it has numbers alone; and whether they are times.
     width: float | None = None
     is_time: bool = False
 
-    @classmethod
-    def numbered(
-        cls,
-        number: int,
-        name: str,
-        dictionary: Relation,
-        scale: int,
-        null_code: int | None,
-        weight: float,
-        nodes: Relation | None = None,
-        taxonomy: Taxonomy | None = None,
-    ) -> Axis:
-        """The axis of the quasi-identifier of that number and name, with the names that its codes have in SQL."""
-        column, q = Identifier(name), f"q{number}"
-        low, high, table = Identifier(f"{q}_low"), Identifier(f"{q}_high"), Identifier(f"t_{q}")
-        return cls(column, Identifier(q), low, high, table, dictionary, nodes, taxonomy, scale, null_code, weight)
+    low = NamedAfter("{0.code.name}_low")
+    high = NamedAfter("{0.code.name}_high")
+    table = NamedAfter("t_{0.code.name}")
 
     @property
     def name(self) -> str:
@@ -86,11 +70,6 @@ class Axis:
     def leaves(self) -> int:
         """The number of leaves of the taxonomy, NULL counted if it occurs."""
         return self.scale + 1
-
-    @property
-    def scale_value(self) -> Value:
-        """The largest distance of two codes."""
-        return Value(self.scale)
 
 
 #: People with more units than this, so that all their shares are whole numbers of them, are refused by shares.
@@ -138,7 +117,6 @@ class SensitiveAxis:
 
     column: Identifier
     code: Identifier
-    table: Identifier
     dictionary: Relation
     distribution: Distribution
     judged: tuple[Relation, Distribution] | None = field(default=None, kw_only=True)
@@ -150,6 +128,7 @@ class SensitiveAxis:
     #: What the codes stand for where they are those of bags, of people with several values.
     bags: Bags | None = field(default=None, kw_only=True)
 
+    table = NamedAfter("t_{0.code.name}")
     #: The column of another row's code, beside that of a row.
     other = NamedAfter("{0.code.name}_other")
 
@@ -157,6 +136,12 @@ class SensitiveAxis:
     def is_said(self) -> bool:
         """True if it is a column of the source, and of the release; else it stands for rows alone."""
         return bool(self.column.name)
+
+    @property
+    def tables(self) -> list[Relation]:
+        """All that it refers to, but for what is of the whole table where it is of a part."""
+        bags = self.bags.tables if self.bags else []
+        return [self.dictionary, *([self.judged[0]] if self.judged else []), *bags]
 
     @property
     def reference(self) -> Relation:

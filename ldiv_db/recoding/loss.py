@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Value
 from ldiv_db.recoding.encoded import LOSS_UNIT, Encoded
 from ldiv_db.recoding.precision import CountErrors, Precision, Told, measure_precision
 from ldiv_db.recoding.recode import Recoding
@@ -66,13 +65,6 @@ class Loss:
         """The average class size in units of the smallest allowed, `(n / classes) / l`; None for no l."""
         return self.average_class_size / l if l else None
 
-    def lm_by_weight(self, weights: Mapping[str, float]) -> float:
-        """The mean LM of a cell, each counted by the weight of its quasi-identifier; all alike if none has one."""
-        total = sum(weights.values())
-        if not total:
-            return self.lm_mean
-        return sum(weights[name] * lost for name, lost in self.lm_by_column.items()) / total
-
     def as_dict(self, l: float | None) -> dict[str, Any]:
         return {
             "lm": self.lm,
@@ -87,6 +79,17 @@ class Loss:
             "precision": [one.as_dict() for one in self.precision],
             "counts": self.counts and self.counts.as_dict(),
         }
+
+
+def lost_by_column(engine: Engine, encoded: Encoded, recoding: Recoding) -> dict[str, float]:
+    """The LM of a planned recoding by quasi-identifier, each a total over all rows of the source."""
+    params = {"classes": recoding.classes, "spans": recoding.spans}
+    return _by_column(encoded, recoding, engine.record("recoding/loss/sum_losses", unit=LOSS_UNIT, **params))
+
+
+def _by_column(encoded: Encoded, recoding: Recoding, sums: Mapping[str, Any]) -> dict[str, float]:
+    suppressed = encoded.rows_in - int(sums["rows"] or 0)
+    return {span.axis.name: int(sums[span.lm.name] or 0) / LOSS_UNIT + suppressed for span in recoding.spans}
 
 
 def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
@@ -106,10 +109,10 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class
     rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)
-    told = [Told(Value(number), span=span) for number, span in enumerate(recoding.spans)]
-    lm_by_column, ncp = {}, 0.0
+    told = [Told(number, span=span) for number, span in enumerate(recoding.spans)]
+    lm_by_column = _by_column(encoded, recoding, sums)
+    ncp = 0.0
     for span in recoding.spans:
-        lm_by_column[span.axis.name] = int(sums[span.lm.name] or 0) / LOSS_UNIT + suppressed
         ncp += span.axis.weight * (int(sums[span.ncp.name] or 0) / LOSS_UNIT + suppressed)
     lm = sum(lm_by_column.values())
     return Loss(

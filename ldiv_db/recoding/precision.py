@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.names import Relation
 from ldiv_db.display import per_cent
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 
@@ -88,7 +88,7 @@ class CountErrors:
 class Told:
     """What tells a quasi-identifier: the `span` of a class, or a `column` (values, weights) of a known table."""
 
-    number: Value
+    number: int
     span: Any = None
     column: Any = None
 
@@ -100,7 +100,7 @@ def measure_precision(
 
     `classes` are those of the spans, if these tell it.
     """
-    params = {"told": told, "classes": classes, "total": Value(total), "unit": Value(LOSS_UNIT)}
+    params = {"told": told, "classes": classes, "total": total, "unit": LOSS_UNIT}
     rows = sorted(engine.rows("recoding/loss/find_precision", **params))
     return tuple(
         Precision(

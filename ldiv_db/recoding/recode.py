@@ -18,64 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.policy.release_columns import Form, columns_as
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
-
-
-@dataclass(frozen=True)
-class Sets:
-    """The sets of one quasi-identifier.
-
-    `spans` is (low, high, set_no, label, lm, ncp) for spans (set_no 0) and sets; `assigned` is (class_id, set_no)
-    for the classes that are published as a set, `members` (set_no, code).
-    """
-
-    axis: Axis
-    spans: Relation
-    assigned: Relation
-    members: Relation
-
-    #: The classes' column that holds the number of their set.
-    column = NamedAfter("{0.axis.code.name}_set")
-
-
-def find_sets(
-    engine: Engine, rows: Relation, axis: Axis, assigned: Relation, classes: Relation, spans: Relation
-) -> Sets:
-    """The sets of an axis that has a taxonomy; `spans` are its spans as they would be without sets."""
-    code = axis.code.name
-    members = engine.materialise(
-        f"members_{code}",
-        "recoding/publish/list_set_members",
-        classes=classes,
-        spans=spans,
-        assigned=assigned,
-        rows=rows,
-        axis=axis,
-    )
-    sets = engine.materialise(f"sets_{code}", "recoding/publish/list_sets", members=members, spans=spans)
-    first: dict[str, Aggregate] = {name: ("min", name) for name in ("class_id", "low", "high", "leaves")}
-    numbered = engine.group(f"numbered_{code}", sets, "set_no", **first)
-    placed = engine.select(f"placed_{code}", sets, "class_id", "set_no")
-    engine.drop(sets)
-    labelled = engine.materialise(
-        f"labelled_{code}",
-        "recoding/publish/label_sets",
-        spans=spans,
-        numbered=numbered,
-        members=members,
-        nodes=axis.nodes,
-        leaves=axis.leaves,
-        null_code=axis.null_code,
-        unit=LOSS_UNIT,
-    )
-    both = {"left_columns": ["set_no"], "right_columns": ["code"]}
-    codes = engine.join(f"set_members_{code}", numbered, members, "class_id", **both)
-    engine.drop(members, numbered)
-    return Sets(axis, labelled, placed, codes)
-
 
 #: The template of the release.
 PUBLISHED = "recoding/publish/recode_rows"
@@ -100,19 +47,25 @@ class SpanColumn:
 class Spans:
     """The spans of one quasi-identifier, as they are published, and their loss.
 
-    `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set
-    (`set_no` is the classes' column of it), the smallest and the largest value, or the only value.
+    `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set, the
+    smallest and the largest value, or the only value.
     """
 
     axis: Axis
     relation: Relation
     form: Form | Literal["value"] = "label"
-    set_no: Identifier | None = None
-    #: (set_no, code): the members of the sets.
+    #: The sets, which `relation` tells from spans by their `set_no`: (set_no, code) of their members, and the
+    #: (class_id, set_no) of classes that are published as one, until these have its number.
     members: Relation | None = None
+    placed: Relation | None = None
 
     lm = NamedAfter("{0.axis.code.name}_lm")
     ncp = NamedAfter("{0.axis.code.name}_ncp")
+
+    @property
+    def set_no(self) -> Identifier | None:
+        """The classes' column of the number of their set, 0 for none."""
+        return Identifier(f"{self.axis.code.name}_set") if self.members else None
 
     @property
     def shown(self) -> list[SpanColumn]:
@@ -157,64 +110,61 @@ def plan_recoding(
     """
     forms = forms or {}
     classes = classes or encoded.bound_classes(engine, assigned, "classes", dealt)
-    spans = [label_spans(engine, axis, classes, forms.get(axis.name, "label")) for axis in encoded.axes]
+    rows = encoded.members(dealt)
+    flow = EngineFlow(engine, "recoding/publish", rows=rows, assigned=assigned, classes=classes, unit=LOSS_UNIT)
+    spans = [_labelled(flow, axis, forms.get(axis.name, "label")) for axis in encoded.axes]
     if stars:
-        spans = [_starred(engine, span) for span in spans]
+        spans = [_starred(flow, span) for span in spans]
     if any(span.form == "set" for span in spans):
-        classes, spans = _with_sets(engine, encoded.members(dealt), assigned, classes, spans)
-    return Recoding(assigned, classes, tuple(spans), blanked, dealt)
+        spans = _with_sets(flow, spans)
+    return Recoding(assigned, flow["classes"], tuple(spans), blanked, dealt)
 
 
 def label_spans(engine: Engine, axis: Axis, classes: Relation, form: Form = "label") -> Spans:
     """The labels of the classes' spans, between the columns of the quasi-identifier's bounds."""
-    known: dict[str, Any] = {
-        "classes": classes,
-        "axis": axis,
-        "unit": Value(LOSS_UNIT),
-        "null_code": Value(axis.null_code),
-    }
-    if axis.nodes is None:
-        template = "recoding/publish/label_number_spans"
-        known |= {"dictionary": axis.dictionary, "scale": Value(axis.scale), "bounds": form == "bounds"}
-    else:
-        template = "recoding/publish/label_tree_spans"
-        known |= {"nodes": axis.nodes, "leaves": Value(axis.leaves)}
-    relation = engine.materialise(f"spans_{axis.code.name}", template, **known)
-    return Spans(axis, relation, form)
+    return _labelled(EngineFlow(engine, "recoding/publish", classes=classes, unit=LOSS_UNIT), axis, form)
 
 
-def _starred(engine: Engine, span: Spans) -> Spans:
+def _labelled(flow: EngineFlow, axis: Axis, form: Form) -> Spans:
+    name, labelled = f"spans_{axis.code.name}", {"axis": axis}
+    if axis.nodes is not None:
+        return Spans(axis, flow.step(name, "label_tree_spans", **labelled), form)
+    return Spans(axis, flow.step(name, "label_number_spans", bounds=form == "bounds", **labelled), form)
+
+
+def _starred(flow: EngineFlow, span: Spans) -> Spans:
     """The spans with stars in place of the whole domain; the spans as they were are dropped."""
-    relation = engine.materialise(
-        f"starred_{span.axis.code.name}",
-        "recoding/publish/star_spans",
-        spans=span.relation,
-        shown=[shown.value for shown in span.shown],
-        unit=LOSS_UNIT,
-        scale=span.axis.scale_value,
-        bounds=span.form == "bounds",
-    )
-    engine.drop(span.relation)
-    return Spans(span.axis, relation, span.form)
+    shown = {"shown": [shown.value for shown in span.shown], "bounds": span.form == "bounds"}
+    name = f"starred_{span.axis.code.name}"
+    starred = flow.step(name, "star_spans", spans=span.relation, axis=span.axis, **shown)
+    flow.engine.drop(span.relation)
+    return replace(span, relation=starred)
 
 
-def _with_sets(
-    engine: Engine, rows: Relation, assigned: Relation, classes: Relation, spans: Sequence[Spans]
-) -> tuple[Relation, list[Spans]]:
-    """The classes and spans with the sets of those quasi-identifiers that may have them."""
-    found = {
-        span.axis.name: find_sets(engine, rows, span.axis, assigned, classes, span.relation)
-        for span in spans
-        if span.form == "set"
-    }
-    sets = list(found.values())
-    placed = engine.materialise("classes_with_sets", "recoding/publish/place_sets", classes=classes, sets=sets)
-    dropped = [span.relation for span in spans if span.axis.name in found]
-    engine.drop(*dropped, classes, *(one.assigned for one in sets))
-    return placed, [
-        Spans(span.axis, one.spans, "set", one.column, one.members) if (one := found.get(span.axis.name)) else span
-        for span in spans
-    ]
+def _with_sets(flow: EngineFlow, spans: Sequence[Spans]) -> list[Spans]:
+    """The spans with sets where there may be some; `classes` have their numbers then."""
+    found = [_set(flow, span) if span.form == "set" else span for span in spans]
+    sets = [span for span in found if span.placed]
+    flow.replace("classes", "place_sets", sets=sets)
+    flow.engine.drop(*(span.relation for span in spans if span.form == "set"))
+    flow.engine.drop(*(span.placed for span in sets if span.placed))
+    return found
+
+
+def _set(flow: EngineFlow, span: Spans) -> Spans:
+    """The spans and sets of a quasi-identifier that has a taxonomy."""
+    engine, code = flow.engine, span.axis.code.name
+    flow.know(axis=span.axis, spans=span.relation)
+    members = flow.step(f"members_{code}", "list_set_members")
+    sets = flow.step(f"sets_{code}", "list_sets", members=members)
+    first: dict[str, Aggregate] = {name: ("min", name) for name in ("class_id", "low", "high", "leaves")}
+    numbered = engine.group(f"numbered_{code}", sets, "set_no", **first)
+    placed = engine.select(f"placed_{code}", sets, "class_id", "set_no")
+    labelled = flow.step(f"labelled_{code}", "label_sets", numbered=numbered, members=members)
+    both = {"left_columns": ["set_no"], "right_columns": ["code"]}
+    codes = engine.join(f"set_members_{code}", numbered, members, "class_id", **both)
+    engine.drop(sets, members, numbered)
+    return replace(span, relation=labelled, members=codes, placed=placed)
 
 
 def keep_types(engine: Engine, recoding: Recoding, names: Collection[str]) -> Recoding:
@@ -255,37 +205,28 @@ def published_rows(
     that look alike here, but not where they are published, are in an order by the `seed`. As `texts` all columns are
     text, for a file that has no types.
     """
-    many = encoded.row_count >= MANY_ROWS
-    labels = engine.materialise(
-        "labels", "recoding/publish/label_classes", classes=recoding.classes, spans=recoding.spans, many=many
+    flow = EngineFlow(
+        engine,
+        "recoding/publish",
+        rows=encoded.members(recoding.dealt),
+        assigned=recoding.assigned,
+        dealt=recoding.dealt,
+        blanked=recoding.blanked,
+        sensitive=encoded.told,
+        kept=encoded.kept,
     )
-    params: dict[str, Any] = {
-        "rows": encoded.members(recoding.dealt),
-        "assigned": recoding.assigned,
-        "dealt": recoding.dealt,
-        "blanked": recoding.blanked,
-        "sensitive": encoded.told,
-        "kept": encoded.kept,
-    }
+    many = encoded.row_count >= MANY_ROWS
+    flow.step("labels", "label_classes", classes=recoding.classes, spans=recoding.spans, many=many)
     if class_id:
-        unnumbered, composed = labels, _composed(engine, encoded, recoding, labels)
-        labels = engine.materialise(
-            "numbered", "recoding/publish/number_classes", labels=unnumbered, composed=composed, seed=seed, **params
-        )
-        engine.drop(unnumbered, *([composed] if composed else []))
+        composed = _composed(flow, encoded, recoding)
+        flow.replace("labels", "number_classes", composed=composed, seed=seed)
+        engine.drop(*([composed] if composed else []))
     shown = [shown for span in recoding.spans for shown in span.shown]
-    yield {
-        **params,
-        "labels": labels,
-        "shown": shown,
-        "class_id": class_id,
-        "last_class": Value(last_class),
-        "texts": texts,
-    }
-    engine.drop(labels)
+    yield flow.params("recode_rows", shown=shown, class_id=class_id, last_class=last_class, texts=texts)
+    engine.drop(flow["labels"])
 
 
-def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Relation) -> Relation | None:
+def _composed(flow: EngineFlow, encoded: Encoded, recoding: Recoding) -> Relation | None:
     """(class_id, composition): the number of rows of each sensitive value as the digits of one number.
 
     None of few rows, where more than the values of one attribute is published, and where the number may be too large.
@@ -293,21 +234,12 @@ def _composed(engine: Engine, encoded: Encoded, recoding: Recoding, labels: Rela
     is_one = len(encoded.told) == 1 and not encoded.kept and recoding.blanked is None and not encoded.told[0].own
     if not is_one or encoded.row_count < MANY_ROWS:
         return None
-    (attribute,) = encoded.told
+    engine, (attribute,) = flow.engine, encoded.told
     base, values = (engine.most(recoding.classes, "rows") or 0) + 1, engine.count(attribute.dictionary)
     if (base**values).bit_length() > _BITS:
         return None
     weights = [(code, base ** (code - 1)) for code in range(1, values + 1)]
     places = engine.load("places", {"code": "INTEGER", "weight": "HUGEINT"}, weights)
-    composed = engine.materialise(
-        "composed",
-        "recoding/publish/compose_classes",
-        labels=labels,
-        rows=encoded.members(recoding.dealt),
-        assigned=recoding.assigned,
-        dealt=recoding.dealt,
-        places=places,
-        sensitive=attribute,
-    )
+    composed = flow.step("composed", "compose_classes", places=places, sensitive=attribute)
     engine.drop(places)
     return composed

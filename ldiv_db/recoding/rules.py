@@ -1,28 +1,14 @@
-"""The grammar of published labels, and its one reader; `sql/macros/labels.j2` has what writes them.
-
-A label is the text of a value or of a taxonomy's node, a range (`[a .. b]`, `[a .. b)`, `a .. b`, also with `-`, `~`,
-`,` or `to` between the ends, two columns of bounds; with one end `a+`, `>a`, `>=a`, `<a`, `<=a`, `a and over`, `under
-a`), a code with some characters starred (`816**`), `*` for everything, NULL, or a set `{a, "b, c", NULL}` of such
-labels. In a set a label that has one of `, " { }` in it stands in double quotes, doubled within: `{a"b, c}` cannot be
-read. What begins like a set may also be the label of a node: the whole is read first, or the set where it is known that
-sets were written.
-
-Reading has three steps: labels become parts; the caller finds the codes that each part covers, as it knows them; and
-the reading that holds is chosen. Only distinct labels are looked at.
-
-Rules: what a global recoding publishes each value as, by the label that stands over it in the taxonomy.
+"""Rules: what a global recoding publishes each value as, by the label that stands over it; the ledger keeps them.
 
 They hold labels and, of taxonomies that were given, the leaves below them; of taxonomies that are made of the values
 themselves (prefixes, stretches of time) labels alone, so that no value is told that the release does not show.
-
-Global recodings in the ledger: the columns of a release, and the rules that its quasi-identifiers follow.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -31,65 +17,13 @@ from typing import Any
 from ldiv_db.database.catalog import catalog_table
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Source
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.recode import Recoding, Spans
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.parameters import plain_decimal
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Node, Taxonomy
-
-#: The remedy in an error about labels that cannot be read as ranges.
-RANGE_FORMS = (
-    "ranges are written [20 .. 30], [20 .. 30), 20-30, 20~30, 20 to 30, 60+, >60, >=60, <20, <=20, 60 and over or under"
-    " 20"
-)
-
-
-def read_parts(engine: Engine, labels: Relation) -> Relation:
-    """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
-    return engine.materialise("parts", "recoding/labels/list_parts", values_of=labels)
-
-
-def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
-    """The positions that parts name on a kind's line: (value_no, part, word, start, stop, start_side, stop_side)."""
-    return engine.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=kind)
-
-
-def read_starred(
-    engine: Engine, parts: Relation, dictionary: Relation, nodes: Relation | None = None, null_code: int | None = None
-) -> Relation:
-    """The codes (text, code) of `dictionary` (value, code) and of leaves that parts with starred characters cover."""
-    params = {"dictionary": dictionary, "nodes": nodes, "null_code": Value(null_code)}
-    return engine.materialise("starred", "recoding/labels/list_starred", parts=parts, **params)
-
-
-def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:
-    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop).
-
-    Codes run from 0 to `last`; without a `null_code` NULL covers all of them.
-    """
-    params = {"null_code": Value(null_code), "last": Value(last)}
-    return engine.materialise("found", "recoding/labels/span_ranges", ranges=ranges, ranks=ranks, **params)
-
-
-def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
-    """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans. Of
-    a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do not
-    touch. A label without a part that holds cannot be read. `found` is dropped."""
-    chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
-    spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
-    engine.drop(found)
-    return chosen, spans
-
-
-def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:
-    """The number of labels (value_no, rows) that are not among those that were read, and of the rows that have them."""
-    unread = engine.select_others("unread", labels, read, "value_no")
-    found = {"count": engine.count(unread), "rows": engine.total(unread, "rows")}
-    engine.drop(unread)
-    return found
-
 
 _DATE = re.compile(r"(\d{4})(?:(s)|-Q([1-4])|-(\d\d)(?:-(\d\d))?)?")
 
@@ -111,22 +45,6 @@ class Span:
     low: int
     high: int
     label: str | None
-
-
-def rules_of(engine: Engine, recoding: Recoding, hierarchies: Mapping[str, Hierarchy]) -> dict[str, list[Rule]] | None:
-    """The rules of every quasi-identifier of a global recoding; None if a label cannot be told from its values.
-
-    None as well if one is published as two bounds: a rule has one label.
-    """
-    if any(spans.form == "bounds" for spans in recoding.spans):
-        return None
-    found = {}
-    for spans in recoding.spans:
-        try:
-            found[spans.axis.name] = list(_rules(engine, spans, hierarchies[spans.axis.name]))
-        except ValueError:  # a year that dates are not written with, numbers that are not whole, or labels by bands
-            return None
-    return found
 
 
 def _rules(engine: Engine, spans: Spans, hierarchy: Hierarchy) -> Iterator[Rule]:
@@ -178,12 +96,12 @@ def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hi
         yield Rule("dates", start.isoformat(), end.isoformat(), label)
     elif by_range:
         for low, high in _joined(below):
-            yield Rule("range", _plain(low), _plain(high), label)
+            yield Rule("range", low, high, label)
     else:
         yield from (Rule("value", leaf.label, None, label) for leaf in below)
 
 
-def _joined(leaves: Sequence[Node]) -> list[tuple[float, float]]:
+def _joined(leaves: Sequence[Node]) -> Iterator[tuple[str, str]]:
     """The ranges of neighbouring leaves, as few as they make up."""
     found: list[tuple[float, float]] = []
     for leaf in leaves:
@@ -191,11 +109,8 @@ def _joined(leaves: Sequence[Node]) -> list[tuple[float, float]]:
         if found and found[-1][1] == low:
             low = found.pop()[0]
         found.append((low, high))
-    return found
-
-
-def _plain(number: float) -> str:
-    return format(Decimal(str(number)).normalize(), "f")
+    for low, high in found:
+        yield plain_decimal(Decimal(str(low))), plain_decimal(Decimal(str(high)))
 
 
 def _dates(label: str) -> tuple[date, date]:
@@ -252,19 +167,24 @@ def recoding_of(
 ) -> GlobalRecoding | None:
     """The recoding that a search has found; None if the rows that its scheme leaves out do not follow from it.
 
-    A SELECT knows thresholds on the values of one attribute, and the fewest rows and values of a class.
+    None as well if a label cannot be told from its values. A SELECT knows thresholds on the values of one attribute,
+    and the fewest rows and values of a class.
     """
     scheme = str(search.get("scheme", "none"))
     if scheme == "vioRec" and search.get("metric") == "CM":
         return None
     if len(source.sensitive) > 1 or (scheme == "allRec" and not all(one.kept_by_select for one in requirements)):
         return None
-    rules = rules_of(engine, recoding, {qi.name: qi.hierarchy for qi in source.quasi_identifiers})
-    if rules is None:
+    if any(spans.form == "bounds" for spans in recoding.spans):  # a rule has one label
+        return None
+    hierarchies = {qi.name: qi.hierarchy for qi in source.quasi_identifiers}
+    try:
+        rules = {one.axis.name: tuple(_rules(engine, one, hierarchies[one.axis.name])) for one in recoding.spans}
+    except ValueError:  # a year that dates are not written with, numbers that are not whole, or labels by bands
         return None
     types = {name: column.shown for name, column in source.types.items()}
     found = [
-        RecodedColumn(name, QUASI_IDENTIFIER, types[name], any(rule.kind == "null" for rule in own), tuple(own))
+        RecodedColumn(name, QUASI_IDENTIFIER, types[name], any(rule.kind == "null" for rule in own), own)
         for name, own in rules.items()
     ]
     nulls = source.nulls_sensitive == "value"

@@ -1,6 +1,6 @@
-"""Snapshots of a source, the bounds of its numbers and times, and the values that have no place on a line.
+"""The snapshot of a source that all else reads: its columns with a role under working names, in one scan, and checked.
 
-The copy of the source that everything else reads: the columns with a role under working names, in one scan.
+Refused are values without a place on a line, counts that count nobody, and keys that do not tell rows apart.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from functools import cached_property
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.counted import WEIGHT
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import is_nested, looseness, refuse_respelt, text_with_collation
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase, rows_phrase
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.policy.resolve import Nulls, Source
 from ldiv_db.recoding.encoded import Renamed
 
@@ -181,11 +182,14 @@ class Snapshot:
         return bool(found * EQUAL_ROWS <= rows)
 
     @cached_property
+    def _with_role(self) -> list[Renamed]:
+        same = self.source.same
+        return [self._cast(replace(c, same=same.get(c.column.name, ()))) for c in read_columns(self.source)]
+
+    @property
     def _columns(self) -> list[Renamed]:
         """The columns of the source that are copied."""
-        same = self.source.same
-        columns = [replace(c, same=same.get(c.column.name, ())) for c in read_columns(self.source)]
-        return [self._cast(column) for column in (*columns, *self.side_columns)]
+        return [*self._with_role, *map(self._cast, self.side_columns)]
 
     @property
     def _counts(self) -> Renamed | None:
@@ -193,19 +197,10 @@ class Snapshot:
         weight = self.source.weight
         return Renamed(Identifier(weight.name), WEIGHT) if weight else None
 
-    @property
-    def _identifying(self) -> list[Renamed]:
-        return renamed("q", [qi.name for qi in self.source.quasi_identifiers])
-
-    @property
-    def _sensitive(self) -> list[Renamed]:
-        same = self.source.same
-        return [replace(c, same=same.get(c.column.name, ())) for c in renamed("s", names_of(self.source.sensitive))]
-
     def where_nulls(self, treated: Nulls) -> list[Renamed]:
         """The columns whose NULLs are to be treated so."""
-        identifying = self._identifying if self.source.nulls == treated else []
-        return identifying + (self._sensitive if self.source.nulls_sensitive == treated else [])
+        said = {"q": self.source.nulls, "s": self.source.nulls_sensitive}
+        return [column for column in self._with_role if said.get(column.alias.name[0]) == treated]
 
     def _type(self, column: Renamed) -> Column:
         return self.source.types[column.column.name]
@@ -229,12 +224,11 @@ class Snapshot:
             raise InfeasibleError(f"NULLs: {nulls}. {hint}")
 
     def _refuse_respelt(self, snapshot: Relation) -> None:
-        coded = {"quasi_identifiers": self._identifying, "sensitive": self._sensitive}
+        keys = {"q": "quasi_identifiers", "s": "sensitive"}
         nested = [
-            (f"{key}.{column.column.name}", column.alias)
-            for key, columns in coded.items()
-            for column in columns
-            if is_nested(self._type(column)) and not self._is_shown(column)
+            (f"{keys[column.alias.name[0]]}.{column.column.name}", column.alias)
+            for column in self._with_role
+            if column.alias.name[0] in keys and is_nested(self._type(column)) and not self._is_shown(column)
         ]
         refuse_respelt(self.engine, snapshot, nested)
 

@@ -17,11 +17,13 @@ from typing import Any
 
 from ldiv_db.database import catalog, migrate
 from ldiv_db.database.catalog import catalog_table, named_table
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.names import DIALECT, Relation, Value
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import DIALECT, FileRelation, Relation, Value, render
+from ldiv_db.database.templates import render
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.recoding.branches import own_value, written_columns
@@ -49,8 +51,8 @@ _NOT_KEPT = "-- {} is not kept on a table that has changed since the run: audit 
 class Weight:
     """A threshold: its numerator over the common denominator, and a common multiple of all these over it."""
 
-    weight: Value
-    spread: Value
+    weight: int
+    spread: int
     value: Value = Value(None)  # noqa: RUF009 - frozen
     own: tuple[Weight, ...] = ()
 
@@ -113,7 +115,7 @@ def recoding_params(
         "sensitive": written_columns(recoding, SENSITIVE, "s", dialect),
         "kept": written_columns(recoding, KEEP, "k", dialect),
         "thresholds": weights,
-        "common": Value(common),
+        "common": common,
         "least_rows": rows,
         "least_values": values,
         "scheme": recoding.scheme,
@@ -164,11 +166,11 @@ def _kind(name: str) -> type[Requirement]:
     return REQUIREMENTS.get(name, Requirement)
 
 
-def _least(engine: Engine, run: Run, bound: str) -> Value | None:
+def _least(engine: Engine, run: Run, bound: str) -> int | None:
     """The most `rows` or `values` that a requirement of the run asks of a class; None if none asks for any."""
     met = [(_kind(name).bounds_below.get(bound), parameters) for name, parameters in _met(engine, run)]
     found = [int(parameters[name]) for name, parameters in met if name in parameters]
-    return Value(max(found)) if found else None
+    return max(found, default=None)
 
 
 @dataclass(frozen=True)
@@ -244,7 +246,7 @@ def _weights(thresholds: Shares, column: RecodedColumn, dialect: str) -> tuple[W
 
     def weight(theta: Fraction, value: Value = Value(None)) -> Weight:  # noqa: B008 - frozen
         number = int(theta * common)
-        return Weight(Value(number), Value(multiple // number), value)
+        return Weight(number, multiple // number, value)
 
     named = [(name, thresholds.own[name]) for name in sorted(thresholds.own, key=in_order)]
     values = [Value(None) if name is None else own_value(column, name, dialect) for name, _ in named]

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
 from ldiv_db.requirements import Distribution
@@ -60,7 +61,7 @@ def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> En
     """The encoded table with a number of each person, drawn by a secret, to be published under that name."""
     assert rows.individual is not None  # noqa: S101 - the caller has looked
     number = Renamed(Identifier(name), PERSON_NO)
-    params = {"rows": rows.rows, "person": rows.individual.code, "secret": Value(secret)}
+    params = {"rows": rows.rows, "person": rows.individual.code, "secret": secret}
     people = engine.materialise("people", "recoding/input/number_people", **params)
     numbered = engine.join("rows", rows.rows, people, "row_id", right_columns=[("number", number.alias.name)])
     engine.drop(people)
@@ -70,20 +71,17 @@ def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> En
 def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
     """The units of an encoded table whose rows say whose they are."""
     assert rows.individual is not None  # noqa: S101 - the caller has looked
-    person = rows.individual.code
-    params = {"axes": rows.axes, "person": person, "together": together}
+    columns = [BagColumns(axis.code) for axis in rows.sensitive]
+    known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code, "together": together}
+    flow = EngineFlow(engine, "recoding/input", **known)
     with engine.scope() as scope:
-        columns = [BagColumns(axis.code) for axis in rows.sensitive]
-        units = engine.materialise("units", "recoding/input/list_bags", rows=rows.rows, bags=columns, **params)
-        wide = _wide_axes(engine, units, rows.axes) if together else []
-        numbered = [_bagged(engine, units, *pair, together) for pair in zip(rows.sensitive, columns, strict=True)]
-        table = engine.materialise(
-            "numbered", "recoding/input/number_units", units=units, axes=rows.axes, wide=wide, sensitive=numbered
-        )
-        members = engine.materialise("members", "recoding/input/place_units", rows=rows.rows, numbered=table, **params)
-        sensitive = tuple(found.axis(engine, rows, table, members) for found in numbered)
-        kept = [table, members, *(relation for axis in sensitive for relation in _tables(axis))]
-        for relation in kept:
+        flow.step("units", "list_bags", bags=columns)
+        wide = _wide_axes(flow, rows.axes) if together else []
+        bags = [_Bagged.of(flow, *pair) for pair in zip(rows.sensitive, columns, strict=True)]
+        table = flow.step("numbered", "number_units", wide=wide, sensitive=bags)
+        members = flow.step("members", "place_units")
+        sensitive = tuple(found.axis(flow) for found in bags)
+        for relation in [table, members, *(relation for axis in sensitive for relation in axis.tables)]:
             scope.keep(relation)
     halved = {pair["first"].name: pair["first"] for pair in wide}
     encoded = replace(
@@ -100,16 +98,16 @@ def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
     return Units(rows, encoded, members, together)
 
 
-def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
+def _wide_axes(flow: EngineFlow, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
     """The quasi-identifiers that vary within some unit, each as the axes of the `first` and of the `last` codes."""
-    found = engine.record("recoding/input/count_wide", units=units, axes=axes)
+    found = flow.record("count_wide")
     first = 1 + max(int(axis.code.name.removeprefix("q")) for axis in axes)  # some columns may be left out
     pairs = list[dict[str, Axis]]()
     for axis in axes:
         if found[axis.code.name]:
             number, half = first + len(pairs), axis.weight / 2
             known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
-            last = Axis.numbered(number, f"{axis.name} (highest)", *known)
+            last = Axis(Identifier(f"{axis.name} (highest)"), Identifier(f"q{number}"), *known)
             pairs.append({"first": replace(axis, weight=half), "last": last})
     return pairs
 
@@ -118,14 +116,19 @@ def _wide_axes(engine: Engine, units: Relation, axes: Sequence[Axis]) -> list[di
 class _Bagged:
     """A sensitive attribute as units have it: `numbered` has its bags, `sizes` are their numbers of values.
 
-    `is_single`: every bag is one value, whose code it then has, and `together` or not that of one row.
+    `is_single`: every bag is one value, whose code it then has.
     """
 
     attribute: SensitiveAxis
     numbered: Relation
     sizes: Sequence[int]
     is_single: bool
-    together: bool
+
+    @classmethod
+    def of(cls, flow: EngineFlow, attribute: SensitiveAxis, columns: BagColumns) -> _Bagged:
+        engine, numbered = flow.engine, flow.step("bags", "number_bags", bag=columns)
+        sizes = [size for size, _ in engine.tally(numbered, "size")]
+        return cls(attribute, numbered, sizes, (engine.most(numbered, "held") or 1) == 1)
 
     @property
     def code(self) -> Identifier:
@@ -140,34 +143,19 @@ class _Bagged:
         """The column of the bags' codes."""
         return Identifier("first" if self.is_single else "code")
 
-    def axis(self, engine: Engine, rows: Encoded, units: Relation, members: Relation) -> SensitiveAxis:
-        """The attribute by the codes of values, or of bags; `members` is the unit of every row."""
-        attribute, person = self.attribute, rows.individual
-        if self.is_single or person is None:
-            return counted_among(engine, units, attribute)
+    def axis(self, flow: EngineFlow) -> SensitiveAxis:
+        """The attribute by the codes of values, or of bags."""
+        engine, attribute = flow.engine, self.attribute
+        if self.is_single:
+            return counted_among(engine, flow["numbered"], attribute)
         scale = person_units(self.sizes)
-        params = {"rows": rows.rows, "key": attribute.code, "dictionary": attribute.reference}
-        listed = engine.materialise(
-            "listed", "recoding/input/list_bag_values", bags=self.numbered, numbered=units, members=members, **params
-        )
-        whole = engine.materialise(
-            "counted", "recoding/input/count_people_values", person=person.code, scale=scale, **params
-        )
+        flow.know(key=attribute.code, dictionary=attribute.reference)
+        listed = flow.step("listed", "list_bag_values", bags=self.numbered)
+        whole = flow.step("counted", "count_people_values", scale=scale)
         dictionary = engine.select("dictionary", self.numbered, "value", "rows", "code")
         found = _by_bags(engine, attribute, dictionary, listed, scale, whole)
-        bags = replace(found.bags, rows=None if self.together else self._rows(engine)) if found.bags else None
-        return replace(found, bags=bags, own=None)
-
-    def _rows(self, engine: Engine) -> Relation:
-        """(value, rows) of the whole table."""
-        return engine.select("rows", self.attribute.reference, "value", "rows")
-
-
-def _bagged(engine: Engine, units: Relation, attribute: SensitiveAxis, columns: BagColumns, together: bool) -> _Bagged:
-    """The bags of an attribute."""
-    numbered = engine.materialise("bags", "recoding/input/number_bags", units=units, bag=columns)
-    sizes, is_single = [size for size, _ in engine.tally(numbered, "size")], (engine.most(numbered, "held") or 1) == 1
-    return _Bagged(attribute, numbered, sizes, is_single, together)
+        rows = None if flow["together"] else engine.select("rows", attribute.reference, "value", "rows")
+        return replace(found, bags=found.bags and replace(found.bags, rows=rows), own=None)
 
 
 def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxis:
@@ -191,8 +179,3 @@ def _by_bags(
     bags = Bags(listed, scale, whole, shares)
     counted = replace(attribute, dictionary=dictionary, distribution=distribution, bags=bags)
     return replace(counted, judged=None, spared=None)
-
-
-def _tables(axis: SensitiveAxis) -> list[Relation]:
-    """The tables of an attribute that units have made."""
-    return [axis.dictionary, *([axis.judged[0]] if axis.judged else []), *(axis.bags.tables if axis.bags else [])]

@@ -82,7 +82,6 @@ def _height(bar: Bar) -> float:
 
 
 def _bar(bar: Bar, y: float, across: Scale, series: Sequence[str], bound_name: str) -> list[Markup]:
-    """The name, its bars and its bound."""
     promised = "" if bar.bound is None else f"{bound_name} {number(bar.bound)}"
     room = WIDTH - text_width(promised, SIZE) - 8
     parts = [text(0, y + 13, shortened(bar.label, room, SIZE))]
@@ -102,7 +101,6 @@ def _bar(bar: Bar, y: float, across: Scale, series: Sequence[str], bound_name: s
 
 
 def _bars_in_words(title: str, bars: Sequence[Bar], unit: str, series: Sequence[str], bound_name: str) -> str:
-    """The chart in words."""
     lines = []
     for bar in bars:
         names = series or [""] * len(bar.values)
@@ -174,7 +172,6 @@ def _grid(up: Scale) -> Iterator[Markup]:
 
 
 def _column(one: Bin, across: Scale, up: Scale) -> Markup:
-    """A column; one of few among many is still seen."""
     left, right = across(one.low), across(one.high)
     gap = 1.0 if right - left > 3 else 0.0
     high = max(up(0.0) - up(one.count), 1.0) if one.count else 0.0
@@ -201,7 +198,6 @@ def _axis(across: Scale, y: float) -> Iterator[Markup]:
 
 
 def _marks(marks: Sequence[Mark], across: Scale, top: float) -> Iterator[Markup]:
-    """Lines with names, each name on a line of its own, on the side where there is room."""
     for place, mark in enumerate(marks, 1):
         x, y = across(mark.at), top - LINE * (len(marks) - place) - 6
         yield line(x, y - 10, x, top + _HIGH, "bound dashed")
@@ -305,7 +301,6 @@ def _point(point: Point, groups: Sequence[str], across: Scale, up: Scale) -> Mar
 
 
 def _shape(number_: int, x: float, y: float, tip: str) -> Markup:
-    """A circle, square, diamond or triangle; after four of one colour the next colour begins elsewhere."""
     kind = f"point s{number_ % 4 + 1}"
     return _SHAPES[(number_ + number_ // 4) % 4](x, y, kind, element("title", tip))
 

@@ -10,11 +10,21 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import jinja2
 from markupsafe import Markup, escape
 
 #: Styles, scripts and pages.
 TEMPLATES = Path(__file__).parent / "templates"
+
+
+def page_templates(**how: Any) -> jinja2.Environment:
+    """The pages' templates, which escape all that they are given and lack nothing."""
+    loader, undefined = jinja2.FileSystemLoader(TEMPLATES), jinja2.StrictUndefined
+    return jinja2.Environment(
+        loader=loader, undefined=undefined, autoescape=True, trim_blocks=True, lstrip_blocks=True, **how
+    )
 
 
 def joined_lines(name: str) -> Markup:
@@ -44,8 +54,6 @@ def element(name: str, /, *children: str | Markup, **attributes: str | float | N
     """An element; attributes of None are left out, a trailing `_` of their names is dropped, `_` becomes `-`."""
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
     written = "".join(f' {key.replace("viewbox", "viewBox")}="{_attribute(value)}"' for key, value in given.items())
-    if name == "input":  # it has no end
-        return Markup(f"<{name}{written}>")
     inside = Markup("").join(_clean(child) for child in children)
     return Markup(f"<{name}{written}>{inside}</{name}>")
 
@@ -94,11 +102,15 @@ def legend(series: Sequence[str], y: float) -> Markup:
     return Markup("").join(parts)
 
 
-def _clean(child: str | Markup) -> Markup:
-    """The child escaped, without characters that a document cannot hold."""
-    if isinstance(child, Markup):
+def printable(child: Any) -> Any:
+    """The text without characters that a document cannot hold; markup as it is."""
+    if isinstance(child, Markup) or not isinstance(child, str):
         return child
-    return escape("".join(letter if letter.isprintable() or letter == " " else _NONE for letter in child))
+    return "".join(letter if letter.isprintable() or letter == " " else _NONE for letter in child)
+
+
+def _clean(child: str | Markup) -> Markup:
+    return escape(printable(child))
 
 
 def _attribute(value: str | float) -> Markup:
@@ -156,7 +168,6 @@ def scale(
 
 
 def _step(wanted: float, whole: bool) -> float:
-    """The next round step from the one that is wanted."""
     power = 10.0 ** math.floor(math.log10(wanted))
     step = next(power * part for part in _STEPS if power * part >= wanted * (1 - 1e-9))
     return max(1.0, step) if whole else step

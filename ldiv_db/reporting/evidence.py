@@ -108,7 +108,6 @@ def opened(context: Context, name: str, asked: ReportRequest) -> Iterator[Report
 
 
 def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | None]:
-    """The source, or why there is none; raises PolicyError if an option names it and it is not there."""
     if asked.is_public:
         return None, "this report is for those who may not read the source"
     if asked.policy is None:
@@ -143,7 +142,7 @@ def document_of(subject: ReportSubject) -> Document:
         "audit": audits,
         "classes": classes_of(engine, subject.table, question),
         "identifiability": {"threshold": threshold, "risks": identifiability(found, threshold)},
-        "risks": (risks := three_risks(found, threshold)),
+        "risks": three_risks(found, threshold),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
         "residual": residual_risks(question, asked.policy),
         "not_tried": [*found.lost, *not_tried(question, asked, subject.people is not None)],
@@ -153,13 +152,12 @@ def document_of(subject: ReportSubject) -> Document:
     }
     if asked.is_public:
         return document
-    document |= _internal(subject, tell) | {"verdicts": verdicts(tried, risks, threshold)}
+    document |= _internal(subject, tell) | {"verdicts": verdicts(tried, threshold)}
     document["blanks"] = asked.context.blanks(asked.reasoned)
     return document | {"guidelines": answers(document)}
 
 
 def _internal(subject: ReportSubject, tell: Tell) -> Document:
-    """The sections of a report for readers who may see the source."""
     asked, policy, source = subject.asked, subject.asked.policy, subject.source
     found: Document = {"source": None, "why_no_source": subject.why_not}
     if source is not None and policy is not None:
@@ -187,11 +185,8 @@ def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, thres
 def _data(subject: ReportSubject) -> Document:
     """The columns by their roles; of direct identifiers a public report says nothing."""
     question, policy = subject.question, subject.asked.policy
-    ways = (
-        {}
-        if policy is None
-        else {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in policy.quasi_identifiers.items()}
-    )
+    columns = policy.quasi_identifiers if policy else {}
+    ways = {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in columns.items()}
     names = list(ways) or list(question.quasi_identifiers)
     return {
         "identifiers": identifiers_of(policy) if policy and not subject.asked.is_public else [],
@@ -212,12 +207,11 @@ def _algorithm(subject: ReportSubject, holds: bool | None) -> Document:
     policy = subject.asked.policy
     options = {} if policy is None else policy.algorithm.options
     transparent = policy is not None and policy.transparent
-    protection = protection_of(subject.algorithm, policy, holds).as_dict()
+    protection = protection_of(subject.algorithm, policy, holds)
     return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
 
 
 def _annex(subject: ReportSubject) -> Document:
-    """Hashes, versions, and the audit as SQL."""
     policy = subject.asked.policy
     document = None if policy is None else written_policy(policy, subject.asked.is_public)
     return {

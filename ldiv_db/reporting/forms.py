@@ -23,14 +23,7 @@ from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
 from ldiv_db.reporting.report import Report, report_text, verification_text
 from ldiv_db.reporting.table_text import attacks_text, audits_text, measurement_text, profile_text
-from ldiv_db.reporting.text import (
-    exploration_text,
-    inference_text,
-    l_in_words,
-    plan_text,
-    released_text,
-    result_text,
-)
+from ldiv_db.reporting.text import exploration_text, inference_text, l_in_words, plan_text, released_text, result_text
 from ldiv_db.reporting.verification import Verification
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Preparation
@@ -188,7 +181,6 @@ def _loss(loss: Loss) -> Markup | None:
 
 
 def _page(line: str, *parts: Markup | None) -> Markup:
-    """The line, and under it the parts that there are; the first chart brings the style of all."""
     shown = [standalone(part) if part.startswith("<svg") else part for part in parts if part]
     return Markup("<div><p><strong>{}</strong></p>{}</div>").format(line, Markup("").join(shown))
 

@@ -69,7 +69,6 @@ def _at(document: Document, place: str) -> Any:
 
 
 def _lacking(keys: Sequence[str], needs: Sequence[str], document: Document) -> Iterator[str]:
-    """The blank keys of the context, and the parts that are missing, in words."""
     blanks = document["blanks"]
     for key in keys:
         yield from (blank for blank in blanks if blank == key or blank.startswith(f"{key}."))

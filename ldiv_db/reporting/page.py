@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.reporting.charts import Bar, Bin, Mark, bar_chart, histogram
-from ldiv_db.reporting.drawing import CHART_STYLE, TEMPLATES, number
+from ldiv_db.reporting.drawing import CHART_STYLE, number, page_templates
 from ldiv_db.reporting.table_text import figure_name
 
 #: Columns whose distributions are drawn; a page of more would be long, and the document has them all.
@@ -119,7 +118,6 @@ def _attacks(attacks: Sequence[Document]) -> list[ReportFigure]:
 
 
 def _gain_name(attack: Document, measure: str, several: bool) -> str:
-    """The attack and what it gains; the attribute too if there are several."""
     about = f" of {attack['sensitive']}" if several and attack["sensitive"] else ""
     same = measure == attack["attack"]
     return f"{attack['attack'].capitalize()}{about}{'' if same else f': {measure}'}"
@@ -132,7 +130,6 @@ def _loss(by_column: Mapping[str, float]) -> list[ReportFigure]:
 
 
 def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
-    """The distribution of each column before and after, without its values."""
     for spread in spreads[:MOST_COLUMNS]:
         before, after = (_shares(spread[key]) for key in ("before", "after"))
         places = list(zip(spread["edges"], spread["edges"][1:], strict=False))
@@ -149,7 +146,6 @@ def _columns(spreads: Sequence[Document]) -> Iterator[ReportFigure]:
 
 
 def _shares(rows: Sequence[float]) -> list[float]:
-    """The rows in per cent of all of them."""
     whole = sum(rows)
     return [100 * one / whole if whole else 0.0 for one in rows]
 
@@ -160,13 +156,7 @@ def _range_label(low: int, high: int) -> str:
 
 def page_of(document: Mapping[str, Any]) -> str:
     """The page as text, the same for the same document."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_templates()
     environment.filters |= {"number": number, "per_cent": _per_cent, "words": _words, "figure_name": figure_name}
     shown = _printable(document)
     template = environment.get_template("report.html.j2")
@@ -180,7 +170,6 @@ def _per_cent(share: float | None) -> str:
 
 
 def _words(value: Any) -> str:
-    """A figure of an attack in words."""
     if isinstance(value, list):
         return " ".join(_words(one) for one in value)
     if isinstance(value, bool) or value is None:

@@ -18,11 +18,11 @@ from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.statement import check_statement
-from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as
@@ -83,7 +83,6 @@ def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | N
 
 
 def _earlier_runs(engine: Engine, run: dict[str, Any] | None, is_source: Callable[[str], bool]) -> list[dict[str, Any]]:
-    """The runs of a source that were published before this one; all of them for a table without a run."""
     listed = [one for one in ledger.runs(engine) if one["status"] == ledger.PUBLISHED and is_source(one["source"])]
     ids = [one["run_id"] for one in listed]
     return listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
@@ -156,28 +155,23 @@ def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str
 
     They are of people where the question names whose a row is.
     """
-    ids = [question.class_column] if question.class_column else []
-    same = {name: setting.reading for name, setting in question.sensitive.items()}
-    subject = Subject(table, question.quasi_identifiers, ids, suppressed=question.suppressed, same=same)
-    subject = replace(subject, person=question.individual)
+    subject = replace(question.subject(table), by_rows=False)
     sizes: dict[str, Any] = {}
     shares = {}
     for name in question.sensitive or [""]:
         with counted(engine, subject, name) as counts:
             sizes = sizes or _sizes(engine, counts.listed)
             if name:
-                params = {"summary": counts.classes.summary, "bins": Value(SHARE_BINS)}
-                rows = dict(engine.rows("reporting/count_largest_shares", **params))
+                summary = counts.classes.summary
+                rows = dict(engine.rows("reporting/count_largest_shares", summary=summary, bins=SHARE_BINS))
                 shares[name] = [rows.get(place, 0) for place in range(SHARE_BINS)]
     return {"sizes": sizes, "largest_shares": shares}
 
 
 def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
-    """The histogram of class sizes, in bins of equal width from the least size on."""
     least, most = (int(found(classes, "class_rows") or 0) for found in (engine.least, engine.most))
     width = max(1, -(-(most - least + 1) // SIZE_BINS))
-    params = {"least": Value(least), "width": Value(width)}
-    rows = engine.rows("reporting/count_sizes", classes=classes, **params)
+    rows = engine.rows("reporting/count_sizes", classes=classes, least=least, width=width)
     bins = [{"from": least + bin_ * width, "classes": int(n), "rows": int(r)} for bin_, n, r in rows]
     return {"least": least, "most": most, "width": width, "bins": bins}
 

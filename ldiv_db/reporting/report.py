@@ -113,23 +113,17 @@ def _plain(document: Document) -> Document:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the file whole or not at all."""
     handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        Path(part).chmod(0o666 & ~_umask())
+        mask = os.umask(0)  # which can be read only by setting it
+        os.umask(mask)
+        Path(part).chmod(0o666 & ~mask)
         Path(part).replace(path)
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
-
-
-def _umask() -> int:
-    """The bits that new files of this process lack."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:

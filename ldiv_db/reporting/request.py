@@ -15,12 +15,15 @@ from typing import Any, Literal
 
 import yaml
 
-from ldiv_db.attacking.attackers import read_threshold
 from ldiv_db.attacking.matching import BUDGET
+from ldiv_db.attacking.question import MOST_TRIES, TRIES, read_threshold
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.requests import asked
 from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
+from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
+from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
 #: Whom a report is for: who may read the source as well, or anybody who may read the release.
@@ -39,12 +42,8 @@ OF_THE_SOURCE = ("source", "known", "population", "control", "queries", "tries",
 class ReportRequest:
     """The question of a report; all of it stands in the report, so that it can be asked again.
 
-    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `known`,
-    `population`, `control` and `source` name tables or files of people; the source stands for the first two where they
-    are not named. A risk above `threshold` is high: that of the requirement `risk` if it is None, or else 0.2. The
-    column `individual` of the release, if it has one, says whose a row is. `audience` decides what is left out. Each
-    attack makes about as many pairs of people and classes as the `budget` says, and a replay tries up to so many
-    `worlds`. A `final` report is refused while its `context` has blanks.
+    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `audience`
+    decides what is left out.
     """
 
     policy: Policy | None = None
@@ -52,20 +51,30 @@ class ReportRequest:
     sensitive: Sequence[str] | Mapping[str, Any] = ()
     require: Sequence[str | Mapping[str, Any]] = ()
     class_column: str | None = None
-    individual: str | None = None
-    source: str | None = None
-    known: str | None = None
-    population: str | None = None
-    control: str | None = None
-    threshold: str | None = None
-    queries: int = QUERIES
-    tries: int = 2_000
-    seed: int = 0
-    budget: int = BUDGET
-    worlds: int = WORLDS
+    individual: str | None = asked(
+        None, "The column of the release that identifies the person: count people, not rows."
+    )
+    source: str | None = asked(None, "The source table or file; by default the policy's.")
+    known: str | None = asked(
+        None, "A table or file of people whose quasi-identifiers are known; by default the source."
+    )
+    population: str | None = asked(
+        None, "A table or file of everybody who could be in the release; by default the source."
+    )
+    control: str | None = asked(None)
+    threshold: str | None = asked(
+        None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."
+    )
+    queries: int = asked(QUERIES, "Random COUNT queries to answer.", least=0, most=100_000)
+    tries: int = asked(TRIES, "How many people to try attacks on.", least=1, most=MOST_TRIES)
+    seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
+    budget: int = asked(BUDGET, least=1, most=LARGEST)
+    worlds: int = asked(
+        WORLDS, "How many worlds a replay tries, each by a run; fewer for large tables.", least=0, most=LARGEST
+    )
     audience: Audience = "internal"
     context: ReleaseContext = field(default_factory=ReleaseContext)
-    final: bool = False
+    final: bool = asked(False, "Refuse the report while keys of the context are blank, and name them.")
     folder: Path = field(default_factory=Path)
 
     @property

@@ -1,110 +1,65 @@
-"""Against whom a release protects, by the algorithm that made it, and the risks that remain, in words to sign.
+"""The risks of a release: against whom it protects, and before and after, in numbers and in words to sign.
 
-The sentences are those of docs/explanation/guarantees.md and docs/explanation/attacks.md, each where it applies.
-
-Then identifiability, before and after, the three risks of the Working Party, and losses against the source.
-
-Nothing is defined here: gains come from `attacking`, losses from `measuring`. Everything worked out from the source is
-for internal eyes.
+The words stand in `risks.yml`, each said where it applies. Nothing is defined here: gains come from `attacking`, losses
+from `measuring`. Everything worked out from the source is for internal eyes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+from ldiv_db.attacking.article29 import PeopleTrial
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.base import ABOVE, UNDECIDED, WITHIN
 from ldiv_db.attacking.columns import columns_by_policy
 from ldiv_db.attacking.covering import known_axes, list_cells
-from ldiv_db.attacking.disclosure import Exposure, prosecutor
+from ldiv_db.attacking.exposure import prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refuse
-from ldiv_db.database.templates import Value
+from ldiv_db.database.requests import number_problems
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.reporting.attempts import ABOVE, BY_TRIAL, NOTHING, UNDECIDED, WITHIN, population_of
+from ldiv_db.reporting.attempts import population_of
 from ldiv_db.reporting.release_facts import Table, content_of
 from ldiv_db.reporting.request import ReportRequest
 
-_PROVED, _BOUND = "at most 1/l, proved", "what each requirement promises of a class, proved by the audit"
-_NO_BOUND = "nothing: no bound is known"
-_SHOWN = "nothing: in a counterexample somebody's value becomes certain"
-_NOTHING, _OPEN = "nothing", "nothing: no counterexample is known where shares are bounded, and no proof"
-_SERIES = "what the inference check of the series allows, against whoever knows people and policy"
 
-
-@dataclass(frozen=True)
-class Protection:
-    """The protection against each attacker; each knows all that the one before knows, and nobody's sensitive value."""
-
-    people: str
-    method: str
-    seed: str
-    releases: str
-
-    def as_dict(self) -> dict[str, str]:
-        return {
-            "everybody's quasi-identifiers, and the policy": self.people,
-            "the method too: this program, without its seed": self.method,
-            "the seed too": self.seed,
-            "other releases of the same people": self.releases,
-        }
-
-
-_TRIED = Protection(
-    _BOUND, "nothing: which algorithm was chosen may tell more than that algorithm does", _NOTHING, _NOTHING
-)
-_SUPPRESSING = Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING)
-_GLOBAL = Protection(_BOUND, _OPEN, _OPEN, _NOTHING)
-#: Of algorithms as they are without `transparent: true` and without a key.
-PROTECTION = {
-    "bsgi": Protection(_PROVED, _NO_BOUND, _SHOWN, _NOTHING),
-    "auto": _TRIED,
-    "fast": _TRIED,
-    "topdown": Protection(_BOUND, _SHOWN, _SHOWN, _NOTHING),
-    "peel": Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING),
-    "stratified": Protection(_BOUND, _NO_BOUND, _SHOWN, _NOTHING),
-    "cuts": Protection(_BOUND, _SHOWN, _SHOWN, _NOTHING),
-    "tp": _SUPPRESSING,
-    "tp_plus": _SUPPRESSING,
-    "hilbert": _SUPPRESSING,
-    "mondrian": _GLOBAL,
-    "incognito": _GLOBAL,
-    "tds": _GLOBAL,
-}
-_TRANSPARENT = Protection(_PROVED, _PROVED, _NOTHING, "nothing: publish the same people once")
-_UNKNOWN = Protection(_BOUND, "nothing: how the release was made is not known", _NOTHING, _NOTHING)
-
-
-_FAILED = Protection(*["nothing: the audit failed"] * 4)
-_OPEN_AUDIT = Protection(*["not known: nothing here identifies people, and people are to be counted"] * 4)
-
-
-def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | None) -> Protection:
-    """The protection of a release whose audit `holds`; if its making is unknown, only what the audit proves."""
-    if not holds:
-        return _OPEN_AUDIT if holds is None else _FAILED
-    if algorithm is None:
-        return _UNKNOWN
-    if policy is not None and policy.transparent:
-        return _TRANSPARENT
-    if policy is not None and algorithm == "cuts" and _is_global(policy):
-        return _GLOBAL
-    found = PROTECTION.get(algorithm, Protection(_BOUND, _NO_BOUND, _NO_BOUND, _NOTHING))
-    if policy is not None and policy.key is not None and algorithm in ("bsgi", "auto", "fast"):
-        return Protection(found.people, found.method, found.seed, _SERIES)
+@cache
+def _said() -> dict[str, Any]:
+    found: dict[str, Any] = parse_document(read_text(Path(__file__).with_suffix(".yml"), POLICY_BYTES))
     return found
+
+
+def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | None) -> dict[str, str]:
+    """The protection by attackers; where the making is unknown, what the audit proves if it `holds`."""
+    said = _said()
+    others = said["otherwise"]
+    series = policy is not None and policy.key is not None and algorithm in ("bsgi", "auto", "fast")
+    if not holds:
+        found = others["open" if holds is None else "failed"]
+    elif algorithm is None:
+        found = others["unknown"]
+    elif policy is not None and policy.transparent:
+        found = others["transparent"]
+    else:
+        is_global = policy is not None and algorithm == "cuts" and _is_global(policy)
+        found = others["global"] if is_global else said["algorithms"].get(algorithm, others["other"])
+        found = [*found[:-1], "series"] if series else found
+    return dict(zip(said["attackers"], map(said["words"].get, found), strict=True))
 
 
 def _is_global(policy: Policy) -> bool:
@@ -118,34 +73,6 @@ def _is_global(policy: Policy) -> bool:
     return (policy.algorithm.options.get("scheme") or ("vioRec" if shares_alone else "none")) == "none"
 
 
-_ALWAYS = (
-    "Whether a person is in the table, and in which class, is not hidden: requirements bound what is revealed about"
-    " sensitive values.",
-    "Bounds hold for an attacker to whom all rows of a class are equally likely. Whoever knows some people's sensitive"
-    " values, or holds some values likelier for some people, learns more.",
-    "All classes together show which values go with which quasi-identifiers. Whoever learns that from the release"
-    " guesses better than from one class alone (the deFinetti attack).",
-    "Columns that the policy does not name as quasi-identifiers are not known to any attacker here. If one of them is"
-    " known after all, the bounds do not hold.",
-    "Other tables about the same people, from anybody, may be compared with this one.",
-    "Whoever has the seed of the run can repeat it. It stands in the ledger and perhaps in the policy: both are as"
-    " secret as the source.",
-)
-
-
-#: What is left where a policy names people, by where their rows stand.
-_OF_PEOPLE = {
-    "apart": (
-        "The bound is on what one row of a person reveals: a person's rows may stand in several classes. Whoever knows"
-        " the classes of m rows of a person may be m times as sure that the person has a value in one of them."
-    ),
-    "together": (
-        "The bound is on what all rows of a person reveal: they are in one class. How many rows a person has must not"
-        " be known: where it can be, make the number a quasi-identifier."
-    ),
-}
-
-
 def people_counted(policy: Policy | None) -> dict[str, str]:
     """A sentence on whom requirements count, if these are people."""
     if policy is None or policy.individual is None or not policy.counts_people:
@@ -157,7 +84,7 @@ def people_counted(policy: Policy | None) -> dict[str, str]:
 
 def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:
     """Against what the release does not protect."""
-    return [*_ALWAYS, *_by_attribute(question), *(_by_policy(policy) if policy else ())]
+    return [*_said()["always"], *_by_attribute(question), *(_by_policy(policy) if policy else ())]
 
 
 def _by_attribute(question: CheckRequest) -> Iterator[str]:
@@ -188,7 +115,7 @@ def _by_policy(policy: Policy) -> Iterator[str]:
     if policy.individual is None and policy.key is None:
         yield "Each row is taken for a different person. For a person with several rows the bounds do not hold."
     elif policy.individual is not None:
-        yield _OF_PEOPLE[policy.individual.rows]
+        yield _said()["of_people"][policy.individual.rows]
 
 
 def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
@@ -251,47 +178,30 @@ def _verdict(over: bool | None) -> str:
 
 
 def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
-    """Singling out, linkability and inference, as they were tried; empty if they were not.
-
-    A rate bounds from above the risk beyond a control. So without a control a rate within the threshold decides, and
-    one above leaves open how much of it is due to being in the release. What decides are the intervals of 95 %.
-    """
-    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in BY_TRIAL]
+    """Singling out, linkability and inference, as they were tried; empty if they were not."""
+    return [_trial_document(attack, threshold) for attack in found.attacks if attack.name in PeopleTrial.names]
 
 
 def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
-    figures, controlled = attack.figures, len(attack.gains) > 1
-    nobody = attack.untried is not None and attack.untried.tried == 0
-    gain = attack.gains[-1]
-    interval = figures["risk_interval"] if controlled else figures["interval"]
+    figures, controlled, gain = attack.figures, len(attack.gains) > 1, attack.gains[-1]
     by_chance = figures["random_successes"] / figures["random_attempts"] if figures["random_attempts"] else None
     return {
         "risk": attack.name,
         "sensitive": attack.sensitive,
         "measure": gain.measure,
         "number": gain.gain,
-        "interval": interval,
+        "interval": figures["risk_interval"] if controlled else figures["interval"],
         "success_rate": attack.gains[0].gain,
         "by_chance": by_chance,
         "control": controlled,
-        "verdict": UNDECIDED if nobody else _decided(figures["attempts"], interval, threshold, controlled),
+        "verdict": PeopleTrial.verdict(attack, None, "", threshold).verdict,
     }
-
-
-def _decided(attempts: int, interval: Sequence[float] | None, threshold: float, controlled: bool) -> str:
-    if not attempts:
-        return NOTHING
-    if interval is None:
-        return UNDECIDED
-    if interval[1] <= threshold:
-        return WITHIN
-    return ABOVE if controlled and interval[0] > threshold else UNDECIDED
 
 
 def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
     """Prosecutor risk of the source, as of the release: the largest, the mean, and the rows above the threshold."""
     with counted(engine, Subject(source, names), "") as counts:
-        (found,) = prosecutor(Exposure(engine, counts.listed, threshold, None))
+        found = prosecutor(engine, counts.listed, threshold, None)
     above = found.figures["rows_above_threshold"]
     return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
 
@@ -314,8 +224,8 @@ def risk_before_of_population(
         sample, everybody = (
             list_cells(engine, names, people) for names, people in zip(known, (source, population), strict=True)
         )
-        params = {"sample": sample, "population": everybody, "axes": known[0], "unit": Value(UNIT)}
-        found = engine.record("reporting/match_population", **params)
+        both = {"sample": sample, "population": everybody}
+        found = engine.record("reporting/match_population", axes=known[0], unit=UNIT, **both)
     mean = mean_of(found["mean_units"], found["rows"])
     return {"largest": 1 / found["least"] if found["least"] else None, "mean": mean}
 
@@ -358,11 +268,10 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
 
 
 def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest) -> dict[str, Any]:
-    """The losses of the release, as `ldiv measure` has them, with the distributions of columns before and after."""
     described = describe(engine, policy, source, asked.folder)
     wanted = MeasureRequest(
         queries=asked.queries, seed=asked.seed, kl=False, counts=True, spreads=True, preserve=policy.preserve
     )
-    refuse(wanted.problems())
+    refuse(number_problems(wanted))
     found = measure_table(engine, table, described, wanted).as_dict()
     return {key: value for key, value in found.items() if key not in ("published", "source")}

@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.attacks import ATTACKER_OF, Attacks
+from ldiv_db.attacking.base import WORDS
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
@@ -64,7 +65,6 @@ _TAKEN: dict[Suppressed, str] = {
 
 
 def _worst_class(verdict: Verdict, unit: str) -> str:
-    """The class of the least margin, with its rows or people."""
     if verdict.worst_class is None:
         return "-"
     one = "person" if unit == "people" else "row"
@@ -97,7 +97,6 @@ def verdicts_text(audits: Sequence[Audit]) -> Iterator[Part]:
 
 
 def _reached(verdict: Verdict, unit: str) -> str:
-    """What the worst class reaches, and by what it does where people and rows are counted."""
     if verdict.worst is None:
         return "-"
     figure = verdict.requirement.reaches
@@ -198,7 +197,6 @@ def profile_text(found: Profile) -> Iterator[Part]:
 
 
 def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
-    """How far all columns identify people, how far the best few do, and what each adds."""
     yield facts_of("how identifying the quasi-identifiers are together", _uniqueness_facts(found))
     few = [(", ".join(f["columns"]), f"{f['combinations']:,}", f"{f['unique_rows']:,}") for f in found["few_columns"]]
     if few:  # an attacker rarely knows all columns
@@ -280,37 +278,9 @@ def _verdict(found: Attack, gain: Gain) -> str:
     return yes_or_no(gain.holds)
 
 
-#: What figures of attacks count, where their names do not say it.
-_FIGURE_NAMES = {
-    "above_promise_of_one": "people above what one release promises",
-    "by_chance": "right by chance",
-    "by_shares": "right by the shares of a class",
-    "by_the_table": "right by the most frequent value of the table",
-    "classes_with_an_order": "classes that may still be in the source's order",
-    "contradicted": "people contradicted",
-    "deciles": "posterior at each tenth of the rows",
-    "fewer_classes": "people whom counting leaves fewer classes than their labels",
-    "fewer_values": "people whom counting leaves fewer values than their labels",
-    "free_bytes": "free bytes in the file",
-    "interval": "95 % interval",
-    "mean": "mean posterior",
-    "no_class": "people in no class",
-    "one_class": "people in one class alone",
-    "one_value": "people with one value left",
-    "one_value_before": "people with one value before",
-    "other_tables": "other tables in the file",
-    "people_alike": "people who fit a row, on average",
-    "people_alike_narrowed": "after narrowing",
-    "random_interval": "95 % interval at random",
-    "risk_interval": "95 % interval of the risk",
-}
-
-
 def figure_name(attack: str, figure: str) -> str:
     """A figure of an attack as people read it."""
-    if attack in ("prosecutor", "journalist") and figure == "mean":
-        return "mean risk"
-    return _FIGURE_NAMES.get(figure, figure.replace("_", " "))
+    return {**WORDS, **ATTACKER_OF[attack].words}.get(figure, figure.replace("_", " "))
 
 
 def _attack_figures(found: Attack) -> Iterator[Part]:

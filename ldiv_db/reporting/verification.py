@@ -21,7 +21,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.flow import EngineFlow
 from ldiv_db.display import Printed
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.context import ReleaseContext
@@ -43,12 +43,12 @@ def counted_plainly(subject: ReportSubject, document: Document) -> dict[str, Any
 
 
 class _Counting:
-    """The release, and the source if it is there, being counted."""
-
     def __init__(self, subject: ReportSubject, document: Document, stack: ExitStack):
         self._subject, self._document, self._engine, self._stack = subject, document, subject.engine, stack
-        self._same = {name: setting.reading for name, setting in subject.question.sensitive.items()}
+        self._same = subject.question.same
         self._release = self._read(subject.table)
+        self._flow = EngineFlow(subject.engine, "reporting/plainly", release=self._release)
+        self._flow.know(rare=RARE, threshold=subject.asked.high)
 
     def _read(self, table: Table) -> Table:
         """The table with texts that are one as one, compared by bytes."""
@@ -57,8 +57,7 @@ class _Counting:
 
     def figures(self) -> Figures:
         question = self._subject.question
-        ids = [question.class_column] if question.class_column else []
-        classes = [*question.quasi_identifiers, *ids]
+        classes = [*question.quasi_identifiers, *question.ids]
         released = self._groups(self._release, classes)
         yield from _of_release(released)
         if question.suppressed == "judge" and question.individual is None:
@@ -70,26 +69,16 @@ class _Counting:
 
     @property
     def _quasi_identifiers(self) -> Mapping[str, QuasiIdentifier]:
-        """The quasi-identifiers as the policy describes them."""
         policy = self._subject.asked.policy
         return policy.quasi_identifiers if policy else {}
 
     def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
-        """Return measures of how the rows of a table group by some columns."""
-        params = {"rare": Value(RARE), "threshold": Value(self._subject.asked.high)}
-        columns = [Identifier(name) for name in names]
-        return self._engine.record("reporting/plainly/count_groups", source=table, columns=columns, **params)
+        return self._flow.record("count_groups", source=table, columns=names)
 
     def _shares(self, classes: Sequence[str]) -> Figures:
         for name, bins in self._document["classes"]["largest_shares"].items():
-            rows = self._engine.rows(
-                "reporting/plainly/count_frequent",
-                release=self._release,
-                columns=[Identifier(one) for one in classes],
-                sensitive=name,
-                bins=len(bins),
-                sets=members_of(self._same[name]) is not None,
-            )
+            sets = members_of(self._same[name]) is not None
+            rows = self._flow.rows("count_frequent", columns=classes, sensitive=name, bins=len(bins), sets=sets)
             found = dict(rows)
             for place in range(len(bins)):
                 yield f"classes.largest_shares.{name}[{place}]", found.get(place, 0)
@@ -136,15 +125,12 @@ class _Counting:
         edges = spread["edges"]
         bins = [(i, edges[i], edges[i + 1] - 1) for i in range(len(edges) - 1)]
         loaded = self._engine.load("bins", {"bin": "INTEGER", "low": "BIGINT", "high": "BIGINT"}, bins)
-        params: dict[str, Any] = {"column": Identifier(spread["column"]), "by_frequency": by_frequency}
-        return self._engine.rows(
-            "reporting/plainly/count_values", bins=loaded, source=source, release=self._release, **params
-        )
+        how = {"column": spread["column"], "by_frequency": by_frequency}
+        return self._flow.rows("count_values", bins=loaded, source=source, **how)
 
     def _ranges(self, source: Table, name: str, days: bool, rows: int) -> Figures:
         """The loss of a column of numbers or days, if all its labels can be read."""
-        params = {"source": source, "release": self._release, "column": Identifier(name)}
-        loss = self._engine.scalar("reporting/plainly/sum_ranges", days=days, **params)
+        loss = self._flow.record("sum_ranges", source=source, column=name, days=days)["loss"]
         if loss is not None:
             yield f"source.utility.loss.lm_by_column.{name}", loss / rows
 
@@ -320,6 +306,5 @@ def _is_number(figure: Any) -> bool:
 
 
 def _section(where: str) -> str:
-    """The section of a place, of the source its part: `source.utility.queries`."""
     parts = re.sub(r"\[\d+\]", "", where).split(".")
     return ".".join(parts[: 3 if parts[:2] == ["source", "utility"] else 2 if parts[0] == "source" else 1])

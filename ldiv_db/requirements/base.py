@@ -12,13 +12,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Relation, Value
+from ldiv_db.database.templates import declared_params
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
-from ldiv_db.requirements.histogram import Classes, OnPeople
-from ldiv_db.requirements.parameters import RequirementSyntax, in_words, plain
+from ldiv_db.requirements.histogram import OF_CLASSES, Classes, OnPeople
+from ldiv_db.requirements.parameters import RequirementSyntax, in_lowest_units, in_words, plain
 from ldiv_db.requirements.values import Categories, Named, shown_value
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -63,8 +65,6 @@ class Requirement(RequirementSyntax):
     asked of the other values alone: a class that has none of them meets both.
     """
 
-    #: What of the classes its template takes.
-    relations: ClassVar[tuple[str, ...]] = ("summary",)
     #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
     reaches: ClassVar[str]
     #: True if the class that reaches the most is the worst: shares, ratios and distances.
@@ -210,20 +210,24 @@ class Requirement(RequirementSyntax):
     def template(self) -> str:
         return f"requirements/{self.name}"
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        """The template's parameters besides the classes."""
-        return {name: Value(getattr(self, name)) for name in self.fields}
+    def params(self, template: str) -> dict[str, Any]:
+        """What a template takes of it by the names of its header: `l`, or exactly `l_units`, of which `unit` are 1."""
+        declared = declared_params(template)
+        found = {name: getattr(self, name) for name in declared if hasattr(self, name)}
+        for name in self.fields:
+            if f"{name}_units" in declared - set(found):
+                found |= in_lowest_units(name, getattr(self, name))
+        return found
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         """The relation (class_no, rows, reached, margin), a row a class; a negative margin violates."""
-        judged = classes.exempting(self.harmless)
-        shared = {name: getattr(judged, name) for name in self.relations}
-        if self.tallies_only:
-            shared["summary"] = judged.tallies
-        params = self.params(steps)
-        measures = steps.materialise(self.name, self.template, **shared, **params)
-        steps.drop(*(param for param in params.values() if isinstance(param, Relation)))
-        return measures
+        return self.measured(steps, classes.exempting(self.harmless), self.template)
+
+    def measured(self, steps: Steps, classes: Classes, template: str, **more: Any) -> Relation:
+        """As `measure`, by a template, which takes by its header what it needs of the classes and the requirement."""
+        taken = declared_params(template) - set(more)
+        of_classes = {name: getattr(classes, name) for name in OF_CLASSES if name in taken}
+        return steps.materialise(self.name, template, **of_classes, **self.params(template) | more)
 
     def measure_table(self, steps: Steps, classes: Classes) -> Relation:
         """As `measure`, where the classes are those of one whole table, which may decide what no class does alone."""
@@ -232,10 +236,13 @@ class Requirement(RequirementSyntax):
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         """The TEMP table (class_no, suppress): the fewest rows of each violating class whose suppression mends it.
 
-        By default all of them: what lacks rows or values does not come to have more by losing some. NULL
-        where no exact rule is known.
+        By default all of them, as what lacks rows or values does not come to have more by losing some; where some are
+        harmless the others, if enough are left without these. NULL where no exact rule is known.
         """
-        return engine.materialise("mended", "requirements/mend_whole", measures=measures)
+        if not self.harmless:
+            return engine.materialise("mended", "requirements/mend_whole", measures=measures)
+        kept = {"others": classes.exempting(self.harmless).sizes, "least": self.least_rows}
+        return engine.materialise("mended", "requirements/mend_others", measures=measures, **kept)
 
     # -- what follows from it ------------------------------------------------------------------------
 

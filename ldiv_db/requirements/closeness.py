@@ -1,20 +1,17 @@
-"""t-closeness: the sensitive values of every class are distributed nearly as in the table (Li et al. 2007).
+"""Requirements that compare the sensitive values of every class with those of the table; NULL is a value.
 
-The distance of two distributions is the earth mover's, over one of three ground distances:
-`equal`, 1 between any two values; `ordered`, the number of places between them in the order of the table's
-values over the number of values less one; `hierarchical`, the height of their lowest common ancestor over the
-height of the taxonomy. NULL is a value: the last in an order, a leaf under the root in a taxonomy.
+t-closeness (Li et al. 2007) bounds how far the two distributions are apart, beta-likeness (Cao and Karras, VLDB 2012)
+by what part a share may exceed the table's, so that rare values gain no more than frequent ones, and delta-disclosure
+privacy (Brickell and Shmatikov, KDD 2008) the ratio of shares both ways. All survive the union of classes, whose shares
+lie between those of the two.
 
-Over N rows, a class of |G| rows is compared in whole numbers, `n_s N` against `N_s |G|`. Ordered: the running
-sums of both differ by a step function that changes its sign at most once between two values of the class, and where
-depends on (rows so far, |G|) alone, of which there are few. Hierarchical: children of a node that the class has no row
-of are never in excess, so only the ancestors of the class's own values are visited.
-
-What a class may add to an attacker's belief in a value: its share of the class against its share of the table.
-
-beta-likeness (Cao and Karras, VLDB 2012) bounds by what part a share may exceed the table's, whatever that is: rare
-values gain no more than frequent ones. delta-disclosure privacy (Brickell and Shmatikov, KDD 2008) bounds the ratio
-both ways. NULL is a value. Both survive the union of classes, whose shares lie between those of the two.
+The distance of t-closeness is the earth mover's, over one of three ground distances: `equal`, 1 between any two values;
+`ordered`, the number of places between them in the order of the table's values over the number of values less one, NULL
+being the last; `hierarchical`, the height of their lowest common ancestor over that of the taxonomy, where NULL is a
+leaf under the root. Over N rows, a class of |G| rows is compared in whole numbers, `n_s N` against `N_s |G|`. Ordered:
+the running sums of both differ by a step function that changes its sign at most once between two values of the class,
+and where depends on (rows so far, |G|) alone, of which there are few. Hierarchical: children of a node that the class
+has no row of are never in excess, so only the ancestors of the class's own values are visited.
 """
 
 from __future__ import annotations
@@ -28,15 +25,18 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
+from ldiv_db.database.flow import Flow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import distance, in_lowest_units, positive
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
-AUTO, EQUAL, ORDERED, HIERARCHICAL = "auto", "equal", "ordered", "hierarchical"
+AUTO, EQUAL, ORDERED, HIERARCHICAL = GROUNDS = ("auto", "equal", "ordered", "hierarchical")
+BASIC, ENHANCED = "basic", "enhanced"
+TWO, E = "2", "e"
 _NODE_COLUMNS = {
     "node": "INTEGER",
     "parent": "INTEGER",
@@ -46,7 +46,6 @@ _NODE_COLUMNS = {
     "parent_height": "INTEGER",
     "is_leaf": "BOOLEAN",
 }
-GROUNDS = (AUTO, EQUAL, ORDERED, HIERARCHICAL)
 
 
 def ground(argument: Any) -> str:
@@ -62,7 +61,6 @@ class SharesRequirement(Requirement, in_policy=False):
     on_people = "shares"
     most_is_worst = True
     compares_with_table = True
-    relations = ("histogram", "totals", "total")
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return suppress_if_few(engine, classes, measures, 0)
@@ -103,42 +101,32 @@ class TCloseness(SharesRequirement):
         return cls(values["t"], distance, taxonomy, attribute.is_number, is_text, others_known=others_known)
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
-        limit = self.params(steps) | {"total": classes.total}
-        if self.distance == ORDERED:
-            return self._ordered(steps, classes, limit)
-        if self.distance == HIERARCHICAL:
-            return self._hierarchical(steps, classes, limit)
-        return super().measure(steps, classes)
+        if self.distance == EQUAL:
+            return super().measure(steps, classes)
+        known = {"histogram": classes.histogram, "totals": classes.totals, "total": classes.total}
+        flow = Flow(steps, "requirements", **known, is_number=self.is_number, is_text=self.is_text)
+        return self._ordered(flow) if self.distance == ORDERED else self._hierarchical(flow, steps)
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {**in_lowest_units("t", self.t)}
-
-    def _ordered(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
-        params = {"totals": classes.totals, "is_number": self.is_number, "is_text": self.is_text}
-        places = steps.materialise("places", "requirements/order_values", **params)
-        gaps = steps.materialise("gaps", "requirements/list_gaps", histogram=classes.histogram, places=places)
-        turns = steps.materialise("turns", "requirements/find_turns", gaps=gaps, places=places, total=classes.total)
-        measures = steps.materialise(
-            self.name, "requirements/t_closeness_ordered", gaps=gaps, turns=turns, places=places, **limit
-        )
-        steps.drop(places, gaps, turns)
+    def _ordered(self, flow: Flow) -> Relation:
+        flow.step("places", "order_values")
+        flow.step("gaps", "list_gaps")
+        flow.step("turns", "find_turns")
+        measures = flow.step(self.name, "t_closeness_ordered", **in_lowest_units("t", self.t))
+        flow.drop("places", "gaps", "turns")
         return measures
 
-    def _hierarchical(self, steps: Steps, classes: Classes, limit: dict[str, Any]) -> Relation:
+    def _hierarchical(self, flow: Flow, steps: Steps) -> Relation:
         nodes, height = self._load_nodes(steps)
-        ways = steps.materialise("ways", "requirements/list_ways", totals=classes.totals, nodes=nodes)
+        flow.step("ways", "list_ways", nodes=nodes)
         steps.refuse_any(
             lambda found: Problem("taxonomy", f"has no leaf for {found} of the sensitive values"),
-            "requirements/count_placeless",
-            totals=classes.totals,
-            ways=ways,
+            flow.path("count_placeless"),
+            **flow.params("count_placeless"),
         )
-        excesses = steps.materialise(
-            "excesses", "requirements/sum_excesses", histogram=classes.histogram, ways=ways, total=classes.total
-        )
-        template = "requirements/t_closeness_hierarchical"
-        measures = steps.materialise(self.name, template, excesses=excesses, height=Value(height), **limit)
-        steps.drop(nodes, ways, excesses)
+        flow.step("excesses", "sum_excesses")
+        measures = flow.step(self.name, "t_closeness_hierarchical", height=height, **in_lowest_units("t", self.t))
+        flow.drop("ways", "excesses")
+        steps.drop(nodes)
         return measures
 
     def _load_nodes(self, steps: Steps) -> tuple[Relation, int]:
@@ -170,10 +158,6 @@ class TCloseness(SharesRequirement):
         return "t: 1"
 
 
-BASIC, ENHANCED = "basic", "enhanced"
-TWO, E = "2", "e"
-
-
 def kind(argument: Any) -> str:
     """The definition of beta-likeness, one of two."""
     if argument not in (BASIC, ENHANCED):
@@ -203,11 +187,12 @@ class BetaLikeness(SharesRequirement):
     beta: Decimal
     kind: str = ENHANCED
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"enhanced": self.kind == ENHANCED, **in_lowest_units("beta", self.beta)}
+    @property
+    def enhanced(self) -> bool:
+        return self.kind == ENHANCED
 
     def promise(self) -> Guarantee:
-        return Guarantee(ratio=1 + Fraction(self.beta), logarithmic=self.kind == ENHANCED)
+        return Guarantee(ratio=1 + Fraction(self.beta), logarithmic=self.enhanced)
 
 
 @dataclass(frozen=True)
@@ -225,11 +210,13 @@ class DeltaDisclosure(SharesRequirement):
     delta: Decimal
     log: str = TWO
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"delta": Value(self.delta), "binary": self.log == TWO}
+    @property
+    def binary(self) -> bool:
+        """True if the logarithm is to the base 2."""
+        return self.log == TWO
 
     def promise(self) -> Guarantee:
-        base = 2.0 if self.log == TWO else math.e
+        base = 2.0 if self.binary else math.e
         try:
             return Guarantee(ratio=Fraction(math.nextafter(base ** float(self.delta), math.inf)))
         except OverflowError:

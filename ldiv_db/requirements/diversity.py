@@ -10,8 +10,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.guarantees import ONE, Ceiling, Distribution, Guarantee, eligible_ceiling
 from ldiv_db.requirements.histogram import Classes, OnPeople, suppress_if_few
@@ -36,6 +37,10 @@ class CountRequirement(Requirement):
     def unique_class_size(self) -> int:
         return self.least_rows
 
+    def weaker_at(self, size: int) -> Mapping[str, Any]:
+        """As a table of so many different values meets them."""
+        return self.weaker_whole(float(size), Distribution([1] * size))
+
 
 @dataclass(frozen=True)
 class KAnonymity(CountRequirement):
@@ -47,6 +52,8 @@ class KAnonymity(CountRequirement):
     more_is_better = rows_only = kept_by_select = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"k": whole}  # noqa: RUF012 - typed in the base class
+    #: Whether what a class reaches is the risk of a row.
+    as_risk: ClassVar[bool] = False
     k: int
 
     def promise(self) -> Guarantee:
@@ -58,9 +65,6 @@ class KAnonymity(CountRequirement):
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"k": distribution.rows}
-
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        return {"k": size}
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,6 @@ class DistinctL(CountRequirement):
     fields = {"l": whole}  # noqa: RUF012
     l: int
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return _suppress_others(self, engine, classes, measures) or super().rows_to_suppress(engine, classes, measures)
-
     def promise(self) -> Guarantee:
         return Guarantee(values=self.l).exempting(self.harmless)
 
@@ -91,9 +92,6 @@ class DistinctL(CountRequirement):
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"l": distribution.distinct}
 
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        return {"l": size}
-
 
 @dataclass(frozen=True)
 class UniqueDistinctL(DistinctL):
@@ -106,8 +104,7 @@ class UniqueDistinctL(DistinctL):
     bounds_below = {}  # noqa: RUF012
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        params = {"measures": measures, "summary": classes.summary, "l": Value(self.l)}
-        return engine.materialise("mended", "requirements/mend_unique", **params)
+        return suppress_if_few(engine, classes, measures, self.l, unique=True)
 
     def promise(self) -> Guarantee:
         return Guarantee(size=self.l, values=self.l, share=Fraction(1, self.l))
@@ -127,10 +124,6 @@ class PSensitiveK(CountRequirement):
     p: int
     k: int
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        mended = _suppress_others(self, engine, classes, measures, self.k)
-        return mended or super().rows_to_suppress(engine, classes, measures)
-
     def promise(self) -> Guarantee:
         return Guarantee(size=self.k, values=self.p).exempting(self.harmless)
 
@@ -143,22 +136,6 @@ class PSensitiveK(CountRequirement):
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"p": min(self.p, distribution.distinct), "k": min(self.k, distribution.rows)}
-
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        return {"p": min(self.p, size), "k": min(self.k, size)}
-
-
-def _suppress_others(
-    requirement: Requirement, engine: Engine, classes: Classes, measures: Relation, least: int = 1
-) -> Relation | None:
-    """The rows to suppress of a class with too few values: all that are not harmless; None without harmless values.
-
-    Where fewer than `least` rows would be left, all of them.
-    """
-    if not requirement.harmless:
-        return None
-    others = classes.exempting(requirement.harmless).sizes
-    return engine.materialise("mended", "requirements/mend_others", measures=measures, others=others, least=least)
 
 
 #: Entropies (natural logarithms) this close to `ln l` count as reaching it, so that l equal shares do.
@@ -178,19 +155,19 @@ class EntropyL(CountRequirement):
     reaches = "exp of entropy"
     tallies_only = False
     fields = {"l": at_least_one}  # noqa: RUF012
+    tolerance: ClassVar[float] = TOLERANCE
     l: Decimal
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"l": Value(float(self.l)), "tolerance": Value(TOLERANCE)}
+    def params(self, template: str) -> dict[str, Any]:
+        return super().params(template) | {"l": float(self.l)}
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        params = self.params(engine)
-        layers = engine.materialise("layers", "requirements/list_layers", measures=measures, sizes=classes.sizes)
-        levellings = engine.materialise("levellings", "requirements/list_levellings", layers=layers, **params)
-        mended = engine.materialise(
-            "mended", "requirements/mend_entropy", measures=measures, levellings=levellings, **params
-        )
-        engine.drop(layers, levellings)
+        known = {"l": float(self.l), "tolerance": TOLERANCE, "measures": measures, "sizes": classes.sizes}
+        flow = EngineFlow(engine, "requirements", **known)
+        flow.step("layers", "list_layers")
+        flow.step("levellings", "list_levellings")
+        mended = flow.step("mended", "mend_entropy")
+        flow.drop("layers", "levellings")
         return mended
 
     def promise(self) -> Guarantee:
@@ -208,9 +185,6 @@ class EntropyL(CountRequirement):
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"l": Decimal(rounded((reached or 1) * (1 + TOLERANCE), 3))}
-
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        return {"l": size}
 
 
 @dataclass(frozen=True)
@@ -230,24 +204,26 @@ class RecursiveCL(Requirement):
     most_is_worst = True
     counts_only = met_by_eligible = supports_harmless = True
     fields = {"c": positive, "l": whole}  # noqa: RUF012
-    relations = ("sizes",)
+    #: Margins are told in units of the last decimal.
+    unit: ClassVar[int] = UNIT
     c: Decimal
     l: int
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"c_units": Value(units(self.c)), "unit": Value(UNIT), "l": Value(self.l)}
+    @property
+    def c_units(self) -> int:
+        return units(self.c)
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         if not self.harmless:
             return super().measure(steps, classes)
-        params = {"sizes": classes.sizes, "others": classes.exempting(self.harmless).summary}
-        return steps.materialise(self.name, "requirements/pd_recursive", **params, **self.params(steps))
+        others = classes.exempting(self.harmless).summary
+        return self.measured(steps, classes, "requirements/pd_recursive", others=others)
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         if self.harmless:
             return suppress_if_few(engine, classes, measures, 0)
-        params = {"measures": measures, "sizes": classes.sizes, **self.params(engine)}
-        return engine.materialise("mended", "requirements/mend_recursive", **params)
+        template = "requirements/mend_recursive"
+        return engine.materialise("mended", template, measures=measures, sizes=classes.sizes, **self.params(template))
 
     def promise(self) -> Guarantee:
         """`r_1 < c (r_l + ... + r_m)`: who excludes l-2 values still leaves the l-th and those after it.

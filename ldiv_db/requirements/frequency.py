@@ -10,9 +10,10 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import FileRelation, Relation, Value
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import CountRequirement, KAnonymity
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
@@ -22,7 +23,6 @@ from ldiv_db.requirements.parameters import (
     UNIT,
     at_digits,
     at_least_one,
-    in_lowest_units,
     rounded,
     share,
     units,
@@ -56,7 +56,6 @@ class Threshold(Requirement):
         "write them out: threshold:0.5,HIV=0.1",
     )
     optional = frozenset(WORDS)
-    relations = ("histogram",)
     default: Decimal
     thetas: tuple[tuple[Named, Decimal | Fraction], ...] = ()
     from_base: bool = False
@@ -158,16 +157,19 @@ class Threshold(Requirement):
         """The parameter for the values that the policy does not name."""
         return {BASE if self.from_base else DEFAULT: self.default}
 
-    def params(self, steps: Steps) -> dict[str, Any]:
+    def measured(self, steps: Steps, classes: Classes, template: str, **more: Any) -> Relation:
         columns = {"value": "VARCHAR", "numerator": "HUGEINT", "denominator": "HUGEINT"}
         rows = [(value, *Fraction(theta).as_integer_ratio()) for value, theta in self.thetas]
         over, under = Fraction(self.default).as_integer_ratio()
-        return {"thetas": steps.load("thetas", columns, rows), "numerator": Value(over), "denominator": Value(under)}
+        thetas = steps.load("thetas", columns, rows)
+        taken = {"thetas": thetas, "numerator": over, "denominator": under}
+        measures = super().measured(steps, classes, template, **taken, **more)
+        steps.drop(thetas)
+        return measures
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        numerators = [(value, units(theta)) for value, theta in self.thetas if value not in self.harmless]
-        numerators += [(value, UNIT) for value in self.harmless]
-        return suppress_by_core(engine, classes, measures, units(self.default), UNIT, numerators)
+        own = [(value, units(theta)) for value, theta in self.thetas]
+        return suppress_by_core(engine, classes, measures, units(self.default), UNIT, own, self.harmless)
 
     def promise(self) -> Guarantee:
         shares = tuple((value, Fraction(theta)) for value, theta in self.thetas)
@@ -256,12 +258,8 @@ class FrequencyL(CountRequirement):
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {**in_lowest_units("l", self.l)}
-
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        own = [(value, units(self.l)) for value in self.harmless]
-        return suppress_by_core(engine, classes, measures, UNIT, units(self.l), own)
+        return suppress_by_core(engine, classes, measures, UNIT, units(self.l), harmless=self.harmless)
 
     def promise(self) -> Guarantee:
         return Guarantee(share=1 / Fraction(self.l)).exempting(self.harmless)
@@ -287,9 +285,6 @@ class FrequencyL(CountRequirement):
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"l": Decimal(rounded(distribution.rows / distribution.counts[0], 3))}
 
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        return {"l": size}
-
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
         return [thresholds(Decimal(rounded(float(1 / self.l), DIGITS, up=True)), shares)]
 
@@ -308,12 +303,9 @@ class AlphaK(CountRequirement):
     alpha: Decimal
     k: int
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {**in_lowest_units("alpha", self.alpha), "k": Value(self.k)}
-
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        own = [(value, UNIT) for value in self.harmless]
-        return suppress_by_core(engine, classes, measures, units(self.alpha), UNIT, own, least=self.k)
+        limits = (units(self.alpha), UNIT)
+        return suppress_by_core(engine, classes, measures, *limits, harmless=self.harmless, least=self.k)
 
     def promise(self) -> Guarantee:
         return Guarantee(size=self.k, share=Fraction(self.alpha)).exempting(self.harmless)
@@ -340,10 +332,6 @@ class AlphaK(CountRequirement):
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))
         return {"alpha": alpha, "k": min(self.k, distribution.rows)}
-
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        alpha = max(self.alpha, Decimal(rounded(1 / size, 9, up=True)))
-        return {"alpha": alpha, "k": min(self.k, size)}
 
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
         return [thresholds(self.alpha, shares), {KAnonymity.name: self.k}]

@@ -1,7 +1,6 @@
-"""The classes of a table to be judged, counted once for all requirements.
+"""The classes of a table to be judged, counted once for all requirements, and which of their rows to suppress.
 
-The l-eligible core says which rows to suppress: the fewest whose suppression brings every share under its threshold.
-
+That is what is beyond the l-eligible core, the fewest rows whose suppression brings every share under its threshold.
 For counts `n_i` and thresholds `theta_i` the greatest fixpoint of `n' <- sum_i min(n_i, floor(theta_i n'))` is what
 can be kept. Each step also solves the equation for the values that are clipped, as if fractions of rows could be
 kept: no fixpoint lies above that, so a few steps do where plain iteration would take thousands.
@@ -15,8 +14,9 @@ from typing import ClassVar, Literal, Protocol
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Figure, Relation, Value
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Figure, Relation, Value
 from ldiv_db.requirements.guarantees import Distribution
 from ldiv_db.requirements.values import Categories, Named
 
@@ -33,6 +33,10 @@ NOT_OF_PEOPLE = {
 
 #: What a requirement reads of people; None if its definition does not carry over to them.
 OnPeople = Literal["counts", "shares"] | None
+
+
+#: What templates take of classes by the names of their headers.
+OF_CLASSES = ("histogram", "sizes", "summary", "tallies", "totals", "total")
 
 
 class Judged(Protocol):
@@ -135,7 +139,7 @@ class Classes:
                 "requirements/categorise",
                 histogram=self.histogram,
                 members=members,
-                null_category=Value(categories.null_category),
+                null_category=categories.null_category,
             )
             self._steps.drop(members)
             self._by_category[categories] = Classes(self._steps, histogram)
@@ -193,35 +197,33 @@ def suppress_by_core(
     numerator: int,
     denominator: int,
     own: Sequence[tuple[Named, int]] = (),
+    harmless: Sequence[Named] = (),
     least: int = 0,
 ) -> Relation:
     """(class_no, suppress) of each violating class; `theta = numerator / denominator`, `own` has other numerators.
 
-    A core of fewer than `least` rows is not kept: the whole class is suppressed.
+    Harmless values may have all rows. A core of fewer than `least` rows is not kept: the whole class is suppressed.
     """
-    numerators = engine.load("numerators", {"value": "VARCHAR", "numerator": "BIGINT"}, own)
-    kept = engine.materialise("kept", "requirements/start_core", measures=measures)
-    while True:
-        shrunk = engine.materialise(
-            "kept",
-            "requirements/shrink_core",
-            kept=kept,
-            histogram=classes.histogram,
-            numerators=numerators,
-            numerator=numerator,
-            denominator=denominator,
-        )
-        changed = engine.scalar("requirements/count_shrunk", kept=kept, shrunk=shrunk)
-        engine.drop(kept)
-        kept = shrunk
-        if not changed:
-            break
-    mended = engine.materialise("mended", "requirements/mend_core", measures=measures, kept=kept, least=least)
-    engine.drop(kept, numerators)
+    numerators = [*(pair for pair in own if pair[0] not in harmless), *((value, denominator) for value in harmless)]
+    listed = engine.load("numerators", {"value": "VARCHAR", "numerator": "BIGINT"}, numerators)
+    known = {"measures": measures, "histogram": classes.histogram, "numerators": listed, "numerator": numerator}
+    flow = EngineFlow(engine, "requirements", **known, denominator=denominator)
+    flow.step("kept", "start_core")
+    changed = 1
+    while changed:
+        shrunk = flow.step("shrunk", "shrink_core")
+        (changed,) = flow.record("count_shrunk").values()
+        flow.drop("kept")
+        flow.know(kept=shrunk)
+    mended = flow.step("mended", "mend_core", least=least)
+    flow.drop("kept", "numerators")
     return mended
 
 
-def suppress_if_few(engine: Engine, classes: Classes, measures: Relation, least: int) -> Relation:
-    """All rows of the classes of fewer than `least` values, which nothing else mends; NULL for the others."""
-    params = {"measures": measures, "summary": classes.summary, "least": Value(least)}
+def suppress_if_few(engine: Engine, classes: Classes, measures: Relation, least: int, unique: bool = False) -> Relation:
+    """All rows of the classes of fewer than `least` values, which nothing else mends.
+
+    Of the others all rows but one of each value if values must be `unique`, else NULL: not known.
+    """
+    params = {"measures": measures, "summary": classes.summary, "least": least, "unique": unique}
     return engine.materialise("mended", "requirements/mend_if_few", **params)

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
@@ -102,8 +102,7 @@ class PlacedRequirement(Requirement, in_policy=False):
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         places = steps.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
         steps.refuse_any(self._unplaced, "requirements/count_unplaced", places=places)
-        params = {"histogram": classes.histogram, "places": places}
-        measures = steps.materialise(self.name, self.template, **params, **self.params(steps))
+        measures = self.measured(steps, classes, self.template, places=places)
         steps.drop(places)
         return measures
 
@@ -111,9 +110,9 @@ class PlacedRequirement(Requirement, in_policy=False):
         what = f"{found} of the sensitive values cannot be compared: too large, infinite or NaN"
         return Problem(f"require.{self.name}", what)
 
-    def params(self, steps: Steps) -> dict[str, Any]:
+    def params(self, template: str) -> dict[str, Any]:
         asked: Distance = getattr(self, self.distance)
-        return super().params(steps) | {self.distance: Value(asked.amount)}
+        return super().params(template) | {self.distance: asked.amount}
 
     def unique_class_size(self) -> None:
         """None: different values may be as near as they like."""

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.database.errors import nearest
-from ldiv_db.database.templates import Value
 
 DIGITS = 9
 #: A decimal times this is a whole number.
@@ -77,10 +76,10 @@ def units(value: Decimal | Fraction) -> int:
     return int(value * UNIT)
 
 
-def in_lowest_units(name: str, value: Decimal | Fraction) -> dict[str, Value]:
+def in_lowest_units(name: str, value: Decimal | Fraction) -> dict[str, int]:
     """The parameter as a template takes it, a fraction of whole numbers: `name` units, of which `unit` are 1."""
     over, under = Fraction(value).as_integer_ratio()
-    return {f"{name}_units": Value(over), "unit": Value(under)}
+    return {f"{name}_units": over, "unit": under}
 
 
 def plain(value: Any) -> Any:

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
@@ -46,9 +46,7 @@ class PopulationRequirement(Requirement, in_policy=False):
         return None
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
-        params = self.params(steps)
-        people = classes.people_of(self.population, self.label)
-        return steps.materialise(self.name, self.template, summary=classes.summary, people=people, **params)
+        return self.measured(steps, classes, self.template, people=classes.people_of(self.population, self.label))
 
 
 @dataclass(frozen=True)
@@ -61,11 +59,10 @@ class KMap(PopulationRequirement):
     name = "k_map"
     reaches = "people of the population"
     fields = {"k": whole, "population": table}  # noqa: RUF012
+    #: Whether what a class reaches is the risk of a row.
+    as_risk: ClassVar[bool] = False
     k: int
     population: str
-
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"k": Value(self.k)}
 
     def promise(self) -> Guarantee:
         return Guarantee(people=((self.population, self.k),))
@@ -115,7 +112,7 @@ class DeltaPresence(PopulationRequirement):
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return suppress_if_few(engine, classes, measures, 0)
 
-    def params(self, steps: Steps) -> dict[str, Any]:
+    def params(self, template: str) -> dict[str, Any]:
         least, most = Fraction(self.min), Fraction(self.max)
         unit = math.lcm(least.denominator, most.denominator)
-        return {"least": Value(int(least * unit)), "most": Value(int(most * unit)), "unit": Value(unit)}
+        return {"least": int(least * unit), "most": int(most * unit), "unit": unit}

@@ -14,8 +14,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.diversity import KAnonymity
 from ldiv_db.requirements.guarantees import Distribution
@@ -52,6 +52,7 @@ class LargestRisk(KAnonymity):
     most_is_worst = True
     fields = {MAX: probability, AVERAGE: probability, POPULATION: table}  # noqa: RUF012
     optional = frozenset(fields)
+    as_risk = True
     bounded: ClassVar[str] = MAX
     bound: Decimal | Fraction = Decimal(1)
 
@@ -74,20 +75,14 @@ class LargestRisk(KAnonymity):
 
     @property
     def template(self) -> str:
-        return "requirements/risk"
+        return "requirements/k"
 
     @property
     def parameters(self) -> dict[str, Any]:
         return {self.bounded: _written(self.bound), "k": self.k} | self._common_parameters
 
-    def params(self, steps: Steps) -> dict[str, Any]:
-        return {"k": Value(self.k)}
-
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
-        return self.weaker_at(distribution.rows)
-
-    def weaker_at(self, size: int) -> Mapping[str, Any]:
-        return {self.bounded: Decimal(rounded(1 / size, DIGITS, up=True))}
+        return {self.bounded: Decimal(rounded(1 / distribution.rows, DIGITS, up=True))}
 
 
 @dataclass(frozen=True)
@@ -99,8 +94,7 @@ class MeanRisk(LargestRisk, in_policy=False):
 
     def measure_table(self, steps: Steps, classes: Classes) -> Relation:
         over, under = Fraction(self.bound).as_integer_ratio()
-        params = {"over": Value(over), "under": Value(under)}
-        return steps.materialise("risk", "requirements/mean_risk", summary=classes.tallies, **params)
+        return self.measured(steps, classes, "requirements/mean_risk", over=over, under=under)
 
 
 @dataclass(frozen=True)
@@ -109,12 +103,12 @@ class PopulationRisk(KMap, in_policy=False):
 
     name = RISK
     reaches = "largest risk among the population"
-    most_is_worst = True
+    most_is_worst = as_risk = True
     bound: Decimal | Fraction = Decimal(1)
 
     @property
     def template(self) -> str:
-        return "requirements/population_risk"
+        return "requirements/k_map"
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -1,14 +1,13 @@
-"""Values that a policy names: read as they are written, then compared in the type of their column.
+"""Values that a policy names, one by one or in categories: read as they are written, compared in their column's type.
 
 What is written is a text, or None for NULL. In the type of a column `1.5` is 1.50 of a DECIMAL(4,2), and `010` is 10 of
 an INTEGER but itself of a VARCHAR. A value is then the text that the database writes for it, which is what every
 statement compares; so `in_type` is the only place where names and types meet.
 
 Categories order values from most to least sensitive. Their weights are those of the (l,alpha) paper, Definition 3:
-`weight(S_1) = 0`, `weight(S_k) = 1`, and the steps between
-neighbours stand to each other as `w_(i,i-1)`: all 1 (uniform), or `1/(i-1)^beta` (sensitivity). For four
-categories and beta = 2 that gives 0, 36/49, 45/49, 1; the paper prints 0, 9/61, 45/61, 1, which does not satisfy
-its own equation.
+`weight(S_1) = 0`, `weight(S_k) = 1`, and the steps between neighbours stand to each other as `w_(i,i-1)`: all 1
+(uniform), or `1/(i-1)^beta` (sensitivity). For four categories and beta = 2 that gives 0, 36/49, 45/49, 1; the paper
+prints 0, 9/61, 45/61, 1, which does not satisfy its own equation.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
-from ldiv_db.database.templates import SqlType
+from ldiv_db.database.names import SqlType
 
 #: A value as it is named: its text, or None for NULL.
 Named = str | None

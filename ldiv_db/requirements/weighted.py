@@ -15,15 +15,14 @@ from fractions import Fraction
 from typing import Any
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
-from ldiv_db.database.templates import Relation
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.diversity import TOLERANCE, EntropyL, RecursiveCL
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import (
     at_least_one,
-    in_lowest_units,
     in_words,
     not_negative,
     positive,
@@ -60,16 +59,9 @@ class DistinctAlpha(Requirement):
         categories = self.categories
         numerators = [(i, int(w * categories.denominator)) for i, w in enumerate(categories.weights, 1)]
         weights = steps.load("weights", {"category": "INTEGER", "numerator": "BIGINT"}, numerators)
-        measures = steps.materialise(
-            "distinct_alpha",
-            "requirements/distinct_alpha",
-            summary=classes.summary,
-            categorised=classes.by_category(categories).histogram,
-            weights=weights,
-            l=self.values_needed,
-            **in_lowest_units("alpha", self.alpha),
-            denominator=categories.denominator,
-        )
+        taken = {"categorised": classes.by_category(categories).histogram, "weights": weights, "l": self.values_needed}
+        taken["denominator"] = categories.denominator
+        measures = self.measured(steps, classes, "requirements/distinct_alpha", **taken)
         steps.drop(weights)
         return measures
 

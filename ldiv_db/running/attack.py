@@ -6,27 +6,26 @@ A replay makes worlds, runs the program on each, and counts which of them give t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from ldiv_db.algorithms.base import Progress
-from ldiv_db.attacking.attackers import Attackers
 from ldiv_db.attacking.attacks import Attacks, attack_table
-from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import AttackRequest
-from ldiv_db.attacking.replay import Replay, Replayed, SampledWorlds, WorldTally, replay_attack
+from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
+from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
 from ldiv_db.auditing.kept import warn_of_source
-from ldiv_db.database.attach import asks, takes_database
+from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy
@@ -34,8 +33,8 @@ from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.guarantees import Guarantee, together
-from ldiv_db.running.replay_methods import ReplaySubject, method_of, seed_of_release
-from ldiv_db.running.world_sampler import Method, sample_worlds
+from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release
+from ldiv_db.running.world_sampler import sample_worlds
 
 _MOVES = {"world_no": "BIGINT", "row_no": "BIGINT", "payload_no": "BIGINT"}
 #: Draws the seeds that an attacker tries who lacks the true one: figures are the same each time.
@@ -43,65 +42,42 @@ _COINS = 1
 _SEED_BITS = 120
 #: A row in a run of the program costs as much as so many pairs of people and classes.
 _ROW = 100
-_NO_RELEASE = "no world, not even the source's own values, gives this release"
 
 
-@dataclass(frozen=True)
-class _WorldTrial:
-    """The worlds tried of a release by its method, and which of them gave it."""
+def replay(subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int) -> Attacks:
+    """Attacks by replay on each sensitive attribute, against what `require` promises, or the sizes of groups.
 
-    method: Method
-    found: Replayed
-    rows: int
-    classes: int
-
-
-def replay_table(
-    subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int
-) -> list[Attack]:
-    """Attacks by replay on each sensitive attribute of a table of classes, against what `require` promises.
-
-    Raises PolicyError for a release that the policy and the source do not give, and for one that cannot be replayed.
+    A promise binds where coins are secret, and the policy is transparent. Raises PolicyError for a release that the
+    policy and the source do not give, and for one that cannot be replayed.
     """
-    tried = _replayed(subject, wanted, budget)
-    attributes = tried.method.resolved.required.attributes
-    resolved = resolve_all(subject.engine, require, attributes)
-    promises = {name: together(required.promise() for required in resolved[name]) for name in attributes}
-    return _attacks(subject, wanted, tried, promises)
+    engine, policy = subject.engine, subject.policy
+    method, found = _replayed(subject, wanted, budget)
+    attributes = method.resolved.required.attributes
+    if policy.decomposes:
+        limits = method.resolved.limits.items()
+        promises = {name: Guarantee(share=Fraction(1, least), values=least, size=least) for name, least in limits}
+    else:
+        resolved = resolve_all(engine, require, attributes)
+        promises = {name: together(required.promise() for required in resolved[name]) for name in attributes}
+    promised = bool(wanted.tries) and policy.transparent
+    columns = {name: Identifier(f"s{number}") for number, name in enumerate(attributes, 1)}
+    attacks = [replay_attack(found, name, column, promises[name], promised) for name, column in columns.items()]
+    return Attacks(found.rows, found.classes, tuple(attacks))
 
 
-def replay_groups(subject: ReplaySubject, wanted: Replay, budget: int) -> Attacks:
-    """Attacks by replay on each sensitive attribute of an anatomised release; raises as `replay_table`."""
-    tried = _replayed(subject, wanted, budget)
-    limits = tried.method.resolved.limits.items()
-    promises = {name: Guarantee(share=Fraction(1, least), values=least, size=least) for name, least in limits}
-    return Attacks(tried.rows, tried.classes, tuple(_attacks(subject, wanted, tried, promises)))
-
-
-def _attacks(
-    subject: ReplaySubject, wanted: Replay, tried: _WorldTrial, promises: Mapping[str, Guarantee]
-) -> list[Attack]:
-    """The attack on each sensitive attribute; a promise binds where coins are secret, and the policy is transparent."""
-    promised = bool(wanted.tries) and subject.policy.transparent
-    attributes = tried.method.resolved.required.attributes
-    return [
-        replay_attack(tried.found, name, Identifier(f"s{number}"), promises[name], promised, tried.rows)
-        for number, name in enumerate(attributes, 1)
-    ]
-
-
-def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> _WorldTrial:
-    engine, listener, folder = subject.engine, subject.context.listener, subject.context.folder
-    seed = wanted.seed if wanted.seed is not None else seed_of_release(engine, subject.policy, folder)
+def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> tuple[Method, Replayed]:
+    """The method of the release, and the worlds tried of it with those that gave it."""
+    engine, listener = subject.engine, subject.context.listener
+    seed = seed_of_release(subject) if wanted.seed is None else wanted.seed
     listener.on_stage("making the release again")
     method = method_of(replace(subject, context=subject.context.quiet, numbered=not wanted.tries), seed)
-    affordable = budget // (_ROW * max(engine.count(method.people.relation), 1) * max(wanted.tries, 1))
+    people = method.people
+    affordable = budget // (_ROW * max(engine.count(people.relation), 1) * max(wanted.tries, 1))
     sampled, rows, classes = _sampled(method, seed, min(wanted.limit, max(affordable, 2)))
     listener.on_stage(f"trying {sampled.count:,} worlds")
     moves = engine.load("moves", _MOVES, sampled.moves())
     tally = _count_hits(method, sampled, moves, seed, wanted.tries, listener.on_progress)
-    found = Replayed(engine, method.people.relation, method.people.donors, moves, tally)
-    return _WorldTrial(method, found, rows, classes)
+    return method, Replayed(engine, people.relation, people.donors, moves, tally, rows, classes)
 
 
 def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, int]:
@@ -111,20 +87,15 @@ def _sampled(method: Method, seed: int, most: int) -> tuple[SampledWorlds, int, 
     """
     engine = method.engine
     with engine.scope():
-        none = engine.load("moves", _MOVES, [])
         try:
-            made = method.make(method.people.world(none, 0), seed)
+            made = method.make(method.people.world(engine.load("moves", _MOVES, []), 0), seed)
         except InfeasibleError:
-            raise _no_release_error(seed) from None
-        if not method.is_release(made):
-            raise _no_release_error(seed)
-        classes = engine.count(engine.select("classes", made.assigned, made.class_id.name, distinct=True))
+            made = None
+        if made is None or not method.is_release(made):
+            what = "no world, not even the source's own values, gives this release by this policy and its seed"
+            raise PolicyError([Problem("replay", what, "source, policy or seed differ from those of its run")])
+        classes = engine.count(engine.select("classes", made.assigned, made.class_id, distinct=True))
         return sample_worlds(method, made, most), engine.count(made.assigned), classes
-
-
-def _no_release_error(seed: int) -> PolicyError:
-    what = f"{_NO_RELEASE} by this policy and its seed"
-    return PolicyError([Problem("replay", what, "source, policy or seed differ from those of its run")])
 
 
 def _count_hits(
@@ -146,16 +117,16 @@ def _count_hits(
     return WorldTally(sampled, hits, tries)
 
 
-def _warnings(engine: Engine, policy: Policy, attackers: Attackers, folder: Path) -> list[str]:
+def _warnings(engine: Engine, policy: Policy, known: Knowledge, folder: Path) -> list[str]:
     """What is said of kept columns by those who know people, or else by the source, and of what was not tried."""
     told = []
-    if policy.individual and attackers.owned is None:
+    if policy.individual and known.owned is None:
         lacking = f"{policy.individual.column} of {policy.source} is not there"
         told.append(f"several rows of a person: not tried, as {lacking}")
     if not policy.keep:
         return told
     with suppress(PolicyError):  # a source that is not there tells nothing
-        people = attackers.known or open_source(engine, policy.source, folder)
+        people = known.people.get("known") or open_source(engine, policy.source, folder)
         told += warn_of_source(
             engine, read_columns(engine, policy, people), policy.keep, list(policy.quasi_identifiers)
         )
@@ -198,20 +169,22 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     DatabaseError if the database refuses.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
-    promised, replay = request.promised(policy), request.replay
-    request.refuse_replay(policy)
+    promised = request.promised(policy)
+    if request.replay:
+        refuse_replay(request.replay, policy)
     settings = (request.listener, request.catalog, request.folder, request.show_values)
     with open_context(con, *settings, databases=policy.databases if policy else {}) as context:
         engine = context.engine
-        if replay and policy and policy.decomposes:
-            return replay_groups(ReplaySubject(context, request.table, None, policy), replay, request.budget)
+        if request.replay and policy and policy.decomposes:
+            return replay(ReplaySubject(context, request.table, None, policy), request.replay, [], request.budget)
         published = open_given(engine, request.table, "table")
         columns = request.columns(engine, published, policy)
-        attackers = request.attackers(engine, policy)
-        found = attack_table(engine, published, columns, promised, attackers)
-        told = _warnings(engine, policy, attackers, context.folder) if policy else []
+        known = request.opened(engine, policy)
+        found = attack_table(engine, published, columns, promised, known)
+        told = _warnings(engine, policy, known, context.folder) if policy else []
         found = replace(found, warnings=(*found.warnings, *told))
-        if replay is None or policy is None:
+        if request.replay is None or policy is None:
             return found
         subject = ReplaySubject(context, request.table, published, policy, columns.quasi_identifiers)
-        return replace(found, attacks=(*found.attacks, *replay_table(subject, replay, promised, request.budget)))
+        replayed = replay(subject, request.replay, promised, request.budget)
+        return replace(found, attacks=(*found.attacks, *replayed.attacks))

@@ -11,8 +11,7 @@ from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, published_rows
 from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.solving.auto import Auto
-from ldiv_db.solving.effort import LEAST
-from ldiv_db.solving.improve import recode
+from ldiv_db.solving.improve import LEAST, recode
 from ldiv_db.solving.people import notes_on_people, plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 
@@ -31,7 +30,6 @@ def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
 
 
 def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding]:
-    """The plan as one of rows, where it is of units, and how its classes are published."""
     if ready.units is not None:
         plan = plan_of_rows(task.engine, ready.units, plan, task.wanted)
         task = replace(task, encoded=ready.encoded)
@@ -66,7 +64,6 @@ def _least_divergent(ready: PreparedRun, algorithm: Tp, task: Task, solver: Part
 
 
 def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
-    """The KL divergence of what a plan would publish."""
     _, recoding = _recoded(ready, task, plan)
     found = divergence(ready, recoding)
     task.engine.drop(*(span.relation for span in recoding.spans))

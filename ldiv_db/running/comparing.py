@@ -15,9 +15,10 @@ from ldiv_db.attacking.composition import compare_releases
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import missing_columns, named_table, table_exists
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.errors import PolicyError, refuse, refused
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.destinations import within
 from ldiv_db.publishing.draft import RunDraft
@@ -48,21 +49,19 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
     earlier, resolved = ready.earlier, ready.resolved
     released, required = resolved.released, resolved.required
     if ready.destination.has_rows or resolved.source.weight:
-        raise PolicyError([Problem("source", "only counts of the rows are here")])
+        raise refused("source", "only counts of the rows are here")
     if sets := resolved.source.sets:
-        raise PolicyError(
-            [Problem("sensitive", f"releases are held together by single values, and {sets[0]} has sets")]
-        )
+        raise refused("sensitive", f"releases are held together by single values, and {sets[0]} has sets")
     if not earlier.target:
-        raise PolicyError([Problem("target", "its release is of a series, or another took its place")])
-    with _opened(engine, earlier.target, ready.context.folder) as there:
+        raise refused("target", "its release is of a series, or another took its place")
+    with _opened(engine, earlier.target, resolved.folder) as there:
         if engine.count(there) != earlier.rows:
             what = f"{earlier.target} has not the {earlier.rows:,} rows of that release"
-            raise PolicyError([Problem("target", what)])
+            raise refused("target", what)
         columns = [*released.identifying, *required.attributes, *released.class_ids]
         refuse(missing_columns(engine, there, [("target", name) for name in columns], f"release {earlier.target}"))
         before = there if isinstance(there, FileRelation) else engine.copy("before", there, *columns)
-    with draft.published() as params:
+    with draft.classes.published() as params:
         now = engine.materialise("release", PUBLISHED, **params)
     subjects = [
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)
@@ -85,10 +84,10 @@ def _opened(engine: Engine, target: str, folder: Path) -> Iterator[Relation | Fi
     elif not path.suffix:  # of a database that the policy attaches
         yield open_source(engine, f"{Identifier(place).sql()}.{table}", folder, "target")
     elif not path.is_file():
-        raise PolicyError([Problem("target", f"no file {place}")])
+        raise refused("target", f"no file {place}")
     else:
         with engine.attached(path, read_only=True) as database:
             found = within(database, named_table(table, "target"))
             if not table_exists(engine, found):
-                raise PolicyError([Problem("target", f"no table {table} in {place}")])
+                raise refused("target", f"no table {table} in {place}")
             yield found

@@ -23,8 +23,8 @@ from ldiv_db.database import migrate
 from ldiv_db.database.counted import open_planned
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, PolicyError, Problem
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.errors import DatabaseError, LdivError, Problem, refuse, refused
+from ldiv_db.database.names import Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy
@@ -113,8 +113,12 @@ def publish(session: Any, settings: str) -> None:
     What was done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published.
     """
     with _refusals(), _TURN.step():
-        outcome = _published(session, Model(**json.loads(settings)))
-        Engine(session).keep_text(OUTCOME, json.dumps(outcome))
+        engine = Engine(session)
+        if not engine.in_transaction():
+            what = "dbt has no transaction open, so that a failed audit could not be taken back"
+            raise DatabaseError(f"{what}: remove disable_transactions from the profile")
+        outcome = _outcome(run(session, *_policy_of(Model(**json.loads(settings)))))
+        engine.keep_text(OUTCOME, json.dumps(outcome))
 
 
 def end(session: Any, settings: str) -> None:
@@ -148,7 +152,6 @@ def publish_there(
 
 
 def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[Any], str], staged: Relation) -> None:
-    """Raise NotPublishedError unless a staged release has the columns that a contract promises."""
     described = there.described(contract), there.released(staged)
     promised, made = ({name: name_of_type(kind) for name, kind in columns} for columns in described)
     broken = [
@@ -160,27 +163,21 @@ def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[A
         raise NotPublishedError(f"the contract is broken: {', '.join(broken)}")
 
 
-def _published(session: Any, model: Model) -> dict[str, Any]:
-    """The outcome in dbt's transaction."""
-    if not Engine(session).in_transaction():
-        what = "dbt has no transaction open, so that a failed audit could not be taken back"
-        raise DatabaseError(f"{what}: remove disable_transactions from the profile")
-    return _outcome(run(session, *_policy_of(model)))
-
-
 def _policy_of(model: Model) -> tuple[Policy, Path]:
-    """The policy with the model's source and target, and where its relative files lie."""
     document, folder = _read(model)
     # A series goes on in its table, and takes that of nobody else.
     target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
     policy = load_policy({**document, "source": _text_of(model.source), "target": target})
-    if policy.is_series:
-        _refuse_series(model, policy)
+    if policy.decomposes:
+        what = f"{policy.algorithm.name} publishes several tables, and a model is one"
+        raise refused("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")
+    if policy.is_series and model.full_refresh:
+        what = "a series cannot be restarted: everybody would be published again, in other classes"
+        raise refused("full_refresh", what, "say full_refresh: false in the model's config")
     return policy, folder
 
 
 def _outcome(result: Result | Released) -> dict[str, Any]:
-    """Rows published, warnings, and for a series the release's number."""
     if isinstance(result, Released):
         names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
         return {name: result.figures[figure] for name, figure in names.items()}
@@ -197,37 +194,22 @@ def _outcome(result: Result | Released) -> dict[str, Any]:
     }
 
 
-def _refuse_series(model: Model, policy: Policy) -> None:
-    """Raise PolicyError for a series that is no model."""
-    if policy.decomposes:
-        what = f"{policy.algorithm.name} publishes several tables, and a model is one"
-        raise PolicyError([Problem("algorithm.name", what, "`ldiv release publish` has it, outside of dbt")])
-    if model.full_refresh:
-        what = "a series cannot be restarted: everybody would be published again, in other classes"
-        raise PolicyError([Problem("full_refresh", what, "say full_refresh: false in the model's config")])
-
-
 def _read(model: Model) -> tuple[Mapping[str, Any], Path]:
     """The policy as it is written, and where its relative files lie; raises PolicyError if it says what dbt says."""
-    document, folder = _document(model)
+    document: Any = model.policy
+    folder = Path(model.folders[0])
+    if isinstance(document, str):
+        paths = [Path(folder) / document for folder in model.folders]
+        path = next((path for path in paths if path.is_file()), None)
+        if path is None:
+            raise refused("policy", f"no file {document} in {' or '.join(model.folders)}")
+        document, folder = read_document(path, "policy", VALUES), path.parent
     if not isinstance(document, Mapping):
-        raise PolicyError([Problem("policy", "is empty" if document is None else "is not a mapping of keys")])
+        raise refused("policy", "is empty" if document is None else "is not a mapping of keys")
+    hint = "leave it out: the source is the model's SQL, the target {{ this }}"
     said = [key for key in ("source", "target") if key in document]
-    if said:
-        hint = "leave it out: the source is the model's SQL, the target {{ this }}"
-        raise PolicyError([Problem(key, "is not set by the policy in dbt", hint) for key in said])
+    refuse(Problem(key, "is not set by the policy in dbt", hint) for key in said)
     return document, folder
-
-
-def _document(model: Model) -> tuple[Any, Path]:
-    if not isinstance(model.policy, str):
-        return model.policy, Path(model.folders[0])
-    for folder in model.folders:
-        path = Path(folder) / model.policy
-        if path.is_file():
-            return read_document(path, "policy", VALUES), path.parent
-    listed = " or ".join(model.folders)
-    raise PolicyError([Problem("policy", f"no file {model.policy} in {listed}")])
 
 
 def _text_of(parts: Sequence[str]) -> str:

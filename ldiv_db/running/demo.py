@@ -11,10 +11,14 @@ from typing import Any
 
 import yaml
 
+from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.context import Listener
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation, Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.publishing.result import Result
 from ldiv_db.running.run import run
@@ -85,14 +89,9 @@ def adult_policy(l: int | None = None, select: str | None = None, transparent: b
 
 def load_adult(engine: Engine, policy: Policy, rows: int = TRAINING_ROWS) -> Relation:
     """The policy's source, made in the database: its columns of Adult's first rows, without NULL."""
-    source = Relation.parse(str(policy.source))
-    engine.create(
-        source,
-        "running/demo/select_training",
-        source=FileRelation("read_parquet", str(_fixtures() / "adult.parquet")),
-        columns=[Identifier(name) for _, name in policy.roles()],
-        rows=rows,
-    )
+    source, columns = Relation.parse(str(policy.source)), [name for _, name in policy.roles()]
+    file = FileRelation("read_parquet", str(_fixtures() / "adult.parquet"))
+    engine.create(source, "running/demo/select_training", source=file, columns=columns, rows=rows)
     return source
 
 
@@ -119,17 +118,11 @@ def _run(folder: Path, policy: Policy, directory: Path | None, listener: Listene
         source = load_adult(engine, policy)
         result = run(connection, policy, folder, listener, show_values=True)  # public data
         names = [name for _, name in policy.roles()]
-        columns = [Identifier(name) for name in names]
-        before = engine.rows("running/demo/list_rows", rows=source, columns=columns, limit=_ROWS_BEFORE)
-        third = max(result.loss.classes // 3, 1)
-        after = engine.rows(
-            "running/demo/list_classes",
-            rows=Relation.parse(policy.target.table or ""),
-            columns=columns,
-            keys=[Identifier(name) for name in policy.quasi_identifiers],
-            sensitive=next(iter(policy.sensitive)),
-            classes=Value([third, 2 * third]),
-        )
+        flow, third = EngineFlow(engine, "running/demo", columns=names), max(result.loss.classes // 3, 1)
+        before = flow.rows("list_rows", rows=source, limit=_ROWS_BEFORE)
+        flow.know(keys=list(policy.quasi_identifiers), sensitive=next(iter(policy.sensitive)))
+        release = Relation.parse(policy.target.table or "")
+        after = flow.rows("list_classes", rows=release, classes=Value([third, 2 * third]))
     return Demo(policy, result, names, before, after, directory)
 
 

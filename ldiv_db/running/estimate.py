@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -218,26 +218,23 @@ class Estimate:
     @property
     def notes(self) -> list[str]:
         """Notes for the user."""
-        return list(self._notes())
-
-    def _notes(self) -> Iterator[str]:
+        notes = []
         if self.overflow:
-            yield (
-                f"about {size(self.memory)} of memory are needed and {size(self.memory_limit)} allowed: about"
-                f" {size(self.overflow)} will go to {self.temp_directory or 'no temp directory'}"
-            )
+            needed = f"about {size(self.memory)} of memory are needed and {size(self.memory_limit)} allowed"
+            where = self.temp_directory or "no temp directory"
+            notes.append(f"{needed}: about {size(self.overflow)} will go to {where}")
         if self.temp_free is not None and self.overflow > self.temp_free:
-            yield f"only {size(self.temp_free)} are free there"
+            notes.append(f"only {size(self.temp_free)} are free there")
         if self.disk_free is not None and self.release > self.disk_free:
-            yield f"the release takes about {size(self.release)}, and only {size(self.disk_free)} are free on its disk"
+            free = f"only {size(self.disk_free)} are free on its disk"
+            notes.append(f"the release takes about {size(self.release)}, and {free}")
+        return notes
 
     def require_room(self) -> None:
         """Raise DatabaseError if not even half of what is expected would fit."""
         if self.temp_free is not None and self.memory // 2 > self.memory_limit + self.temp_free:
-            raise DatabaseError(
-                f"there is too little room: {self.notes[0]}, where only {size(self.temp_free)} are free."
-                " Give another --temp-dir or --memory-limit"
-            )
+            what = f"there is too little room: {self.notes[0]}, where only {size(self.temp_free)} are free"
+            raise DatabaseError(f"{what}. Give another --temp-dir or --memory-limit")
         if self.disk_free is not None and self.release // 2 > self.disk_free:
             raise DatabaseError(f"there is too little room: {self.notes[-1]}")
 
@@ -262,7 +259,6 @@ def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: 
 
 
 def _widths(engine: Engine, encoded: Encoded) -> list[int]:
-    """The mean number of characters of every kept column."""
     if not encoded.kept:
         return []
     step = 1 if encoded.cells else max(encoded.row_count // _SAMPLE, 1)

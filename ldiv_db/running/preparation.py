@@ -19,8 +19,9 @@ from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.errors import Problem, refuse, refused
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
@@ -35,10 +36,10 @@ from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
 from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
-from ldiv_db.requirements.values import Named, listing
-from ldiv_db.requirements.verdict import warn_of_values
+from ldiv_db.requirements.reading import warn_of_values
+from ldiv_db.requirements.values import listing
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
-from ldiv_db.running.remedies import WhatIf, remedied
+from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
@@ -56,7 +57,11 @@ def place_people(
     names = sorted({requirement.named_population for requirement in requirements} - {""})
     if not names:
         return None
-    _refuse(resolved, encoded)
+    refuse(
+        Problem(f"quasi_identifiers.{axis.name}", "needs a taxonomy, by whose labels people are counted")
+        for axis in encoded.axes
+        if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
+    )
     spans = [sorted({(n.low, n.high) for n in axis.taxonomy.nodes}) for axis in encoded.axes if axis.taxonomy]
     cells, left_out = {}, {}
     for name in names:
@@ -76,35 +81,19 @@ def _place(
     """The smallest span whose label covers each value of one quasi-identifier: `places` is (cell_no, code)."""
     columns = {"class_no": "BIGINT", axis.low.name: "INTEGER", axis.high.name: "INTEGER"}
     listed = engine.load("spans", columns, [(number, *span) for number, span in enumerate(spans, 1)])
-    shown = label_spans(engine, axis, listed)
-    params = {"spans": listed, "axis": axis}
-    column = known.columns[0]
-    labels = engine.materialise(
-        "labels", "running/populations/list_labels", labels=shown.relation, column=column, **params
-    )
-    matches = cover(engine, labels, [known], cells)
-    places = engine.materialise("places", "running/populations/find_spans", matches=matches, **params)
+    flow = EngineFlow(engine, "running/populations", spans=listed, axis=axis, column=known.columns[0])
+    labels = flow.step("labels", "list_labels", labels=label_spans(engine, axis, listed).relation)
+    places = flow.step("places", "find_spans", matches=cover(engine, labels, [known], cells))
     return {"code": axis.code, "table": axis.table, "places": places}
 
 
-def _refuse(resolved: Resolved, encoded: Encoded) -> None:
-    """Raise PolicyError for quasi-identifiers that are not published as labels of a taxonomy."""
-    refuse(
-        Problem(f"quasi_identifiers.{axis.name}", "needs a taxonomy, by whose labels people are counted")
-        for axis in encoded.axes
-        if axis.taxonomy is None or resolved.released.forms[axis.name] != "label"
-    )
-
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Preparation(Shown, PreparedRun):
     """A policy that its source can meet: what runs next, with the table encoded."""
 
     feasibility: Feasibility
     destination: Destination
     estimate: Estimate
-    #: What is tried of other policies if this one cannot be met after all.
-    what_if: WhatIf
     #: Why this algorithm runs, if the policy left that open, and what of the policy bears on nothing.
     reasons: Sequence[str] = ()
     #: What a reader takes for one value where requirements count several; the audit says it of the release.
@@ -130,17 +119,16 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
     One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that
     does not look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate.
     """
-    engine, listener, show_values = context.engine, context.listener, context.show_values
+    engine, listener, destination = context.engine, context.listener, spec.destination
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None
     if spec.resolved.source.weight is None:
         check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
     source = replace(spec.resolved.source, person=people.column if people else None)
-    coding = read_source(engine, source, show_values=show_values, counted=True)
+    coding = read_source(engine, source, show_values=context.show_values, counted=True)
     earlier, watch = Earlier(), None
     if looks_back:
-        where = (context.folder, coding.snapshot, coding.weight, spec.destination.recount)
-        earlier, watch = look_back(engine, spec.resolved, *where)
+        earlier, watch = look_back(engine, spec.resolved, coding.snapshot, coding.weight, destination.recount)
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
@@ -148,36 +136,22 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
     lengths = list(_lengths(engine, resolved, coding.axes))
-    kept = _kept(engine, coding, spec.destination) if looks_back else []
+    kept = _kept(engine, coding, destination) if looks_back else []
     engine.drop(coding.snapshot)
-    ready, reason, absent = make_ready(context, resolved, spec.algorithm, encoded)
-    algorithm, task = ready.algorithm, ready.task
-    what_if = WhatIf(ready)
-    with remedied(what_if):
+    ready = make_ready(context, resolved, spec.algorithm, encoded)
+    with remedied(ready):
         feasible = check_ready(ready)
-    stages = expected(algorithm.stages(task, feasible), task.cell_count)
+    stages = expected(ready.algorithm.stages(ready.task, feasible), ready.task.cell_count)
     listener.on_expected(stages)
-    estimate = estimate_run(engine, encoded, spec.destination.folder, stages)
-    parts = planned_parts(task, algorithm, resolved.part_rows)
-    reasons = [
-        *([reason] if reason else []),
-        *([parts] if parts else []),
-        *resolved.warnings,
-        *lengths,
-        *lacking_rows(engine, resolved, encoded, absent),
-    ]
-    warnings = [*([str(people)] if people else []), *_warnings(engine, resolved, task)]
+    parts = planned_parts(ready.task, ready.algorithm, resolved.part_rows)
+    reasons = [*filter(None, (ready.chosen, parts)), *resolved.warnings, *lengths, *_lacking_rows(ready)]
     return Preparation(
-        context,
-        resolved,
-        algorithm,
-        task,
-        feasible,
-        spec.destination,
-        estimate,
-        what_if,
-        reasons,
-        warnings,
+        **vars(ready),
+        feasibility=feasible,
+        destination=destination,
+        estimate=estimate_run(engine, encoded, destination.folder, stages),
+        reasons=reasons,
+        warnings=[*([str(people)] if people else []), *_warnings(ready)],
         people=people,
         kept=kept,
         earlier=earlier,
@@ -197,25 +171,30 @@ def strictest(ready: Preparation) -> Preparation:
     return replace(ready, met_by_table=found)
 
 
-def make_ready(
-    context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
-) -> tuple[PreparedRun, str, list[Named]]:
-    """The prepared run, why that algorithm was chosen if there is a reason, and named values that no row has.
-
-    Raises PolicyError for what the algorithm does not take.
-    """
+def make_ready(context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded) -> PreparedRun:
+    """The run with its task and the algorithm that is chosen; raises PolicyError for what that does not take."""
     engine = context.engine
     if resolved.released.person is not None:
         encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))
     units = units_of(engine, encoded, resolved.source.together) if resolved.source.counts_people else None
     counted = units.encoded if units else encoded
     requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)
-    if units:
-        _refuse_append(resolved)
+    if units and resolved.target.if_exists == "append":
+        what = "does not go with individual: nobody knows whose rows are published already"
+        raise refused("target.if_exists", what, "replace, or a table of its own")
     for axis in counted.sensitive:
         if units or axis.bags:
             refuse_people(requirements[axis.column.name], resolved.suppressed)
-    task = replace(_task_of(context, resolved, counted, requirements), units=units)
+    listener, every = context.listener, [found for own in requirements.values() for found in own]
+    heard = (listener.on_progress, listener.on_search)
+    task = Task(engine, counted, every, resolved.source.seed, *heard, requirements, resolved.transparent, units=units)
+    cells = task.cell_count
+    task = replace(
+        task,
+        suppression=resolved.suppression,
+        stage=listener.on_stage,
+        ahead=lambda stages: listener.on_expected(expected(stages, cells)[1:]),
+    )
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
@@ -224,25 +203,7 @@ def make_ready(
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
-    return PreparedRun(context, resolved, chosen, task), reason, absent
-
-
-def _task_of(
-    context: Context, resolved: Resolved, encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]]
-) -> Task:
-    """The task of an algorithm; the listener hears of its work, and of the stages that are still ahead."""
-    every, listener = [requirement for own in wanted.values() for requirement in own], context.listener
-    told, seed = (listener.on_progress, listener.on_search), resolved.source.seed
-    task = Task(context.engine, encoded, every, seed, *told, wanted, resolved.transparent, stage=listener.on_stage)
-    task = replace(task, suppression=resolved.suppression)
-    return replace(task, ahead=lambda stages: listener.on_expected(expected(stages, task.cell_count)[1:]))
-
-
-def _refuse_append(resolved: Resolved) -> None:
-    """Raise PolicyError for a release that is appended to rows of which nobody knows whose they are."""
-    if resolved.target.if_exists == "append":
-        what = "does not go with individual: nobody knows whose rows are published already"
-        raise PolicyError([Problem("target.if_exists", what, "replace, or a table of its own")])
+    return PreparedRun(context, resolved, chosen, task, reason, absent)
 
 
 def check_ready(ready: PreparedRun) -> Feasibility:
@@ -253,11 +214,11 @@ def check_ready(ready: PreparedRun) -> Feasibility:
         return algorithm.checked(task)
 
 
-def lacking_rows(engine: Engine, resolved: Resolved, encoded: Encoded, absent: Sequence[Named]) -> list[str]:
+def _lacking_rows(ready: PreparedRun) -> list[str]:
     """A line for every value that the policy names and no row has."""
-    told = {axis.column.name: (axis.values, "value") for axis in encoded.told}
-    lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in absent]
-    return lines + unknown_harmless(engine, resolved.required.attributes, told)
+    told = {axis.column.name: (axis.values, "value") for axis in ready.encoded.told}
+    lines = [f"no row has the value {listing([value])}, which has a threshold of its own" for value in ready.absent]
+    return lines + unknown_harmless(ready.task.engine, ready.resolved.required.attributes, told)
 
 
 def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
@@ -273,10 +234,9 @@ def _people(engine: Engine, resolved: Resolved) -> LikelyPeople | None:
 
 
 def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterator[str]:
-    """A line for every quasi-identifier whose prefixes are those of codes of several lengths."""
     for qi, axis in zip(resolved.source.quasi_identifiers, axes, strict=True):
         shortest = qi.hierarchy.levels[-1].prefix if qi.hierarchy.levels and not qi.hierarchy.form else None
-        if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest.value)):
+        if shortest and (told := warn_of_lengths(engine, qi.name, axis.dictionary, shortest)):
             yield f"{qi.name} has {told}"
 
 
@@ -291,12 +251,12 @@ def _kept(engine: Engine, coding: Coding, destination: Destination) -> Sequence[
     return kept_warnings(engine, coding.snapshot, by_role["k"], others, person=person, weight=coding.weight)
 
 
-def _warnings(engine: Engine, resolved: Resolved, task: Task) -> list[str]:
+def _warnings(ready: PreparedRun) -> list[str]:
     """A line for values that a reader takes for one where requirements count several."""
-    attributes = resolved.required.attributes
+    attributes, task = ready.resolved.required.attributes, ready.task
+    named = {axis.column.name: axis.values for axis in task.encoded.told}
     return [
         line
-        for axis in task.encoded.told
-        for name in [axis.column.name]
-        for line in warn_of_values(engine, axis.values, attributes[name], task.wanted[name])
+        for name, values in named.items()
+        for line in warn_of_values(task.engine, values, attributes[name], task.wanted[name])
     ]

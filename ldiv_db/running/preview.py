@@ -75,7 +75,6 @@ def _described(ready: Preparation) -> dict[str, Any]:
 
 
 def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
-    """Every column with its role, and how a quasi-identifier is generalised."""
     axes = {axis.name: axis for axis in ready.encoded.axes}
     shown = ready.resolved.released.forms
     for key, name in ready.resolved.roles:

@@ -9,7 +9,6 @@ have waited longest come first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,20 +18,19 @@ from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.equality import looseness
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, refused
+from ldiv_db.database.names import Identifier
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sources import KEEPS_APART
-from ldiv_db.publishing.draft import audit_classes
+from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.refusals import compare_columns
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
-from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables
+from ldiv_db.publishing.series_target import ReleaseTables
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding, published_rows
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
 from ldiv_db.recoding.snapshot import require_keys
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.guarantees import most_classes, together
@@ -46,7 +44,7 @@ def series_algorithm(name: str, options: Mapping[str, Any]) -> Algorithm:
     algorithm = SeriesBsgi(dict(options)) if name == SeriesBsgi.name else algorithm_named(name, dict(options))
     if algorithm.traits.recodes_globally:
         what = f"{name} recodes all rows by one rule, and releases over time add rows to those that were recoded"
-        raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")])
+        raise refused("algorithm.name", what, "algorithm: auto, topdown, mondrian, peel or bsgi")
     return algorithm
 
 
@@ -61,59 +59,43 @@ class SeriesBsgi(Bsgi):
         return check_counts(task, suppress=True)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ClassesDraft(SeriesDraft):
-    """A release of classes: the encoded rows, how new classes are recoded, and what they must meet."""
+    """A release of classes."""
 
-    encoded: Encoded
-    recoding: Recoding
+    classes: NewClasses
     plan: Plan
-    requirements: Mapping[str, Sequence[Requirement]]
     loss: Loss | None
-
-    @property
-    def resolved(self) -> Resolved:
-        return self.start.resolved
-
-    def published(self, last_class: int = 0, *, keyed: bool = False) -> AbstractContextManager[dict[str, Any]]:
-        """Parameters of the template of its new rows, whose classes follow those of earlier releases."""
-        last, seed = self.start.series.last_group, Value(self.resolved.source.seed) if keyed else None
-        return published_rows(self.start.engine, self.encoded, self.recoding, True, last, seed=seed)
 
     @property
     def limits(self) -> list[tuple[str, int]]:
         """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
-        promised = {name: together(one.promise() for one in wanted) for name, wanted in self.requirements.items()}
-        shares = {name: found.share for name, found in promised.items()}
+        required = self.classes.requirements.items()
+        shares = {name: together(one.promise() for one in wanted).share for name, wanted in required}
         return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:
-        engine = self.start.engine
+        engine = self.engine
         if before and before.people != tables.people:
             types = {column.name.lower(): column for column in columns_of(engine, before.people)}
             names = [(Identifier(name), types[name.lower()]) for name in self.start.resolved.released.all]
             columns = [Renamed(name, name, looseness(column)) for name, column in names]
             engine.create(tables.people, "publishing/list_published", published=before.people, columns=columns)
-        with self.published() as params:
+        with self.classes.published() as params:
             if before:
                 engine.insert(tables.people, PUBLISHED, **params)
             else:
                 engine.create(tables.people, PUBLISHED, replace=self.start.target.replaces, **params)
 
-    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        earlier = expected.people + expected.counterfeits - self.rows_new
-        start, recoding = self.start, self.recoding
-        return audit_classes(
-            start.engine, start.resolved, tables.people, self.requirements, self.encoded, recoding, earlier
-        )
+    def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
+        return self.classes.audits(tables.people, earlier_rows=counts["rows_kept"] + counts["counterfeits"])
 
     def figures(self) -> dict[str, Any]:
         return {"loss_new": self.loss.as_dict(self.plan.l) if self.loss else None, "search": self.plan.search}
 
 
 def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
-    """Raise PolicyError unless the last release's table is there, with the columns that the next one has."""
-    require_tables(start.engine, tables)
+    """Raise PolicyError unless the last release's table has the columns that the next one has."""
     if not start.target.destination.has_rows:
         compare_columns(start.engine, start.resolved.types, tables.people)
 
@@ -137,55 +119,44 @@ def plan_matched(
     key = [coding.key.alias] if start.target.destination.has_rows and coding.key else []
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
-    new, plan, recoding = _formed(start, encoded, requirements)
-    rows_new = engine.count(plan.assigned)
-    classes = engine.count(recoding.classes)
+    new, plan, recoding = _formed(start, among(engine, encoded, encoded.rows), requirements)
+    rows_new, made = engine.count(plan.assigned), engine.count(recoding.classes)
+    classes = NewClasses(engine, resolved, new, recoding, requirements, start.series.last_group)
     loss = None
     if rows_new:
         published = replace(new, rows_in=rows_new, left_out=0)
         loss = measure_recoding(engine, published, recoding, resolved.released.has_class_ids)
-    shown = _shown(start, new, recoding)
-    return ClassesDraft(start, matched, encoded.rows, shown, classes, rows_new, new, recoding, plan, requirements, loss)
+    with classes.published() as params:
+        tables, numbers = (recoding.assigned, params["labels"]), [("published_id", "group_no")]
+        shown = engine.join("shown", *tables, "class_id", left_columns=["row_id"], right_columns=numbers)
+    return ClassesDraft(start, matched, encoded.rows, shown, made, rows_new, classes, plan, loss)
 
 
 def _formed(
-    start: ReleaseStart, encoded: Encoded, requirements: Mapping[str, Sequence[Requirement]]
+    start: ReleaseStart, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
 ) -> tuple[Encoded, Plan, Recoding]:
-    """The encoded rows, which are in no class, and classes of them.
+    """Classes of rows that are in none: of all, or if there is no such plan without those whose value is too frequent.
 
     Where there cannot be any and some were published before, all of them wait, and there are no classes.
     """
-    engine = start.engine
-    new, failed = among(engine, encoded, encoded.rows), InfeasibleError(f"{start.source.name} has no rows to publish")
-    for some, algorithm in _attempts(start, new, requirements) if new.rows_in else ():
+    engine, resolved = start.engine, start.resolved
+    failed = InfeasibleError(f"{start.source.name} has no rows to publish")
+    algorithm = series_algorithm(resolved.algorithm, resolved.options)
+    attempts = [new] if new.rows_in else []
+    if new.rows_in and (fewer := _longest_waiting(start, new, [one for own in requirements.values() for one in own])):
+        # One that leaves rows out itself would do so whoever has waited longest.
+        attempts = [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
+    for rows in attempts:
         try:
-            return some, *_solved(start, algorithm, some)
+            ready = make_ready(start.context, resolved, algorithm, rows)
+            check_ready(ready)
+            return rows, *work_out(ready)
         except InfeasibleError as error:
             failed = error
     if not start.series.groups:
         raise failed
     nothing = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-    plan = Plan(nothing, 0)
-    return new, plan, plan_recoding(engine, new, nothing, start.resolved.released.forms)
-
-
-def _attempts(
-    start: ReleaseStart, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
-) -> list[tuple[Encoded, Algorithm]]:
-    """The rows to make classes of, by an algorithm: all, or if there is no such plan without what is too frequent."""
-    algorithm = series_algorithm(start.resolved.algorithm, start.resolved.options)
-    fewer = _longest_waiting(start, new, [found for wanted in requirements.values() for found in wanted])
-    if fewer is None:
-        return [(new, algorithm)]
-    only_fewer = algorithm.name in KEEPS_APART  # which leaves rows out as well, whoever has waited longest
-    return [(some, algorithm) for some in ([fewer] if only_fewer else [new, fewer])]
-
-
-def _solved(start: ReleaseStart, algorithm: Algorithm, encoded: Encoded) -> tuple[Plan, Recoding]:
-    """Classes of the rows, as a run makes them."""
-    ready, _, _ = make_ready(start.context, start.resolved, algorithm, encoded)
-    check_ready(ready)
-    return work_out(ready)
+    return new, Plan(nothing, 0), plan_recoding(engine, new, nothing, resolved.released.forms)
 
 
 def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[Requirement]) -> Encoded | None:
@@ -193,25 +164,10 @@ def _longest_waiting(start: ReleaseStart, new: Encoded, requirements: Sequence[R
 
     Of such a value those come first that have waited longest. Also None where no class of different values is good.
     """
-    engine, sizes = start.engine, [found.unique_class_size() for found in requirements]
-    key = hardest_first(new)[0]
+    sizes, key = [found.unique_class_size() for found in requirements], hardest_first(new)[0]
     l = max([2, *(size or 0 for size in sizes)]) + new.leaves_unjudged
     most: int = min(most_classes(axis.distribution.counts, l) for axis in new.keys)
     if None in sizes or not most or key.distribution.counts[0] <= most:
         return None
-    params = {"rows": new.rows, "key": key, "most": Value(most), "seed": Value(start.source.seed)}
-    return among(engine, new, engine.materialise("first", "publishing/list_longest_waiting", **params))
-
-
-def _shown(start: ReleaseStart, encoded: Encoded, recoding: Recoding) -> Relation:
-    """The rows of new classes, with the numbers that these are published under."""
-    engine = start.engine
-    with published_rows(engine, encoded, recoding, True) as params:
-        return engine.join(
-            "shown",
-            recoding.assigned,
-            params["labels"],
-            "class_id",
-            left_columns=["row_id"],
-            right_columns=[("published_id", "group_no")],
-        )
+    params = {"rows": new.rows, "key": key, "most": most, "seed": start.source.seed}
+    return among(start.engine, new, start.engine.materialise("first", "publishing/list_longest_waiting", **params))

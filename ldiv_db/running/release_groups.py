@@ -25,15 +25,13 @@ from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, rows_phrase
-from ldiv_db.database.templates import Identifier, Value
-from ldiv_db.policy.resolve import Resolved
+from ldiv_db.database.errors import AuditError, InfeasibleError, refused, rows_phrase
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
 from ldiv_db.publishing.pairings import CombinationsDecision, plan_combinations
+from ldiv_db.publishing.series import ANOTHER_TARGET
 from ldiv_db.publishing.series_draft import MATCHED, MatchedRows, ReleaseStart, SeriesDraft, match_rows
-from ldiv_db.publishing.series_target import ExpectedTotals, ReleaseTables, require_tables, sql_name_of
+from ldiv_db.publishing.series_target import ReleaseTables, sql_name_of
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import Attribute, RequirementSpec
 
@@ -42,84 +40,60 @@ Create = Callable[..., None]
 
 
 def check_decomposed_before(start: ReleaseStart, tables: ReleaseTables) -> None:
-    """Raise PolicyError unless the last release's tables are there, with the columns that the policy still has."""
-    engine, names = start.engine, start.resolved.limits
-    require_tables(engine, tables)
-    wanted = {GROUP_ID, *(name.lower() for name in names), *([tables.count] if tables.count else [])}
-    if wanted != {column.name.lower() for column in columns_of(engine, tables.values)}:
+    """Raise PolicyError unless the last release's tables have the columns that the policy still has."""
+    wanted = {GROUP_ID, *(name.lower() for name in start.resolved.limits), *([tables.count] if tables.count else [])}
+    if wanted != {column.name.lower() for column in columns_of(start.engine, tables.values)}:
         what = f"{sql_name_of(tables.values)} has other sensitive attributes than the policy"
-        raise PolicyError([Problem("sensitive", what, "give another target to other releases")])
-
-
-def _required(resolved: Resolved, name: str) -> list[RequirementSpec]:
-    """No value in more than 1/l of a group; and l values, where NULL is none."""
-    l = resolved.limits[name]
-    names = ["frequency"] if resolved.source.nulls_sensitive == "value" else ["frequency", "distinct"]
-    return [RequirementSpec(requirement, l) for requirement in names]
-
-
-def _require_same_totals(engine: Engine, tables: ReleaseTables, names: Sequence[str]) -> None:
-    """Raise AuditError if combinations tell of values that the groups do not have, or the other way round."""
-    for name in names if tables.marginals else []:
-        params = {"one": tables.values, "other": tables.marginals}
-        if engine.scalar("publishing/count_unlike", columns=[Identifier(name)], **params):
-            raise AuditError(f"{name}: groups and combinations do not have the same values")
+        raise refused("sensitive", what, ANOTHER_TARGET)
 
 
 #: Rows left over join groups at once, and are not kept back, in the algorithms that know no releases over time.
 AT_ONCE = -1
 
 
-@dataclass(frozen=True)
+@dataclass
 class DecomposedDraft(SeriesDraft):
     """A decomposed release: the encoded source and its new groups."""
 
     source: Decomposed
     groups: Groups
-    waits: int
-    combinations: CombinationsDecision | None
 
     @property
     def limits(self) -> list[tuple[str, int]]:
         return [(secret.name, secret.l) for secret in self.source.secrets]
 
-    @property
-    def combined(self) -> CombinationsDecision | None:
-        return self.combinations
-
-    @property
-    def threshold(self) -> int:
-        return self.waits
-
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None, create: Create | None = None) -> None:
         """As every draft; they are tables that stay, unless `create` makes others of what a template selects."""
-        create, source, shown = create or self.start.engine.create, self.source, self.shown
-        params: dict[str, Any] = {"last": Value(self.start.series.last_group), "group_id": Identifier(GROUP_ID)}
+        create, source, shown = create or self.engine.create, self.source, self.shown
+        params: dict[str, Any] = {"last": self.series.last_group, "group_id": GROUP_ID}
         create(tables.people, "publishing/list_people", rows=self.rows, new=shown, shown=source.shown, **params)
         params |= {"shown": shown, "before": before.values if before else None}
         if tables.count is not None:
-            columns: dict[str, Any] = {"attribute": source.primary, "count": Identifier(tables.count)}
+            columns: dict[str, Any] = {"attribute": source.primary, "count": tables.count}
             create(tables.values, "publishing/count_values", **params, **columns)
             return
         create(tables.values, "publishing/order_values", secrets=source.secrets, **params)
         if tables.marginals is not None:
             create(tables.marginals, "publishing/list_marginals", secrets=source.secrets, shown=shown)
 
-    def audit_tables(self, tables: ReleaseTables, expected: ExpectedTotals) -> list[Audit]:
-        engine, resolved = self.start.engine, self.start.resolved
+    def audit_tables(self, tables: ReleaseTables, counts: dict[str, Any], short_groups: int) -> list[Audit]:
+        engine, resolved = self.engine, self.start.resolved
         subject = Subject(tables.people, [], pair=Pair(tables.values, GROUP_ID, tables.count))
-        wanted = {name: _required(resolved, name) for name in resolved.limits}
-        audits = [
-            audit_table(engine, subject, name, [spec.resolve(None, Attribute(name)) for spec in specs])
-            for name, specs in wanted.items()
-        ]
+        asked = ["frequency"] if resolved.source.nulls_sensitive == "value" else ["frequency", "distinct"]
+        audits = []
+        for name, l in resolved.limits.items():
+            required = [RequirementSpec(one, l).resolve(None, Attribute(name)) for one in asked]
+            audits.append(audit_table(engine, subject, name, required))
         require_good(audits)
         people = engine.count(tables.people)
-        require_rows(people, expected.people)
+        require_rows(people, counts["rows_kept"] + self.rows_new)
         for audit in audits:
-            if (audit.rows, audit.unmatched_groups) != (people + expected.counterfeits, expected.short_groups):
+            if (audit.rows, audit.unmatched_groups) != (people + counts["counterfeits"], short_groups):
                 raise AuditError(f"{audit.sensitive}: the two tables do not have the same rows in each group")
-        _require_same_totals(engine, tables, list(resolved.limits))
+        for name in resolved.limits if tables.marginals else ():
+            alike = {"one": tables.values, "other": tables.marginals}
+            if engine.scalar("publishing/count_unlike", columns=[name], **alike):
+                raise AuditError(f"{name}: groups and combinations do not have the same values")
         return audits
 
     def figures(self) -> dict[str, Any]:
@@ -131,14 +105,13 @@ class DecomposedDraft(SeriesDraft):
             "noise": [lost.as_dict() for lost in groups.lost],
             "refused": [dict(vars(refused)) for refused in groups.refused],
             "exchanges": list(groups.exchanges),
-            "combinations": self.combinations.as_dict() if self.combinations else None,
+            "combinations": self.combined.as_dict() if self.combined else None,
         }
 
     @property
     def notes(self) -> list[str]:
-        note = self.combinations.note if self.combinations else None
-        warnings = self.start.resolved.warnings
-        return [*map(str, self.groups.refused), *warnings, *([note] if note else [])]
+        note = self.combined.note if self.combined else None
+        return [*map(str, self.groups.refused), *self.start.resolved.warnings, *([note] if note else [])]
 
 
 def plan_decomposition(start: ReleaseStart) -> DecomposedDraft:
@@ -158,33 +131,26 @@ def plan_groups(
     source = coding.encode(matched.rows, side_columns, MATCHED)
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
-    drawn = (resolved.source.seed, series.next)
-    task = Grouping(
-        engine, source.rows, source.primary, source.others, options, *drawn, start.context.listener.on_progress
-    )
+    attributes = (source.primary, source.others)
+    progress = start.context.listener.on_progress
+    task = Grouping(engine, source.rows, *attributes, options, resolved.source.seed, series.next, progress)
     groups = make_groups(task, source.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(source, groups))
-    if resolved.transparent and groups.rows < matched.rows_in - matched.left_out:
-        # Frequent values would wait: of those who are not there more is known.
-        rows = matched.rows_in - matched.left_out - groups.rows
-        what = f"{rows_phrase(rows)} found no group, and a transparent release has all of them"
+    outside = matched.rows_in - matched.left_out - groups.rows
+    if resolved.transparent and outside > 0:  # frequent values would wait: of those who are not there more is known
+        what = f"{rows_phrase(outside)} found no group, and a transparent release has all of them"
         raise InfeasibleError(f"{what}: lower l, or leave out `transparent`, so that they may wait")
-    combined = _plan_combined(start, source, groups, options)
+    combined = None  # anatomy has one attribute
+    if resolved.algorithm != "anatomy" and series.releases:
+        combined = CombinationsDecision(options.combinations, published=False)
+    elif resolved.algorithm != "anatomy":
+        combined = plan_combinations(engine, options.combinations, groups.shown, source.secrets)
     return DecomposedDraft(
-        start, matched, source.rows, groups.shown, groups.count, groups.rows, source, groups, waits, combined
+        *(start, matched, source.rows, groups.shown, groups.count, groups.rows, source, groups),
+        combined=combined,
+        threshold=waits,
     )
-
-
-def _plan_combined(
-    start: ReleaseStart, source: Decomposed, groups: Groups, options: DecompositionOptions
-) -> CombinationsDecision | None:
-    """Plans the table of combinations; None for anatomy, which has one attribute."""
-    if start.resolved.algorithm == "anatomy":
-        return None
-    if start.series.releases:
-        return CombinationsDecision(options.combinations, published=False)
-    return plan_combinations(start.engine, options.combinations, groups.shown, source.secrets)
 
 
 def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionOptions:
@@ -192,14 +158,13 @@ def decomposition_options(name: str, given: Mapping[str, Any]) -> DecompositionO
     defaults = {"noise": "random"} if name == "decomposition" else {}
     options = read_options(name, DecompositionOptions, {**defaults, **given})
     if name != "decomposition_plus" and "starvation" in given:
-        raise PolicyError([Problem("algorithm.starvation", f"{name} has no row wait that could join a group")])
+        raise refused("algorithm.starvation", f"{name} has no row wait that could join a group")
     if name == "anatomy" and "combinations" in given:
-        raise PolicyError([Problem("algorithm.combinations", "anatomy has one attribute, and no combinations")])
+        raise refused("algorithm.combinations", "anatomy has one attribute, and no combinations")
     return options
 
 
 def _no_group_reason(source: Decomposed, groups: Groups) -> str:
-    """The reason why there is not one group, and what could be."""
     primary = source.primary
     if not groups.formed:
         values = primary.distribution

@@ -50,10 +50,6 @@ class Change:
     values: int = 0
     least: int = 0
 
-    def by(self, algorithm: str) -> Change:
-        """The same with another algorithm as well."""
-        return Change({**self.keys, "algorithm": algorithm}, self.costs, self.values)
-
 
 @dataclass(frozen=True)
 class WhatIf:
@@ -69,18 +65,19 @@ class WhatIf:
     def task(self) -> Task:
         return self.ready.task
 
+    @property
+    def others(self) -> list[str]:
+        """The algorithms that are tried in place of the policy's."""
+        return [name for name in ("auto", "topdown", "bsgi") if name != self.policy.algorithm.name]
+
     @cached_property
     def places(self) -> dict[Place, Requirement]:
         """The requirements by their number in the policy and their attribute."""
-        return {
-            (number, name): requirement
-            for name, wanted in self.task.wanted.items()
-            for number, requirement in zip(self._numbers(name), wanted, strict=True)
-        }
-
-    def _numbers(self, attribute: str) -> list[int]:
-        """The numbers of the requirements on an attribute."""
-        return [number for number, spec in enumerate(self.policy.require) if spec.concerns(attribute)]
+        found: dict[Place, Requirement] = {}
+        for name, wanted in self.task.wanted.items():
+            numbers = [number for number, spec in enumerate(self.policy.require) if spec.concerns(name)]
+            found |= {(number, name): one for number, one in zip(numbers, wanted, strict=True)}
+        return found
 
     @cached_property
     def failures(self) -> list[tuple[Place, Failure]]:
@@ -123,8 +120,8 @@ class WhatIf:
                 return None
 
 
-#: The algorithms that are tried in place of another one, and the one that leaves rows out where no other can.
-_OTHERS, _SUPPRESSING = ("auto", "topdown", "bsgi"), "bsgi"
+#: The algorithm that leaves rows out where no other can.
+_SUPPRESSING = "bsgi"
 #: What else there is for values that are too frequent, which only a person can know.
 _HARMLESS = ", as does `harmless` under `sensitive` for a value that says nothing of a person"
 
@@ -147,7 +144,7 @@ class Weaker:
 
 
 @contextmanager
-def remedied(what_if: WhatIf, is_running: bool = False) -> Iterator[None]:
+def remedied(ready: PreparedRun, is_running: bool = False) -> Iterator[None]:
     """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone,
     or a larger budget of rows left out where that is what it lacks.
     """
@@ -156,9 +153,8 @@ def remedied(what_if: WhatIf, is_running: bool = False) -> Iterator[None]:
     except UnprovedError:
         raise
     except (InfeasibleError, PolicyError) as error:
-        error.remedies = [
-            remedy for way in _remedy_finders(error, is_running) for remedy in _first_accepted(what_if, way(what_if))
-        ]
+        what_if, ways = WhatIf(ready), _remedy_finders(error, is_running)
+        error.remedies = [remedy for way in ways for remedy in _first_accepted(what_if, way(what_if))]
         raise
 
 
@@ -172,7 +168,6 @@ def _remedy_finders(error: LdivError, is_running: bool) -> list[Callable[[WhatIf
 
 
 def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Remedy]:
-    """The first of the changes that a run accepts, if it accepts any."""
     for change in changes:
         rows = what_if.rows_left_out(change)
         if rows is not None:
@@ -182,11 +177,12 @@ def _first_accepted(what_if: WhatIf, changes: Iterator[Change]) -> Iterator[Reme
 
 def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     """The change with what it costs; values are hidden unless they are to be shown."""
-    total = what_if.task.encoded.rows_in
+    total, policy = what_if.task.encoded.rows_in, changed(what_if.policy, change.keys)
+    traits = algorithm_of(policy.algorithm.name).traits
     left = f"{rows:,} of {total:,} rows are left out" if rows else "every row is published"
-    if changed(what_if.policy, change.keys).suppression and _algorithm(what_if, change).traits.outliers:
+    if policy.suppression and traits.outliers:
         left = f"{left}; more are left out where that loses less, within the budget"
-    if not _algorithm(what_if, change).traits.foresees_left_out:
+    if not traits.foresees_left_out:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
     if change.values and not what_if.ready.context.show_values:
@@ -194,16 +190,8 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     return Remedy(change.keys, costs, rows)
 
 
-def _algorithm(what_if: WhatIf, change: Change) -> type[Algorithm]:
-    """The algorithm of the policy so changed."""
-    return algorithm_of(changed(what_if.policy, change.keys).algorithm.name)
-
-
 def _other_algorithm(what_if: WhatIf) -> Iterator[Change]:
-    """Another algorithm, under the policy as it stands."""
-    for name in _OTHERS:
-        if name != what_if.policy.algorithm.name:
-            yield Change({"algorithm": name}, "meets the policy as it stands")
+    yield from (Change({"algorithm": name}, "meets the policy as it stands") for name in what_if.others)
 
 
 def _weaker(what_if: WhatIf) -> Iterator[Change]:
@@ -231,7 +219,6 @@ def _weaker_at(what_if: WhatIf, size: int) -> list[Weaker]:
 
 
 def _weakened(what_if: WhatIf, weaker: Sequence[Weaker], more: str = "") -> Change:
-    """Weaker requirements in place of others; `more` is said of them."""
     keys = _required(what_if, {(found.number, found.attribute): [found.written] for found in weaker})
     named = ", ".join(dict.fromkeys(f"{found.requirement.label} on {found.attribute}" for found in weaker))
     values = sum(len(found.requirement.named) for found in weaker)
@@ -239,7 +226,6 @@ def _weakened(what_if: WhatIf, weaker: Sequence[Weaker], more: str = "") -> Chan
 
 
 def _required(what_if: WhatIf, others: Mapping[Place, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """The policy's `require` with others in place of some."""
     return {"require": replaced(what_if.policy, list(what_if.task.wanted), others)}
 
 
@@ -248,9 +234,7 @@ def _with_other_algorithm(what_if: WhatIf, change: Change) -> Iterator[Change]:
     if _promises_nothing(what_if, change):
         return
     yield change
-    for name in _OTHERS:
-        if name != what_if.policy.algorithm.name:
-            yield change.by(name)
+    yield from (replace(change, keys={**change.keys, "algorithm": name}, least=0) for name in what_if.others)
 
 
 def _promises_nothing(what_if: WhatIf, change: Change) -> bool:

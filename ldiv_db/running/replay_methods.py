@@ -5,21 +5,24 @@ A method is the policy of a release held against the source that it is replayed 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.algorithms.decomposition.encode import read_source as read_decomposed
+from ldiv_db.attacking.columns import Table
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import FileRelation, Identifier, Relation
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.resolve import Resolved, resolve
 from ldiv_db.policy.sources import GROUP_ID
@@ -29,123 +32,18 @@ from ldiv_db.publishing.series import Series, key_of
 from ldiv_db.publishing.series_draft import ReleaseStart, match_rows
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, series_target_of, sql_name_of
 from ldiv_db.recoding.encode import Coding, read_source
-from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types, published_rows
+from ldiv_db.recoding.encoded import Encoded, Renamed
+from ldiv_db.recoding.recode import PUBLISHED, Recoding, SpanColumn, keep_types, published_rows
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import make_ready
 from ldiv_db.running.release import judge_series_algorithm
 from ldiv_db.running.release_classes import plan_matched
 from ldiv_db.running.release_groups import plan_groups
 from ldiv_db.running.run_spec import resolve_algorithm
-from ldiv_db.running.world_sampler import ROW_NO, ComparedTable, MadeRelease, Method, number_people
 
-_CLASS_ID = Identifier("class_id")
-
-
-@dataclass
-class ClassesMethod(Method):
-    """A method with the source read once: its codes, and what the policy requires of its values."""
-
-    coding: Coding
-    #: Whether the release is a file of texts.
-    texts: bool
-
-    def coded(self, seed: int) -> Coding:
-        """The codes by another seed."""
-        return self.coding if seed == self.coding.source.seed else self.coding.reseeded(seed)
-
-    def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> MadeRelease:
-        """The release of an encoded world, whose classes are recoded."""
-        engine, names = self.engine, self.resolved.released.all
-        with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as params:
-            release = engine.materialise("release", PUBLISHED, **params)
-            labels = engine.copy("labels", params["labels"])
-        columns = [Identifier(name) for name in names]
-        return MadeRelease(
-            encoded.rows,
-            recoding.assigned,
-            _CLASS_ID,
-            [ComparedTable(release, columns)],
-            labels,
-            params["shown"],
-            recoding.blanked,
-        )
-
-
-@dataclass
-class RunMethod(ClassesMethod):
-    """The method of a run."""
-
-    algorithm: Algorithm
-    context: Context
-
-    def make(self, world: Relation, seed: int) -> MadeRelease:
-        encoded = self.coded(seed).encode(world, [ROW_NO])
-        ready, _, _ = make_ready(self.context, self.resolved.by_seed(seed), self.algorithm, encoded)
-        ready.algorithm.checked(ready.task)
-        _, recoding = work_out(ready)
-        shown = keep_types(self.engine, recoding, self.resolved.typed)
-        return self.shown(encoded, shown, self.resolved.released.has_class_ids)
-
-
-@dataclass
-class SeriesMethod(ClassesMethod):
-    """The method of the first release of a series of classes."""
-
-    start: ReleaseStart
-
-    def make(self, world: Relation, seed: int) -> MadeRelease:
-        start, coding = self.start.by_seed(seed), self.coded(seed)
-        draft = plan_matched(start, coding, match_rows(start, world, coding), [ROW_NO])
-        return self.shown(draft.encoded, draft.recoding, True)
-
-
-_GROUP_NO = Identifier("group_no")
-
-
-@dataclass
-class GroupsMethod(Method):
-    """A method with the source read once; groups are compared by their numbers too if they are `numbered`.
-
-    Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
-    """
-
-    start: ReleaseStart
-    coding: DecompositionCoding
-    numbered: bool
-
-    def make(self, world: Relation, seed: int) -> MadeRelease:
-        start = self.start.by_seed(seed)
-        draft = plan_groups(start, self.coding, match_rows(start, world, self.coding), [ROW_NO])
-        made: dict[Relation, Relation] = {}
-
-        def create(target: Relation, template: str, **params: Any) -> None:
-            made[target] = self.engine.materialise("release", template, **params)
-
-        tables = draft.tables(self.start.target.prefix)
-        draft.write_tables(tables, None, create)
-        found = compared(self.engine, self.resolved, tables, made, self.numbered)
-        return MadeRelease(draft.rows, draft.shown, _GROUP_NO, found)
-
-
-def compared(
-    engine: Engine, resolved: Resolved, tables: ReleaseTables, found: Mapping[Relation, Relation], numbered: bool
-) -> list[ComparedTable]:
-    """The tables of a release as they are compared; `found` says where they are."""
-    released, group = resolved.released, Identifier(GROUP_ID)
-    known = [Identifier(name) for name in [*(qi.name for qi in resolved.source.quasi_identifiers), *released.keep]]
-    told = [Identifier(name) for name in released.sensitive]
-    counts = [Identifier(tables.count)] if tables.count else []
-    marginals = [ComparedTable(found[tables.marginals], told)] if tables.marginals else []
-    people, values = found[tables.people], found[tables.values]
-    if numbered:
-        return [ComparedTable(people, [group, *known]), ComparedTable(values, [group, *told, *counts]), *marginals]
-    params: dict[str, Any] = {"people": people, "values": values, "known": known, "told": told, "counts": counts}
-    groups = engine.materialise("groups", "running/replaying/list_groups", group_id=group, **params)
-    return [ComparedTable(groups, [Identifier("shown")]), *marginals]
-
-
-Table = Relation | FileRelation
+#: The number of a row, which goes along with it wherever its values go.
+_ROW_NO = Renamed(Identifier("row_no"), Identifier("row_no"))
+_FOLDER = "running/replaying"
 #: Goes before the keys that are hashed; nobody looks at the hashes, so that any will do.
 _BEFORE_KEYS = "replay"
 #: Columns of a source's copy that worlds give out: sensitive values, and what is kept, if that stands beside them.
@@ -172,25 +70,116 @@ class ReplaySubject:
         return self.context.engine
 
 
+@dataclass(frozen=True)
+class ComparedTable:
+    """A table of a release, and the columns in which it is compared with the same table of another."""
+
+    table: Table
+    columns: Sequence[str]
+
+
+@dataclass(frozen=True)
+class MadeRelease:
+    """The release that the method made of a world: rows (row_id, row_no, ...), their classes, and the tables.
+
+    `assigned` is (row_id, `class_id`), `blanked` (class_id, code) are values of the first sensitive attribute that are
+    published as NULL. Rows of classes with labels (class_id, label_rank, the columns `shown`) fit all
+    classes whose labels cover them.
+    """
+
+    rows: Relation
+    assigned: Relation
+    class_id: str
+    tables: Sequence[ComparedTable]
+    labels: Relation | None = None
+    shown: Sequence[SpanColumn] = ()
+    blanked: Relation | None = None
+
+
+@dataclass(frozen=True)
+class NumberedPeople:
+    """The source's rows: `relation` has their working columns, row_no and payload_no, `donors` a row a payload.
+
+    `known` are the columns that the attacker knows of everybody, those that are told a world gives out anew.
+    """
+
+    relation: Relation
+    donors: Relation
+    known: Sequence[str]
+    flow: EngineFlow
+
+    @classmethod
+    def of(cls, engine: Engine, snapshot: Relation, told: str, key: Renamed | None) -> NumberedPeople:
+        """The rows of a source's copy; columns whose names begin with a letter of `told` are given out by worlds."""
+        names = [column.name for column in columns_of(engine, snapshot)]
+        known = [name for name in names if name[0] not in told]
+        flow = EngineFlow(engine, _FOLDER, known=known, told=[name for name in names if name[0] in told])
+        people = flow.step("people", "number_people", snapshot=snapshot, key=key)
+        donors = engine.group("donors", people, "payload_no", row_no=("min", "row_no"))
+        flow.know(donors=donors)
+        return cls(people, donors, known, flow)
+
+    def world(self, moves: Relation, number: int) -> Relation:
+        """The source's copy as it would be in a world; `moves` (world_no, row_no, payload_no) say what is otherwise."""
+        return self.flow.step("world", "list_world", moves=moves, world=number)
+
+
+@dataclass
+class Method(ABC):
+    """A policy and its source, read once; it makes the release of any world, by any seed.
+
+    `release` are the tables that were published.
+    """
+
+    subject: ReplaySubject
+    resolved: Resolved
+    people: NumberedPeople
+    release: Sequence[ComparedTable]
+
+    @property
+    def engine(self) -> Engine:
+        return self.subject.engine
+
+    @abstractmethod
+    def make(self, world: Relation, seed: int) -> MadeRelease:
+        """The release that the program makes of a world; raises InfeasibleError if there is none."""
+
+    def gives_release(self, world: Relation, seed: int) -> bool:
+        """True if the program makes of a world what was published."""
+        try:
+            return self.is_release(self.make(world, seed))
+        except InfeasibleError:
+            return False
+
+    def is_release(self, made: MadeRelease) -> bool:
+        """True if that is what was published."""
+        if len(made.tables) != len(self.release):
+            return False
+        return not any(
+            self.engine.scalar("publishing/count_unlike", one=one.table, other=other.table, columns=other.columns)
+            for one, other in zip(made.tables, self.release, strict=True)
+        )
+
+
 def method_of(subject: ReplaySubject, seed: int) -> Method:
     """The method of the release, with the codes that `seed` gives; raises PolicyError if it cannot be replayed."""
-    if subject.policy.is_series:
-        return _method_of_series(subject, seed)
-    resolved, algorithm = resolve_algorithm(subject.engine, _seeded(subject.policy, seed), subject.context.folder)
+    engine, policy = subject.engine, subject.policy.model_copy(update={"seed": seed})
+    if policy.is_series:
+        return _method_of_series(subject, policy)
+    resolved, algorithm = resolve_algorithm(engine, policy, subject.context.folder)
     release, texts = _one_table(subject, resolved)
-    coding = read_source(subject.engine, resolved.source)
-    people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, None)
-    return RunMethod(
-        subject.engine, resolved, people, release, subject.labels, coding, texts, algorithm, subject.context
-    )
+    coding = read_source(engine, resolved.source)
+    people = NumberedPeople.of(engine, coding.snapshot, _VALUES_AND_KEPT, None)
+    return RunMethod(subject, resolved, people, release, coding, texts, algorithm)
 
 
-def seed_of_release(engine: Engine, policy: Policy, folder: Path) -> int:
+def seed_of_release(subject: ReplaySubject) -> int:
     """The seed that the policy was written with, or that the ledger has; raises PolicyError if neither has it."""
+    engine, policy = subject.engine, subject.policy
     if "seed" in policy.model_fields_set:
         return policy.seed
     if policy.is_series:
-        name = series_target_of(engine, policy.target, policy.algorithm.name, folder).name
+        name = series_target_of(engine, policy.target, policy.algorithm.name, subject.context.folder).name
         found = release_seed(engine, name, 1)
     else:
         found = seed_of(engine, str(policy.target))
@@ -198,10 +187,6 @@ def seed_of_release(engine: Engine, policy: Policy, folder: Path) -> int:
         what = "is needed: neither the policy nor the ledger has the seed of this release"
         raise PolicyError([Problem("replay_seed", what, "the result of its run has it")])
     return found
-
-
-def _seeded(policy: Policy, seed: int) -> Policy:
-    return policy.model_copy(update={"seed": seed})
 
 
 def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[ComparedTable], bool]:
@@ -216,15 +201,115 @@ def _one_table(subject: ReplaySubject, resolved: Resolved) -> tuple[list[Compare
     table, form = subject.table, subject.table.form if isinstance(subject.table, FileRelation) else None
     if isinstance(table, FileRelation) and form is not None:
         table = replace(table, form=form.as_text(as_exported=True))
-    return [ComparedTable(table, [Identifier(name) for name in names])], form is not None
+    return [ComparedTable(table, names)], form is not None
+
+
+# -- classes -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class ClassesMethod(Method):
+    """A method with the source read once: its codes, and what the policy requires of its values."""
+
+    coding: Coding
+    #: Whether the release is a file of texts.
+    texts: bool
+
+    def coded(self, seed: int) -> Coding:
+        """The codes by another seed."""
+        return self.coding if seed == self.coding.source.seed else self.coding.reseeded(seed)
+
+    def shown(self, encoded: Encoded, recoding: Recoding, class_id: bool) -> MadeRelease:
+        """The release of an encoded world, whose classes are recoded."""
+        engine = self.engine
+        with published_rows(engine, encoded, recoding, class_id, texts=self.texts) as params:
+            release = engine.materialise("release", PUBLISHED, **params)
+            labels = engine.copy("labels", params["labels"])
+        compared = [ComparedTable(release, self.resolved.released.all)]
+        told = (labels, params["shown"], recoding.blanked)
+        return MadeRelease(encoded.rows, recoding.assigned, "class_id", compared, *told)
+
+
+@dataclass
+class RunMethod(ClassesMethod):
+    """The method of a run."""
+
+    algorithm: Algorithm
+
+    def make(self, world: Relation, seed: int) -> MadeRelease:
+        encoded = self.coded(seed).encode(world, [_ROW_NO])
+        ready = make_ready(self.subject.context, self.resolved.by_seed(seed), self.algorithm, encoded)
+        ready.algorithm.checked(ready.task)
+        _, recoding = work_out(ready)
+        shown = keep_types(self.engine, recoding, self.resolved.typed)
+        return self.shown(encoded, shown, self.resolved.released.has_class_ids)
+
+
+@dataclass
+class SeriesMethod(ClassesMethod):
+    """The method of the first release of a series of classes."""
+
+    start: ReleaseStart
+
+    def make(self, world: Relation, seed: int) -> MadeRelease:
+        start, coding = self.start.by_seed(seed), self.coded(seed)
+        draft = plan_matched(start, coding, match_rows(start, world, coding), [_ROW_NO])
+        return self.shown(draft.classes.encoded, draft.classes.recoding, True)
+
+
+# -- groups --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class GroupsMethod(Method):
+    """A method with the source read once; groups are compared by their numbers too if they are `numbered`.
+
+    Numbers are drawn: who lacks the seed is told nothing by them, and compares what groups hold.
+    """
+
+    start: ReleaseStart
+    coding: DecompositionCoding
+
+    def make(self, world: Relation, seed: int) -> MadeRelease:
+        start = self.start.by_seed(seed)
+        draft = plan_groups(start, self.coding, match_rows(start, world, self.coding), [_ROW_NO])
+        made: dict[Relation, Relation] = {}
+
+        def create(target: Relation, template: str, **params: Any) -> None:
+            made[target] = self.engine.materialise("release", template, **params)
+
+        tables = draft.tables(self.start.target.prefix)
+        draft.write_tables(tables, None, create)
+        found = compared(self.subject, self.resolved, tables, made)
+        return MadeRelease(draft.rows, draft.shown, "group_no", found)
+
+
+def compared(
+    subject: ReplaySubject, resolved: Resolved, tables: ReleaseTables, found: Mapping[Relation, Relation]
+) -> list[ComparedTable]:
+    """The tables of a release as they are compared; `found` says where they are."""
+    released = resolved.released
+    known = [*(qi.name for qi in resolved.source.quasi_identifiers), *released.keep]
+    told, counts = released.sensitive, [tables.count] if tables.count else []
+    marginals = [ComparedTable(found[tables.marginals], told)] if tables.marginals else []
+    people, values = found[tables.people], found[tables.values]
+    if subject.numbered:
+        return [
+            ComparedTable(people, [GROUP_ID, *known]),
+            ComparedTable(values, [GROUP_ID, *told, *counts]),
+            *marginals,
+        ]
+    flow = EngineFlow(subject.engine, _FOLDER, known=known, told=told, counts=counts)
+    groups = flow.step("groups", "list_groups", people=people, values=values, group_id=GROUP_ID)
+    return [ComparedTable(groups, ["shown"]), *marginals]
 
 
 # -- series --------------------------------------------------------------------------------------------
 
 
-def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
-    engine, policy = subject.engine, subject.policy
-    resolved = resolve(engine, _seeded(policy, seed), subject.context.folder, {"algorithm": judge_series_algorithm})
+def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
+    engine = subject.engine
+    resolved = resolve(engine, policy, subject.context.folder, {"algorithm": judge_series_algorithm})
     if policy.target.file is not None:
         what = "a series in a file of its own cannot be replayed"
         raise PolicyError([Problem("target.file", what, "copy its tables to the source's database, under the prefix")])
@@ -234,7 +319,15 @@ def _method_of_series(subject: ReplaySubject, seed: int) -> Method:
     watch = Watch(engine, resolved.source.name, subject.context.folder)  # nothing is published
     start = ReleaseStart(subject.context, resolved, series, target, watch)
     tables = _first_tables(subject, target)
-    return _groups(subject, start, tables) if policy.decomposes else _classes(subject, start)
+    if policy.decomposes:
+        coding = read_decomposed(engine, resolved)
+        people = NumberedPeople.of(engine, coding.snapshot, _VALUES, coding.key)
+        release = compared(subject, resolved, tables, {table: table for table in tables.all})
+        return GroupsMethod(replace(subject, labels=()), resolved, people, release, start, coding)
+    release, _ = _one_table(subject, resolved)
+    coded = read_source(engine, start.source, keyed=True)
+    people = NumberedPeople.of(engine, coded.snapshot, _VALUES_AND_KEPT, coded.key)
+    return SeriesMethod(subject, resolved, people, release, coded, False, start)
 
 
 def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables:
@@ -254,17 +347,3 @@ def _first_tables(subject: ReplaySubject, target: SeriesTarget) -> ReleaseTables
         raise PolicyError([Problem("table", what, f"name {sql_name_of(tables.people)}")])
     with_marginals = tables.marginals is not None and catalog.table_exists(engine, tables.marginals)
     return tables if with_marginals else tables.plain
-
-
-def _classes(subject: ReplaySubject, start: ReleaseStart) -> Method:
-    release, _ = _one_table(subject, start.resolved)
-    coding = read_source(subject.engine, start.source, keyed=True)
-    people = number_people(subject.engine, coding.snapshot, _VALUES_AND_KEPT, coding.key)
-    return SeriesMethod(subject.engine, start.resolved, people, release, subject.labels, coding, False, start)
-
-
-def _groups(subject: ReplaySubject, start: ReleaseStart, tables: ReleaseTables) -> Method:
-    coding = read_decomposed(subject.engine, start.resolved)
-    people = number_people(subject.engine, coding.snapshot, _VALUES, coding.key)
-    release = compared(subject.engine, start.resolved, tables, {table: table for table in tables.all}, subject.numbered)
-    return GroupsMethod(subject.engine, start.resolved, people, release, (), start, coding, subject.numbered)

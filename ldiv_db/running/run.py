@@ -3,45 +3,45 @@
 from __future__ import annotations
 
 import time
-import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.individuals import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.engine import is_joined
-from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.errors import refused
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
 from ldiv_db.measuring.measure import answers_of
-from ldiv_db.policy.reading import GivenPolicy, load_policy, take_for_source
+from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
-from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.publishing.history import Watch, until_first
-from ldiv_db.publishing.result import Result, Similarity
+from ldiv_db.publishing.history import OvertakenError, Tries, Watch
+from ldiv_db.publishing.in_warehouse import InWarehouse
+from ldiv_db.publishing.result import Released, Result, Similarity
+from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.loss import Loss, measure_recoding
-from ldiv_db.recoding.recode import PUBLISHED, Recoding, keep_types
+from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
 from ldiv_db.running.classes import divergence, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
-from ldiv_db.running.release import next_release, plan_release
+from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, l_of, refuse_read_only, resolve_run
+from ldiv_db.running.run_spec import PreparedRun, l_of, refuse_read_only, resolve_run
 from ldiv_db.running.similarity import measure_similarity, published_members
-from ldiv_db.running.there import counted_source, resolve_there
+from ldiv_db.running.there import counted_source
 from ldiv_db.solving.auto import Auto
-from ldiv_db.solving.effort import EFFORTS
+from ldiv_db.solving.improve import EFFORTS
 
 
 @takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)
@@ -76,55 +76,102 @@ def run(
     an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
     transaction.
     """
-    start, asked = time.perf_counter(), load_policy(policy)
+    begun, tries = time.perf_counter(), Tries()
+    asked = load_policy(policy)
+    while True:
+        try:
+            with _opened(connection, asked, folder, listener, show_values, workers, catalog, writes=True) as opened:
+                return publish_run(*opened, kl, begun)
+        except OvertakenError:
+            joins = not isinstance(connection, PlannedThere) and is_joined(connection)
+            if joins or not tries.again():
+                raise
 
-    def publish_there(given: PlannedThere) -> Any:
-        how = (folder, listener, show_values, workers, catalog)
-        with counted_source(given, asked, *how, writes=True) as (context, counted, there):
-            if asked.is_series:
-                return next_release(context, counted, start, kl, there)
-            return publish_run(context, resolve_there(context, counted, there), kl, start)
 
-    def publish_here() -> Any:
-        databases = (asked.databases, asked.target.database)
-        with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
-            if asked.is_series:
-                return next_release(context, asked, start, kl)
-            spec = resolve_run(context, asked)
-            refuse_read_only(spec.destination)
-            return publish_run(context, spec, kl, start)
-
+@contextmanager
+def _opened(
+    connection: Any,
+    policy: Policy,
+    folder: str | Path,
+    listener: Listener | None,
+    show_values: bool,
+    workers: int | None,
+    catalog: str | None,
+    writes: bool = False,
+) -> Iterator[tuple[Context, Policy, InWarehouse | None]]:
+    """The context of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
     if isinstance(connection, PlannedThere):
-        return until_first(partial(publish_there, connection), lambda: False)
-    return until_first(publish_here, partial(is_joined, connection))
+        with (
+            open_context(connection.connection, listener, None, folder, show_values, workers) as context,
+            counted_source(context, connection.there, policy, catalog, writes) as (counted, there),
+        ):
+            yield context, counted, there
+    else:
+        databases = (policy.databases, policy.target.database if writes else None)
+        with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
+            yield context, policy, None
 
 
-def publish_run(context: Context, spec: RunSpec, kl: bool, start: float) -> Result:
-    """The result of a run to its destination; `start` is when its work began."""
+def publish_run(
+    context: Context, policy: Policy, there: InWarehouse | None, kl: bool, begun: float
+) -> Result | Released:
+    """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`.
+
+    Where it goes is `there` or, if that is None, as the policy says.
+    """
+    if policy.is_series:
+        if kl:
+            raise refused("kl", "is of a table and its source, and a series has rows of earlier sources")
+        release = draft_release(context, policy, settle_crashed, there, begun)
+        context.listener.on_stage("writing, auditing and comparing releases")
+        return release.start.target.destination.publish(release)
+    spec = resolve_run(context.engine, policy, context.folder, there)
+    refuse_read_only(spec.destination)
     ready = prepare(context, spec, publishes=True)
+    draft = _draft_run(ready, kl, begun)
+    context.listener.on_stage(WRITING)
+    return draft.told(ready.destination.publish(draft), place=ready.destination.place)
+
+
+def _draft_run(ready: Preparation, kl: bool, begun: float) -> RunDraft:
     ready.estimate.require_room()
-    with remedied(ready.what_if, is_running=True):
+    with remedied(ready, is_running=True):
         plan, recoding = work_out(ready)
-    context.listener.on_stage(MEASURING)
+    ready.context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
     if kl:
         loss = replace(loss, kl=divergence(ready, recoding))
+    algorithm, requirements = plan.algorithm or ready.algorithm.name, ready.task.requirements
     rules = _global_recoding(ready, recoding, plan)
-    run_id = uuid.uuid4().hex
-    draft = _draft(ready, recoding, ready.watch, run_id)
-    measured = {
-        "loss": loss,
-        "similarity": similarity,
-        "recoding": rules,
-        "people": people,
-        "earlier": compared_with_earlier(ready, draft),
-        "answers": _answers(ready, draft),
-    }
-    draft.describe = partial(_result, ready, plan, start, run_id, measured)
-    context.listener.on_stage(WRITING)
-    return replace(ready.destination.publish(draft), place=ready.destination.place)
+    draft = _draft(ready, recoding, ready.watch)
+    earlier = compared_with_earlier(ready, draft)
+    draft.begun, draft.result = (
+        begun,
+        Result(
+            run_id=draft.run_id,
+            algorithm=algorithm,
+            source=ready.resolved.source.name,
+            target=str(ready.resolved.target),
+            l=l_of(algorithm, requirements, plan.l),
+            loss=loss,
+            search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
+            seed=ready.resolved.source.seed,
+            versions=versions(),
+            notes=tuple(
+                dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])
+            ),
+            similarity=similarity,
+            recoding=rules,
+            smallest_class=smallest_class(requirements),
+            inferred=ready.resolved.inferred,
+            people=people,
+            earlier=earlier,
+            answers=_answers(ready, draft),
+        ),
+    )
+    return draft
 
 
 @takes_database(read_only=True, of_frame=take_for_source, of_warehouse=open_planned)
@@ -144,21 +191,17 @@ def plan(
     ledger; `listener` then hears every statement. No warehouse does it. Under a policy with a `key` the classes of the
     next release are formed, and the `Released` that is returned is not audited.
     """
-    asked = load_policy(policy)
-    if isinstance(connection, PlannedThere):
+    if rehearse and isinstance(connection, PlannedThere):
+        raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
+    begun, asked = time.perf_counter(), load_policy(policy)
+    with _opened(connection, asked, folder, listener, show_values, 1, catalog) as (context, counted, there):
+        if counted.is_series:
+            return draft_release(context, counted, refuse_unsettled, there, begun).foreseen()
+        ready = strictest(prepare(context, resolve_run(context.engine, counted, context.folder, there)))
+        if isinstance(ready.algorithm, Auto):
+            ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
         if rehearse:
-            raise PolicyError([Problem("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")])
-        how = (folder, listener, show_values, None, catalog)
-        with counted_source(connection, asked, *how) as (context, counted, there):
-            if asked.is_series:
-                return plan_release(context, counted, there)
-            return prepared_plan(context, resolve_there(context, counted, there))
-    with open_context(connection, listener, catalog, folder, show_values, databases=asked.databases) as context:
-        if asked.is_series:
-            return plan_release(context, asked)
-        ready = prepared_plan(context, resolve_run(context, asked))
-        if rehearse:
-            made = rehearsed(ready).plan
+            made, _, _ = rehearsed(ready)
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
 
@@ -166,17 +209,11 @@ def plan(
 def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:
     """What a run would take, without the rest of a plan; raises as `plan`."""
     with open_context(connection, None, catalog, folder) as context:
-        return prepare(context, resolve_run(context, load_policy(policy)), looks_back=False).estimate
-
-
-def prepared_plan(context: Context, spec: RunSpec) -> Preparation:
-    """The preparation of a run, with what each effort would take where that is open."""
-    ready = strictest(prepare(context, spec))
-    return replace(ready, efforts=_efforts(ready.algorithm, ready.task)) if isinstance(ready.algorithm, Auto) else ready
+        spec = resolve_run(context.engine, load_policy(policy), folder)
+        return prepare(context, spec, looks_back=False).estimate
 
 
 def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
-    """The seconds that a run would take by each effort, about."""
     seconds: dict[str, float] = {}
     for name in EFFORTS:
         other = algorithm.by_effort(name)
@@ -185,35 +222,17 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
     return seconds
 
 
-@dataclass(frozen=True)
-class Rehearsal:
-    """A run without its publication: `release` is a TEMP table in place of what it would have published."""
-
-    plan: Plan
-    recoding: Recoding
-    loss: Loss
-    similarity: tuple[Similarity, ...]
-    release: Relation
-    audits: list[Audit]
-
-
-def rehearsed(ready: PreparedRun) -> Rehearsal:
+def rehearsed(ready: PreparedRun) -> tuple[Plan, Loss, Relation]:
     """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
     made, recoding = work_out(ready)
-    loss, similarity = _measured(ready, recoding)
+    loss, _ = _measured(ready, recoding)
     draft = _draft(ready, recoding)
-    release = _materialised(ready, draft)
-    return Rehearsal(made, recoding, loss, similarity, release, draft.audits(release))
-
-
-def _materialised(ready: PreparedRun, draft: RunDraft) -> Relation:
-    """The release as a TEMP table."""
-    with draft.published() as params:
-        return ready.task.engine.materialise("release", PUBLISHED, **params)
+    release = draft.classes.table()
+    draft.audits(release)
+    return made, loss, release
 
 
 def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
-    """What the policy's queries answer of the release that is to be published."""
     queries = ready.resolved.policy.preserve
     if not queries:
         return ()
@@ -221,16 +240,16 @@ def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
         draft.note("a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does")
         return ()
     with ready.task.engine.scope():
-        return answers_of(ready.task.engine, _materialised(ready, draft), ready.resolved, queries)
+        return answers_of(ready.task.engine, draft.classes.table(), ready.resolved, queries)
 
 
-def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None, run_id: str = "") -> RunDraft:
-    """The release as it will be; nobody describes that of a rehearsal, or watches its source."""
-    engine, requirements = ready.task.engine, ready.requirements
-    shown = keep_types(engine, recoding, ready.resolved.typed)
-    watch = watch or Watch(engine, ready.resolved.source.name, ready.context.folder)
-    draft = RunDraft(engine, ready.resolved, ready.encoded, shown, requirements, watch, run_id)
-    return replace(draft, counts_people=ready.units is not None)
+def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None) -> RunDraft:
+    """The release as it will be; that of a rehearsal has no result, and nobody watches its source."""
+    engine, resolved = ready.task.engine, ready.resolved
+    shown = keep_types(engine, recoding, resolved.typed)
+    classes = NewClasses(engine, resolved, ready.encoded, shown, ready.requirements)
+    watch = watch or Watch(engine, resolved.source.name, resolved.folder)
+    return RunDraft(classes, watch, ready.units is not None)
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:
@@ -250,29 +269,6 @@ def _note_on_people(ready: Preparation, recoding: Recoding) -> str:
     told = warn_of_people(engine, ready.people, rows, Identifier("p1"), members)
     engine.drop(members)
     return told
-
-
-def _result(
-    ready: Preparation, plan: Plan, start: float, run_id: str, measured: Mapping[str, Any], audits: list[Audit]
-) -> Result:
-    """The result; `start` is when the run began, `measured` what its release was found to lose and tell."""
-    loss: Loss = measured["loss"]
-    return Result(
-        run_id=run_id,
-        algorithm=plan.algorithm or ready.algorithm.name,
-        source=ready.resolved.source.name,
-        target=str(ready.resolved.target),
-        l=l_of(plan.algorithm or ready.algorithm.name, ready.task.requirements, plan.l),
-        audits=audits,
-        search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
-        seconds=time.perf_counter() - start,
-        seed=ready.resolved.source.seed,
-        versions=versions(),
-        notes=tuple(dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])),
-        smallest_class=smallest_class(ready.task.requirements),
-        inferred=ready.resolved.inferred,
-        **measured,
-    )
 
 
 def _global_recoding(ready: Preparation, recoding: Recoding, plan: Plan) -> GlobalRecoding | None:

@@ -16,25 +16,26 @@ from typing import Any
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import require_listed
-from ldiv_db.database import catalog, databases, migrate
+from ldiv_db.database import catalog, migrate
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
-from ldiv_db.database.templates import Relation
 from ldiv_db.policy.document import Policy, Target
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
 from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
-from ldiv_db.publishing.refusals import check_target
+from ldiv_db.publishing.in_warehouse import InWarehouse
+from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
-from ldiv_db.solving.choose import FromCounts
+from ldiv_db.solving.auto import FromCounts
 
 #: The tables of the ledger that every run reads, and writes; and what one writes that recodes globally.
 _READ = ("run", "run_secret", "release", "taxonomy", "taxonomy_node")
@@ -50,15 +51,15 @@ def require_rights(destination: Destination, target: Target, columns: Iterable[s
     If it `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be
     for a run. Raises also where the ledger could not be brought up to date.
     """
-    engine, table = destination.engine, _table_of(destination)
+    engine, table = destination.engine, destination.table if isinstance(destination, InTable) else None
     ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
     home = ledger if table is None else catalog.catalog_of(engine, table)
     if isinstance(destination, InFile):
         _require_folder(destination.path.parent)
     lines = []
     for database in dict.fromkeys((home, ledger)):
-        _require_file(databases.file_of(engine, database))
-        if databases.kind_of(engine, database) != "postgres":
+        _require_file(engine.snapshot[database].file)
+        if engine.snapshot.kind(database) != "postgres":
             continue
         user, is_read_only = user_of(engine, database)
         if is_read_only:
@@ -75,25 +76,19 @@ def require_rights(destination: Destination, target: Target, columns: Iterable[s
 
 def refuse_read_only(destination: Destination) -> None:
     """Raise DatabaseError if the connection has a database that a run writes open for reading only."""
-    engine, table = destination.engine, _table_of(destination)
-    for place in (catalog.catalog_table(engine, "run"), *([table] if table else [])):
+    engine, own = destination.engine, [destination.table] if isinstance(destination, InTable) else []
+    for place in (catalog.catalog_table(engine, "run"), *own):
         database = catalog.catalog_of(engine, place)
-        if databases.is_read_only(engine, database):
+        if engine.snapshot[database].is_read_only:
             raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
-
-
-def _table_of(destination: Destination) -> Relation | None:
-    """The table that a release becomes, None if that is a file."""
-    return destination.table if isinstance(destination, InTable) else None
 
 
 def _require_file(name: str | None) -> None:
     """Raise DatabaseError if the file of a database may not be written to, or its log beside it."""
     if name is not None and Path(name).exists():
         if not os.access(name, os.W_OK):
-            raise DatabaseError(
-                f"{name} may not be written to: its owner has to allow it, or give --catalog and `file:`"
-            )
+            hint = "its owner has to allow it, or give --catalog and `file:`"
+            raise DatabaseError(f"{name} may not be written to: {hint}")
         _require_folder(Path(name).parent)
 
 
@@ -109,18 +104,13 @@ def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequenc
     if is_there and lacking:
         return [*lacking, *grants_lacking(engine, database, ledger)]
     to_make: Sequence[Right] = [] if is_there else _LOOK
-    if is_there and migrate.pending(engine):
-        to_make = _to_migrate(engine)
+    if is_there and migrate.pending(engine):  # tables are made, and altered by their owner
+        tables = [catalog.catalog_table(engine, name) for name in ("migration", "run", "release", "series")]
+        owned = [Right("OWNER", catalog.SCHEMA, table.name) for table in tables if catalog.table_exists(engine, table)]
+        to_make = [Right("CREATE", catalog.SCHEMA), *owned]
     if to_make and grants_lacking(engine, database, to_make):
         return [_MIGRATE, *(right.grant(user) for right in (*_LOOK, *ledger))]
     return [] if to_make else grants_lacking(engine, database, ledger)
-
-
-def _to_migrate(engine: Engine) -> list[Right]:
-    """The rights to bring a ledger up to date: tables are made, and altered by their owner."""
-    names = ("migration", "run", "release", "series")
-    there = [name for name in names if catalog.table_exists(engine, catalog.catalog_table(engine, name))]
-    return [Right("CREATE", catalog.SCHEMA), *(Right("OWNER", catalog.SCHEMA, name) for name in there)]
 
 
 def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
@@ -154,19 +144,19 @@ class RunSpec:
     destination: Destination
 
 
-def resolve_run(context: Context, policy: Policy) -> RunSpec:
-    """The policy held against its source, for one release; raises PolicyError with all that is wrong.
+def resolve_run(engine: Engine, policy: Policy, folder: Path, there: InWarehouse | None = None) -> RunSpec:
+    """The policy held against its source, for one release, perhaps `there`; raises PolicyError with all that is wrong.
 
     Raises DatabaseError if a run may not write what it has to.
     """
-    engine, folder = context.engine, context.folder
-    if not problems_of(policy):
+    if there is None and not problems_of(policy):
         columns, name = policy.released.all, policy.algorithm.name
         has_rules = name in ALGORITHMS and algorithm_of(name).traits.recodes_globally
         with suppress(PolicyError):  # which is told with all others
             destination = destination_of(engine, policy.target, folder, columns)
             require_rights(destination, policy.target, columns, has_rules)
-    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=partial(_checked_destination, engine))
+    target = there.checked if there else partial(_checked_destination, engine)
+    resolved, algorithm = resolve_algorithm(engine, policy, folder, target=target)
     return RunSpec(resolved, algorithm, resolved.judged["target"])
 
 
@@ -178,14 +168,13 @@ def resolve_algorithm(engine: Engine, policy: Policy, folder: Path, **checks: Ch
 
 
 def _checked_destination(engine: Engine, found: Findings) -> Destination | None:
-    """The destination that the target names, None of a series; raises PolicyError if a release may not go there."""
     policy, released = found.policy, found.policy.released
     if policy.target.prefix is not None:
         return None
     destination = destination_of(engine, policy.target, found.folder, released.all)
     if found.source is not None:
         types = None if found.columns is None else released.types(found.columns)
-        check_target(destination, policy, found.folder, found.source, types)
+        TargetCheck(destination, policy, found.folder, found.source, types).refuse()
     return destination
 
 
@@ -228,6 +217,10 @@ class PreparedRun:
     resolved: Resolved
     algorithm: Algorithm
     task: Task
+    #: Why this algorithm was chosen, if the policy left it open.
+    chosen: str = ""
+    #: The values with thresholds of their own that no row has.
+    absent: Sequence[Named] = ()
 
     @property
     def units(self) -> Units | None:

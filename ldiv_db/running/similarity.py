@@ -11,8 +11,8 @@ from typing import Any
 
 from ldiv_db.algorithms.local.class_checker import count_classes
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 from ldiv_db.publishing.result import Similarity
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import Recoding
@@ -47,13 +47,11 @@ def measure_similarity(
 
 def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
     """(row_id, class_no) of the published rows, or cells with how many of each."""
-    params = {"classes": recoding.classes, "spans": recoding.spans}
-    labels = engine.materialise("labels", "recoding/publish/label_classes", many=False, **params)
+    labelled = {"classes": recoding.classes, "spans": recoding.spans, "many": False}
+    labels = engine.materialise("labels", "recoding/publish/label_classes", **labelled)
     number = ("class_id" if class_id else "label_rank", "class_no")
-    columns = ["row_id", *([recoding.dealt.name] if recoding.dealt else [])]
-    members = engine.join(
-        "members", recoding.assigned, labels, "class_id", left_columns=columns, right_columns=[number]
-    )
+    columns, tables = ["row_id", *([recoding.dealt.name] if recoding.dealt else [])], (recoding.assigned, labels)
+    members = engine.join("members", *tables, "class_id", left_columns=columns, right_columns=[number])
     engine.drop(labels)
     return members
 
@@ -61,15 +59,8 @@ def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Rel
 def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, **members: Any) -> int:
     """The rows of the classes that hold one category; `members` are counted as `count_classes` has it."""
     counts = count_classes(engine, [axis], **members)
-    histogram = engine.materialise(
-        "histogram",
-        "local/list_histogram",
-        counts=counts,
-        dictionary=axis.dictionary,
-        key=axis.code,
-        summed=False,
-        as_codes=False,
-    )
+    values = {"dictionary": axis.dictionary, "key": axis.code, "summed": False, "as_codes": False}
+    histogram = engine.materialise("histogram", "local/list_histogram", counts=counts, **values)
     classes = Classes(engine, histogram)
     summary = classes.by_category(categories).summary
     rows = engine.total(summary, "rows", Where("values", 1, "<="))

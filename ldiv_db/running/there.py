@@ -15,10 +15,11 @@ from typing import Any
 from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
 from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
-from ldiv_db.database.context import Context, Listener, open_context
-from ldiv_db.database.counted import ON_ROWS, ColumnThere, PlannedThere
+from ldiv_db.database.context import Context
+from ldiv_db.database.counted import ON_ROWS, ColumnThere
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
-from ldiv_db.database.templates import CallerView, Identifier, Relation, Value
+from ldiv_db.database.names import CallerView, Identifier, Relation
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
@@ -26,48 +27,27 @@ from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.counted_source import CountedSource, place_counts
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
-from ldiv_db.recoding.branches import counted_columns
+from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
-from ldiv_db.running.run_spec import RunSpec, resolve_algorithm
 
 
 @contextmanager
 def counted_source(
-    given: PlannedThere,
-    policy: Policy,
-    folder: str | Path,
-    listener: Listener | None,
-    show_values: bool,
-    workers: int | None = None,
-    schema: str | None = None,
-    writes: bool = False,
-) -> Iterator[tuple[Context, Policy, InWarehouse]]:
-    """The policy on the counts of its source, which are brought here, and where its release goes; within, all there is
-    of one moment.
+    context: Context, there: Warehouse, policy: Policy, schema: str | None, writes: bool
+) -> Iterator[tuple[Policy, InWarehouse]]:
+    """The policy on the counts of its source, which are brought here, and where its release goes.
 
-    `schema` is where the ledger lies there, `ldiv` by default. Where the warehouse takes back a table, all that is done
-    within is one transaction, which is committed at the end; a run `writes`.
+    Within, all there is of one moment: where the warehouse takes back a table it is one transaction, committed at the
+    end. `schema` is where the ledger lies there, `ldiv` by default; a run `writes`.
     """
-    there = given.there
+    engine = context.engine
     refuse([*problems_of(policy), *unsupported(policy, there)])
     ledger = LedgerThere(there, schema or SCHEMA)
-    written = named_table(policy.target.table or "", "target.table") if writes else None
-    with (
-        open_context(given.connection, listener, None, folder, show_values, workers) as context,
-        there.moment(written),
-    ):
+    with there.moment(named_table(policy.target.table or "", "target.table") if writes else None):
         context.listener.on_stage(READING)
-        source, counted = _counted(context, there, policy)
-        ledger.bring(context.engine, READ_OF_SERIES if policy.is_series else READ)
-        yield context, counted, InWarehouse(context.engine, source, policy.target, ledger)
-
-
-def resolve_there(context: Context, counted: Policy, destination: InWarehouse) -> RunSpec:
-    """What runs on the counts of a source; raises PolicyError for all problems at once."""
-    resolved, algorithm = resolve_algorithm(
-        context.engine, counted, context.folder, target=lambda found: destination.refuse()
-    )
-    return RunSpec(resolved, algorithm, destination)
+        source, counted = _counted(engine, there, policy, context.folder)
+        ledger.bring(engine, READ_OF_SERIES if policy.is_series else READ)
+        yield counted, InWarehouse(engine, source, policy.target, ledger)
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
@@ -90,16 +70,14 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
             yield Problem(f"quasi_identifiers.{name}", f"{what}, without `null_values` and `decimal`", "use a view")
     for name, setting in policy.sensitive.items():
         if setting.same:
-            yield Problem(
-                f"sensitive.{name}.same", "a warehouse folds case and blanks in its own way", "fold them in a view"
-            )
+            what = "a warehouse folds case and blanks in its own way"
+            yield Problem(f"sensitive.{name}.same", what, "fold them in a view")
         if setting.set:
             yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
 
 
-def _counted(context: Context, there: Warehouse, policy: Policy) -> tuple[CountedSource, Policy]:
-    """The source with its counts here, and the policy on these; raises PolicyError for too many of them."""
-    engine, table = context.engine, there.source(policy.source, context.folder)
+def _counted(engine: Engine, there: Warehouse, policy: Policy, folder: Path) -> tuple[CountedSource, Policy]:
+    table = there.source(policy.source, folder)
     columns = there.columns(table)
     refuse(_column_problems(policy, columns))
     is_of_rows = policy.individual is not None or policy.key is not None
@@ -119,7 +97,7 @@ def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], polic
     if not shown:
         return []
     names = [column.column.name for column in shown]
-    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": Value(FEW)}
+    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": FEW}
     person = Identifier(policy.individual.column) if policy.individual else None
     counts = there.rows(there.written(KEPT_COUNTED, source=table, person=person, weight=None, **params))
     told = [column.warning for column in as_counted(names, counts) if column.warning]
@@ -127,7 +105,6 @@ def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], polic
 
 
 def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
-    """Columns that the table does not have, or that are not read: counting would fail later."""
     types = {column.name.lower(): column.type for column in columns}
     names = [column.name for column in columns]
     for key, name in policy.roles():

@@ -1,178 +1,42 @@
-"""`auto` and `fast`: candidates are tried and what loses least is published, or the quickest is taken.
-
-Candidates are run, what each would publish is measured, and what loses least is kept.
-
-Effort is counted work, never time: the same table gives the same release on any machine.
-"""
+"""`auto` and `fast`: candidates are tried and what loses least is published, or one is taken by rule."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Protocol
+from math import prod
+from typing import Literal
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
-from ldiv_db.database.errors import InfeasibleError, SuppressionError, count_phrase, rows_phrase
-from ldiv_db.database.templates import Relation
+from ldiv_db.algorithms.baselines.annealing import Annealing
+from ldiv_db.algorithms.baselines.tds import Tds
+from ldiv_db.algorithms.cuts.cuts import Cuts
+from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
+from ldiv_db.algorithms.tp.tp import TpPlus
+from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError, count_phrase
+from ldiv_db.recoding.axes import among
 from ldiv_db.solving.choose import (
     LARGE,
     MANY_ROWS,
-    SAMPLE,
     WORK,
     Candidate,
-    Checked,
     candidates_of,
     checked_within,
     fast_candidates,
     leaving,
-    sampled,
     shares_decide,
 )
-from ldiv_db.solving.effort import EFFORTS, LEAST, Effort, Name
-from ldiv_db.solving.improve import improved, mean_loss, published_loss, stages
+from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages
+from ldiv_db.solving.trials import Contest, Solver, Trial, within
 
-#: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
-NEAR = 1.25
 #: Of a table of up to so many cells `peel` is tried too: on 40 random ones the mean LM went from .280 to .260.
 TINY = 100
-
-
-class Solver(Protocol):
-    """Whoever has an algorithm do a task, perhaps in parts."""
-
-    def solve(self, algorithm: Algorithm, task: Task) -> Plan: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """The trial of a candidate: its plan and the loss of it, or the reason why there is none.
-
-    `loss` is the mean LM of a cell by weights, `told` that of a published one, all alike, where these differ, as where
-    people are planned; `left_out` are those of the `rows` that the plan has no class for.
-    """
-
-    candidate: Candidate
-    rows: int
-    plan: Plan | None = None
-    loss: float = 0.0
-    told: float = 0.0
-    left_out: int = 0
-    failed: str = ""
-    #: What failed, where that is a defect of the program.
-    defect: AssertionError | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The entry on the trial for the result."""
-        found: dict[str, Any] = {"algorithm": self.candidate.name, "rows": self.rows, "work": self.candidate.work}
-        if self.plan is None:
-            return found | {"failed": self.failed}
-        return found | {"loss": self.told, "rows_left_out": self.left_out}
-
-    def __str__(self) -> str:
-        out = f", {rows_phrase(self.left_out)} left out" if self.left_out else ""
-        failed = "failed" if self.defect else "infeasible"
-        return f"{self.candidate.name} ({f'{self.told:.4f}{out}' if self.plan else failed})"
-
-
-def within(candidates: Sequence[Checked], budget: int) -> tuple[list[Checked], list[Checked]]:
-    """The first candidate and those whose work besides the budget covers, in their order; and the others."""
-    taken, left = list(candidates[:1]), list[Checked]()
-    for found in candidates[1:]:
-        fits = found.candidate.work <= budget
-        (taken if fits else left).append(found)
-        budget -= found.candidate.work if fits else 0
-    return taken, left
-
-
-def try_all(solver: Solver, task: Task, candidates: Sequence[Checked], budget: int, suppress: bool) -> list[Trial]:
-    """The trials of the candidates, with their plans; raises InfeasibleError if no candidate comes to anything.
-
-    Beyond the budget candidates are tried until one has published all rows, or may leave them out (`suppress`).
-    """
-    trials: list[Trial] = []
-    taken, left = within(candidates, budget)
-    for number, found in enumerate([*taken, *left]):
-        if number >= len(taken) and any(trial.plan and (suppress or not trial.left_out) for trial in trials):
-            break
-        trials.append(attempt(solver, task, found.candidate))
-    if not any(trial.plan for trial in trials):
-        defect = next((trial.defect for trial in trials if trial.defect), None)
-        raise defect or InfeasibleError("\n".join(dict.fromkeys(trial.failed for trial in trials)))
-    return trials
-
-
-def take_best(task: Task, trials: Sequence[Trial], suppress: bool, effort: Effort) -> tuple[Trial, Trial]:
-    """The trial that is taken, as it was and after improvements by that effort; the other plans are dropped.
-
-    Those that come near the least are improved as well, one of those that lose the same: one may be the least then.
-    """
-    made = [trial for trial in trials if trial.plan]
-    out, loss = min(_rank(trial, suppress) for trial in made)
-    first = {_rank(trial, suppress): trial for trial in reversed(made)}
-    near = [trial for rank, trial in first.items() if rank <= (out, loss * NEAR)]
-    task.ahead([stage for trial in near for stage in stages(task, trial.candidate.name, effort)])
-    after = {trial: _improved(task, trial, effort) if trial in near else trial for trial in made}
-    best = min(made, key=lambda trial: _rank(after[trial], suppress))
-    for trial in made:
-        if trial is not best:
-            drop(task, after[trial])
-    return best, after[best]
-
-
-def ranked(
-    solver: Solver, part: Task, candidates: Sequence[Checked], budget: int, suppress: bool
-) -> tuple[list[Checked], list[Trial]]:
-    """The candidates, those first that lose least on a part of the rows, and their trials there; within the budget."""
-    taken, left = within(candidates, budget)
-    trials = [attempt(solver, part, found.candidate) for found in taken]
-    order = sorted(range(len(taken)), key=lambda i: (trials[i].plan is None, *_rank(trials[i], suppress), i))
-    return [*(taken[i] for i in order), *left], trials
-
-
-def attempt(solver: Solver, task: Task, candidate: Candidate) -> Trial:
-    """The candidate run; nothing but its plan is left of it."""
-    engine, rows = task.engine, task.encoded.row_count
-    with engine.scope() as scope:
-        try:
-            plan = solver.solve(candidate.algorithm, task)
-            left_out = rows - plan.row_count(engine)
-            task.refuse_left_out(left_out)
-        except InfeasibleError as error:
-            return Trial(candidate, rows, failed=str(error))
-        except AssertionError as error:  # of one algorithm: another may meet the policy
-            return Trial(candidate, rows, failed="what the algorithm asserts does not hold", defect=error)
-        loss = mean_loss(task, plan)
-        trial = Trial(candidate, rows, plan, loss, published_loss(task, plan, loss), left_out)
-        for table in _tables(trial):
-            scope.keep(table)
-        return trial
-
-
-def _improved(task: Task, trial: Trial, effort: Effort) -> Trial:
-    """The trial after improvements, if it loses less then."""
-    assert trial.plan is not None  # noqa: S101 - others are not among those made
-    plan, loss = improved(task, trial.candidate.name, trial.plan, effort, trial.loss)
-    if plan is trial.plan:
-        return trial
-    return replace(trial, plan=plan, loss=loss, told=published_loss(task, plan, loss))
-
-
-def drop(task: Task, trial: Trial) -> None:
-    """Drop the tables of a plan that is not taken."""
-    task.engine.drop(*_tables(trial))
-
-
-def _tables(trial: Trial) -> list[Relation]:
-    """The tables of its plan."""
-    plan = trial.plan
-    return [table for table in (plan.assigned, plan.classes, plan.blanked) if table is not None] if plan else []
-
-
-def _rank(trial: Trial, suppress: bool) -> tuple[int, float]:
-    """Trials by what they lose; unless rows may be left out, those that leave out fewer come first of all."""
-    return (0 if suppress else trial.left_out, trial.loss)
+#: The rows of the sample that algorithms are tried on where there are many.
+SAMPLE = 50_000
+#: So many cuts are gone through in seconds: Adult's taxonomies have a third of that.
+MOST_CUTS = 10**9
 
 
 class AutoOptions(Options):
@@ -239,18 +103,21 @@ class Auto(Chooser):
         """As the first candidate that the counts allow, with what will be tried; raises what the first of all says."""
         found = self._checked(task)
         tried, left = within(found, self._trials(task))
-        notes = (*found[0].feasible.notes, _plan_note(tried, left, _is_large(task)))
-        return replace(found[0].feasible, notes=notes, tries=_names(tried))
+        feasible = found[0].feasible
+        assert feasible is not None  # noqa: S101 - all of them were checked
+        notes = (*feasible.notes, _plan_note(tried, left, _is_large(task)))
+        return replace(feasible, notes=notes, tries=_names(tried))
 
     def choose(self, task: Task, solver: Solver) -> Plan:
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._suppress or task.suppression is not None
         if _is_large(task) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
-                found, before = ranked(solver, sampled(task, SAMPLE), found, budget, suppress)
+                found, before = Contest(solver, _sampled(task), suppress).ranked(found, budget)
             budget = 0
-        trials = try_all(solver, task, found, budget, suppress)
-        best, better = take_best(task, trials, suppress, self._effort(task))
+        contest = Contest(solver, task, suppress)
+        trials = contest.try_all(found, budget)
+        best, better = contest.take_best(trials, self._effort(task))
         assert better.plan is not None  # noqa: S101 - the best has one
         tried = [*before, *trials]
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried]}
@@ -266,7 +133,7 @@ class Auto(Chooser):
             tried = [*(tried if len(tried) > 1 else []), (forming(names[0]), cells)]
         return [*tried, *stages(task, names[0], self._effort(task))]
 
-    def _checked(self, task: Task) -> list[Checked]:
+    def _checked(self, task: Task) -> list[Candidate]:
         return checked_within(task, candidates_of(task, self._suppress))
 
     def _effort(self, task: Task) -> Effort:
@@ -276,29 +143,15 @@ class Auto(Chooser):
 
     def _trials(self, task: Task) -> int:
         """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
-        effort, compared = self._effort(task), any(found.compares_with_table for found in task.requirements)
+        effort, compared = self._effort(task), task.compares_with_table
         is_open = compared or (effort.asked is not None and shares_decide(task))
         trials = max(effort.trials, WORK["topdown"]) if is_open else effort.trials
         is_tiny = effort.asked is not None and task.cell_count <= TINY
         return max(trials, WORK["topdown"] + WORK["peel"]) if is_tiny else trials
 
 
-class Fast(Chooser):
-    """The quickest algorithm that can meet the policy, by rule."""
-
-    name = "fast"
-    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True, bags=True)
-
-    def chosen(self, task: Task) -> tuple[Algorithm, str]:
-        """The quickest that the counts allow, or that says what is wrong, and the reason."""
-        candidates = fast_candidates(task)
-        if len(candidates) == 1:
-            return _settled(task, candidates[0])
-        try:
-            found = checked_within(task, candidates)[0].candidate
-        except SuppressionError:
-            found = leaving()
-        return found.algorithm, found.reason
+class Rule(Chooser):
+    """One of several algorithms by rule; it makes no classes of its own."""
 
     def check(self, task: Task) -> Feasibility:
         """As the algorithm that is chosen."""
@@ -309,26 +162,106 @@ class Fast(Chooser):
         return solver.solve(self.chosen(task)[0], task)
 
 
+class Fast(Rule):
+    """The quickest algorithm that can meet the policy."""
+
+    name = "fast"
+    traits = Traits(outliers=True, any_class=True, harmless=True, rows_alone=True, bags=True)
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The quickest that the counts allow, or that says what is wrong, and the reason."""
+        candidates = fast_candidates(task)
+        if len(candidates) == 1:
+            return _settled(task, candidates[0])
+        try:
+            found = checked_within(task, candidates)[0]
+        except SuppressionError:
+            found = leaving()
+        return found.algorithm, found.reason
+
+
+class FromCounts(Rule):
+    """The first of those that plan from counts of rows that can meet the policy, where it leaves the algorithm open.
+
+    A global recoding where every quasi-identifier has a taxonomy, since it can then be had as SQL that runs where the
+    rows are: `cuts` as long as its cuts can all be gone through, else `annealing`, and `tds` for more sensitive values
+    than these count. Otherwise `tp_plus`: numbers without a taxonomy, sets, and texts that are the same after some
+    steps.
+
+    With `sets` quasi-identifiers are published as sets, which no global recoding and no star can be; without
+    `as_written` sensitive texts are compared after some steps, which no SELECT of a recoding does.
+    """
+
+    name = "auto"
+    traits = Traits(counts=True, any_class=True, harmless=True, rows_alone=True)
+
+    def __init__(self, sets: bool = False, as_written: bool = True):
+        super().__init__({})
+        self._sets = sets
+        self._as_written = as_written
+
+    def chosen(self, task: Task) -> tuple[Algorithm, str]:
+        """The first candidate that takes the policy, or the last, which says what is wrong; and why."""
+        candidates = list(self._candidates(task))
+        algorithm, why = next((one for one in candidates if _accepts_policy(one[0], task)), candidates[-1])
+        return algorithm, f"algorithm {algorithm.name}: {why}"
+
+    def _candidates(self, task: Task) -> Iterator[tuple[Algorithm, str]]:
+        trees = [axis.taxonomy for axis in task.encoded.axes if axis.taxonomy is not None]
+        if len(trees) == len(task.encoded.axes) and not self._sets and self._as_written:
+            cuts = prod(tree.cuts for tree in trees)
+            if all(axis.distribution.distinct <= MOST_COLUMNS for axis in task.encoded.sensitive):
+                if cuts <= MOST_CUTS:
+                    yield Cuts({}), f"it proves the best of {cuts:,} cuts, and plans from counts"
+                else:
+                    yield Annealing({}), "there are too many cuts to prove the best, and it plans from counts"
+            yield Tds({}), "it takes the requirements that larger classes keep, and plans from counts"
+        form = "ranges" if self._sets else "stars"
+        yield TpPlus({"form": form}), "it takes what no global recoding can, and plans from counts"
+
+
+def _accepts_policy(algorithm: Algorithm, task: Task) -> bool:
+    """True if the algorithm takes the policy, whatever the counts allow."""
+    try:
+        algorithm.refuse_unfit(task)
+        algorithm.check(task)
+    except PolicyError:
+        return False
+    except InfeasibleError:
+        return True
+    return True
+
+
 def _settled(task: Task, only: Candidate) -> tuple[Algorithm, str]:
     """The algorithm of the only candidate as it does the task, and why."""
     algorithm, more = only.algorithm.chosen(task)
     return algorithm, "; ".join(part for part in (only.reason, more) if part)
 
 
-def _names(candidates: list[Checked]) -> tuple[str, ...]:
-    return tuple(found.candidate.name for found in candidates)
+def _names(candidates: list[Candidate]) -> tuple[str, ...]:
+    return tuple(found.name for found in candidates)
+
+
+def _sampled(task: Task) -> Task:
+    """The task of some rows, the same for any order of rows and number of threads; keys are compared as in all rows.
+
+    How much an algorithm loses depends on the number of rows, which loses least on how values are distributed. For
+    tasks without an individual.
+    """
+    rows = task.engine.materialise("sample", "solving/draw_sample", rows=task.encoded.rows, seed=task.seed, most=SAMPLE)
+    return replace(task, encoded=among(task.engine, task.encoded, rows), units=None)
 
 
 def _is_large(task: Task) -> bool:
     return task.encoded.row_count >= LARGE and task.encoded.size < MANY_ROWS
 
 
-def _plan_note(tried: list[Checked], left: list[Checked], on_sample: bool) -> str:
+def _plan_note(tried: list[Candidate], left: list[Candidate], on_sample: bool) -> str:
     """A note that lists the trials to come."""
     fails = "it fails" if len(tried) == 1 else "they fail"
     then = f"; if {fails}, {', '.join(_names(left))}" if left else ""
     where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""
-    first = tried[0].candidate
+    first = tried[0]
     most = "; what loses least is published" if len(tried) > 1 else ""
     return f"auto tries {', '.join(_names(tried))}{where}{then}{most}. {first.name}: {first.why}"
 

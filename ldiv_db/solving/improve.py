@@ -1,5 +1,6 @@
-"""Improvements: passes over the classes of a plan after which they lose less, and what a plan would lose.
+"""Improvements: passes over the classes of a plan after which they lose less, as far as an effort pays for their work.
 
+Work is counted, not timed, so that the same table gives the same release on any machine.
 Near classes trade rows, are regrouped, let rows flow and are split anew (`IMPROVEMENTS`). Then outliers are left out:
 rows leave their classes where that loses less, as many as the policy has a budget for.
 
@@ -17,26 +18,50 @@ on people of a population.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.flows import FLOWS
-from ldiv_db.algorithms.neighbours.passes import IMPROVING, ClassState, Improving, Pass, improve, margins_of
+from ldiv_db.algorithms.neighbours.passes import ASKED, IMPROVING, ClassState, Improving, Pass, improve, margins_of
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.templates import Identifier, Relation, Value
-from ldiv_db.recoding.loss import measure_recoding
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.recoding.loss import lost_by_column
 from ldiv_db.recoding.recode import Recoding, plan_recoding
-from ldiv_db.solving.effort import Effort
 
+Name = Literal["quick", "normal", "thorough"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The work of `trials` after the first candidate's, and what improvements are `asked` to gain; None for none.
+
+    Work is in that of the quickest algorithm on the table. A gain is asked of each tenth of it, in millionths of what
+    all classes cost. With `every` pass those are tried as well that seldom gain much under what is required.
+    `lasting` is how much longer improvements were measured to last than by the normal effort, about.
+    """
+
+    trials: int = 0
+    asked: int | None = None
+    every: bool = False
+    lasting: int = 1
+
+
+#: Nothing but the first candidate.
+LEAST = Effort()
+#: By its name in a policy.
+EFFORTS: dict[Name, Effort] = {
+    "quick": LEAST,
+    "normal": Effort(asked=ASKED),
+    "thorough": Effort(trials=20, asked=40, every=True, lasting=3),
+}
 #: Classes of so many rows keep them all: what one row of them costs the others is too little to look for.
 LARGE = 4096
-
-
 #: What is done to classes; each is tried in this order.
 IMPROVEMENTS = (TRADES, REGROUP, FLOWS, SPLITS)
 #: The classes of these have been through trades already.
@@ -56,24 +81,30 @@ def recode(task: Task, plan: Plan) -> Recoding:
 def mean_loss(task: Task, plan: Plan) -> float:
     """The mean LM of a cell, by the weights of quasi-identifiers, of what a plan would publish of the task's rows."""
     weights = {axis.name: axis.weight for axis in task.encoded.axes}
+    total = sum(weights.values())
+    if not total:
+        return _unweighted(task, plan)
     with task.engine.scope():
-        found = measure_recoding(task.engine, task.encoded, recode(task, plan), task.class_ids)
-        return found.lm_by_weight(weights)
+        lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
+    return sum(weights[name] * (lm / task.encoded.rows_in) for name, lm in lost.items()) / total
 
 
 def published_loss(task: Task, plan: Plan, loss: float) -> float:
     """The mean LM of a published cell, all alike; `loss` is that by the weights of the task's quasi-identifiers."""
     engine, units = task.engine, task.units
-    weights = {axis.weight for axis in (units.rows if units else task.encoded).axes}
-    if units is None and len(weights) == 1:
-        return loss
+    if units is None:
+        return loss if len({axis.weight for axis in task.encoded.axes}) == 1 else _unweighted(task, plan)
     with engine.scope():
-        if units is not None:
-            assigned = engine.copy("assigned", plan.assigned)
-            by_unit = replace(plan, assigned=assigned).in_rows(engine)
-            plan = replace(by_unit, assigned=units.assign_rows(engine, by_unit.assigned))
-            task = replace(task, encoded=units.rows)
-        return measure_recoding(engine, task.encoded, recode(task, plan), task.class_ids).lm_mean
+        assigned = engine.copy("assigned", plan.assigned)
+        by_unit = replace(plan, assigned=assigned).in_rows(engine)
+        plan = replace(by_unit, assigned=units.assign_rows(engine, by_unit.assigned))
+        return _unweighted(replace(task, encoded=units.rows), plan)
+
+
+def _unweighted(task: Task, plan: Plan) -> float:
+    with task.engine.scope():
+        lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
+    return sum(lost.values()) / (task.encoded.rows_in * len(task.encoded.axes))
 
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
@@ -91,7 +122,7 @@ def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]
 
 def _paying(task: Task) -> tuple[Pass, ...]:
     """The passes that gained most for their work under such requirements."""
-    if any(requirement.compares_with_table for requirement in task.requirements):
+    if task.compares_with_table:
         return (FLOWS, SPLITS, TRADES)
     if all(requirement.more_is_better for requirement in task.requirements):
         return (TRADES, REGROUP)
@@ -107,13 +138,13 @@ def stages(task: Task, algorithm: str, effort: Effort) -> Stages:
 def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float | None = None) -> tuple[Plan, float]:
     """The algorithm's plan after improvements that gain what the effort asks, if it loses less then, and its loss.
 
-    `loss` is what it loses before, where that is known.
-
-    The classes of a plan in parts have been through them part by part.
+    `loss` is what it loses before, where that is known. The classes of a plan in parts have been through them.
     """
     passes, loss = improvements(task, algorithm, effort), mean_loss(task, plan) if loss is None else loss
-    if plan.parts > 1 or not passes or effort.asked is None or _is_judged_otherwise(task, plan):
+    if plan.parts > 1 or not passes or effort.asked is None:
         return plan, loss
+    if task.compares_with_table and plan.row_count(task.engine) < task.encoded.row_count:
+        return plan, loss  # classes were judged by all rows, and would be by those that are published
     plan = plan.in_rows(task.engine)
     with task.engine.scope() as scope:
         assigned = task.engine.copy("assigned", plan.assigned)
@@ -157,13 +188,7 @@ def _asked(task: Task, asked: int) -> int:
 
     There a round gains little, and as much for many rounds: flows wait for what other flows give back.
     """
-    return asked // 2 if any(requirement.compares_with_table for requirement in task.requirements) else asked
-
-
-def _is_judged_otherwise(task: Task, plan: Plan) -> bool:
-    """True if classes are compared with all rows that are published, and the plan leaves out some of the task's."""
-    compared = any(requirement.compares_with_table for requirement in task.requirements)
-    return compared and plan.row_count(task.engine) < task.encoded.row_count
+    return asked // 2 if task.compares_with_table else asked
 
 
 def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:
@@ -175,13 +200,8 @@ def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _can_judge(task: Task) -> bool:
     """True if counts of a class alone say that it is good without a row, and other classes stay as good as they are."""
-    return not any(r.compares_with_table or r.named_population or not r.monotone for r in task.requirements)
-
-
-def _row_price(task: Task) -> Value:
-    """The cost of a row that is left out: every cell, by weights relative to the largest."""
-    weights = [axis.weight for axis in task.encoded.axes]
-    return Value(sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights))
+    kept = all(found.monotone and not found.named_population for found in task.requirements)
+    return kept and not task.compares_with_table
 
 
 def _left_out(search: Improving, assigned: Relation, spare: int) -> tuple[Relation, list[int]]:
@@ -205,11 +225,12 @@ def _left_out(search: Improving, assigned: Relation, spare: int) -> tuple[Relati
 
 def _round(search: Improving, assigned: Relation, most: int) -> Relation:
     """The rows (row_id, class_id, gain) that are left out of these classes, one of each, `most` of all."""
-    engine, sensitive = search.task.engine, search.task.encoded.sensitive
-    with engine.scope() as scope:
-        classes = ClassState.of(search.task, search.measures, assigned, least=1, most=LARGE)
-        by = {"measures": search.measures, "sensitive": sensitive, "price": _row_price(search.task)}
-        outliers = engine.materialise("outliers", "local/outliers/find_outliers", rests=classes.rests(), **by)
-        margins = margins_of(search, outliers, assigned)
-        found = {"outliers": outliers, "margins": margins, "most": Value(most)}
-        return scope.keep(engine.materialise("chosen", "local/outliers/choose_outliers", **found))
+    task = search.task
+    weights = [axis.weight for axis in task.encoded.axes]
+    price = sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights)  # of all cells of a row
+    flow = EngineFlow(task.engine, "local/outliers", measures=search.measures, sensitive=task.encoded.sensitive)
+    with flow.scope("chosen"):
+        classes = ClassState.of(task, search.measures, assigned, least=1, most=LARGE)
+        outliers = flow.step("outliers", "find_outliers", rests=classes.rests(), price=price)
+        flow.know(margins=margins_of(search, outliers, assigned))
+        return flow.step("chosen", "choose_outliers", most=most)

@@ -14,16 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Progress, Report, Task
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.frames import Packed, pack, unpack
-from ldiv_db.database.templates import FileRelation, Relation, Value
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.requirements import Requirement
-from ldiv_db.solving.effort import LEAST, Effort
-from ldiv_db.solving.improve import improved, without_outliers
+from ldiv_db.solving.improve import LEAST, Effort, improved, without_outliers
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class PartJob:
 
     def carried(self, engine: Engine, folder: Path | None = None) -> PartJob:
         """The same with the tables that it refers to; on the way they are written to a private folder in `folder`."""
-        return replace(self, tables=pack(engine, _tables(self.encoded), folder))
+        of_axes = [table for axis in self.encoded.axes for table in (axis.dictionary, axis.nodes)]
+        of_keys = [table for key in self.encoded.sensitive for table in (*key.tables, key.whole)]
+        return replace(self, tables=pack(engine, [table for table in (*of_axes, *of_keys) if table], folder))
 
 
 def work_of(task: Task, algorithm: Algorithm, effort: Effort = LEAST) -> PartJob:
@@ -56,11 +59,9 @@ def work_of(task: Task, algorithm: Algorithm, effort: Effort = LEAST) -> PartJob
 
 
 @contextmanager
-def opened(
-    work: PartJob, settings: Settings | None = None, folder: Path | None = None, database: str = ":memory:"
-) -> Iterator[Engine]:
-    """An engine on a database of its own that has the tables of the work, under their names."""
-    with open_database(database, create=True, settings=settings) as connection:
+def opened(work: PartJob, settings: Settings | None = None, folder: Path | None = None) -> Iterator[Engine]:
+    """An engine on a database in memory that has the tables of the work, under their names."""
+    with open_database(":memory:", create=True, settings=settings) as connection:
         engine = Engine(connection)
         with compared_by_bytes(engine):
             unpack(engine, work.tables or {}, folder)
@@ -93,17 +94,6 @@ def solve(work: PartJob, task: Task) -> Plan:
     return plan if leaves else without_outliers(task, work.algorithm, plan)
 
 
-def _tables(encoded: Encoded) -> list[Relation]:
-    """The tables that an encoded table refers to, besides its rows."""
-    found: list[Relation | None] = []
-    for axis in encoded.axes:
-        found += [axis.dictionary, axis.nodes]
-    for key in encoded.sensitive:
-        found += [key.dictionary, key.judged[0] if key.judged else None, key.whole]
-        found += key.bags.tables if key.bags else []
-    return [relation for relation in found if relation is not None]
-
-
 def solve_part(
     work: PartJob,
     engine: Engine,
@@ -116,7 +106,7 @@ def solve_part(
     of all parts it is that of a `node`; its rows are numbered among themselves, as algorithms expect."""
     codes = {"axes": work.encoded.axes, "sensitive": work.encoded.sensitive}
     with engine.scope() as scope:
-        params = {"node": Value(node), "of_node": node is not None}
+        params = {"node": node, "of_node": node is not None}
         part = engine.materialise("part", "solving/list_part", rows=rows, **codes, **params)
         plan = solve(work, part_task(work, engine, part, progress, report))
         named = engine.join(

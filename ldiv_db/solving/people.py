@@ -16,8 +16,9 @@ from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
@@ -37,7 +38,7 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
     if plan.blanked is not None and any(axis.bags for axis in units.encoded.sensitive):
         raise PolicyError([Problem("individual", "values are not blanked one by one where people have several")])
     with engine.scope() as scope:
-        assigned = plan.assigned if units.together else _mended(engine, units, plan, wanted)
+        assigned = plan.assigned if units.together else _Mended(engine, units, wanted).assigned(plan)
         rows = scope.keep(units.assign_rows(engine, assigned))
         classes = plan.classes
         if classes is not None:
@@ -49,70 +50,72 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
     return replace(plan, assigned=rows, classes=classes, notes=notes)
 
 
-def _mended(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, Sequence[Requirement]]) -> Relation:
-    """(row_id, class_id) of units, the classes that lack people put into others."""
-    assigned, encoded = plan.assigned, units.encoded
-    if plan.classes is None:
-        assigned = _swapped(engine, units, assigned, wanted)
-    while bad := _bad_classes(engine, units, assigned, wanted):
-        lacking = engine.count(bad)
-        classes = encoded.bound_classes(engine, assigned)
-        if plan.classes is not None or engine.count(classes) == 1:
-            classes_lack = count_phrase(lacking, "class lacks", "classes lack")
-            what = f"{classes_lack} people, or have too many rows of one value, once people are told apart"
-            raise InfeasibleError(f"{what}: `individual: {{column: …, rows: together}}` plans by people")
-        most = Value(max(1, PAIRS // engine.count(classes)))
-        merges = engine.materialise(
-            "merges", "solving/choose_merges", bad=bad, classes=classes, axes=encoded.axes, most=most
-        )
-        assigned = engine.materialise("assigned", "solving/merge_classes", assigned=assigned, merges=merges)
-        engine.drop(bad, classes, merges)
-    return assigned
+class _Mended:
+    """Classes of units held against their people, and mended where they lack some."""
 
+    def __init__(self, engine: Engine, units: Units, wanted: Mapping[str, Sequence[Requirement]]) -> None:
+        assert units.rows.individual is not None  # noqa: S101 - units are made of it
+        self._engine, self._units, self._wanted = engine, units, wanted
+        self._person = units.rows.individual.code
+        self._flow = EngineFlow(engine, "solving", members=units.members, axes=units.encoded.axes, person=self._person)
 
-def _swapped(engine: Engine, units: Units, assigned: Relation, wanted: Mapping[str, Sequence[Requirement]]) -> Relation:
-    """(row_id, class_id) of units, those of people who are in a bad class already now in others."""
-    encoded, person = units.encoded, units.rows.individual
-    assert person is not None  # noqa: S101 - units are made of it
-    values = min(engine.count(axis.dictionary) for axis in encoded.sensitive)
-    limits = {"most": Value(max(1, PAIRS * values // encoded.row_count)), "near": Value(NEAR)}
-    owners = engine.materialise(
-        "owners", "solving/list_owners", rows=units.rows.rows, members=units.members, person=person.code
-    )
-    while bad := _bad_classes(engine, units, assigned, wanted):
-        codes = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive}
-        classes = encoded.bound_classes(engine, assigned)
-        params = {**codes, "assigned": assigned, "owners": owners, "bad": bad, "classes": classes}
-        swaps = engine.materialise("swaps", "solving/choose_swaps", **params, **limits)
-        engine.drop(classes)
-        if not engine.count(swaps):
-            break
-        assigned = engine.reassign(assigned, swaps)
-        engine.drop(bad, swaps)
-    return assigned
+    def assigned(self, plan: Plan) -> Relation:
+        """(row_id, class_id) of units, the classes that lack people put into others."""
+        flow, engine = self._flow, self._engine
+        flow.know(assigned=plan.assigned)
+        if plan.classes is None:
+            self._swap()
+        while bad := self._bad_classes():
+            lacking = engine.count(bad)
+            classes = engine.count(self._bound())
+            if plan.classes is not None or classes == 1:
+                classes_lack = count_phrase(lacking, "class lacks", "classes lack")
+                what = f"{classes_lack} people, or have too many rows of one value, once people are told apart"
+                raise InfeasibleError(f"{what}: `individual: {{column: …, rows: together}}` plans by people")
+            flow.step("merges", "choose_merges", most=max(1, PAIRS // classes))
+            flow.step("assigned", "merge_classes")
+            flow.drop("bad", "classes", "merges")
+        return flow["assigned"]  # type: ignore[no-any-return]
 
+    def _swap(self) -> None:
+        """Have units of people who are in a bad class already change places with some of other classes."""
+        flow, encoded, rows = self._flow, self._units.encoded, self._units.rows.rows
+        values = min(self._engine.count(axis.dictionary) for axis in encoded.sensitive)
+        most = max(1, PAIRS * values // encoded.row_count)
+        flow.step("owners", "list_owners", rows=rows)
+        while self._bad_classes():
+            self._bound()
+            units = {"rows": encoded.rows, "sensitive": encoded.sensitive}
+            swaps = flow.step("swaps", "choose_swaps", most=most, near=NEAR, **units)
+            flow.drop("classes")
+            if not self._engine.count(swaps):
+                break
+            flow.know(assigned=self._engine.reassign(flow["assigned"], swaps))
+            flow.drop("bad", "swaps")
 
-def _bad_classes(
-    engine: Engine, units: Units, assigned: Relation, wanted: Mapping[str, Sequence[Requirement]]
-) -> Relation | None:
-    """(class_id) of the classes that violate a requirement by their people or rows; None if there are none."""
-    rows, person = units.rows, units.rows.individual
-    assert person is not None  # noqa: S101 - units are made of it
-    with engine.scope() as scope:
-        params = {"rows": rows.rows, "members": units.members, "assigned": assigned, "sensitive": rows.sensitive}
-        table = engine.materialise("people", "solving/list_class_people", person=person.code, **params)
-        bad = scope.keep(engine.load("bad", {_CLASS: "BIGINT"}, []))
-        subject = Subject(table, [_CLASS], person=person.code.name, by_rows=True)
-        for axis in rows.sensitive:
-            with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
-                for requirement in wanted[axis.column.name]:
-                    measures = measure_table(engine, requirement, found.classes)
-                    violating = engine.select("violating", measures, "class_no", where=[Where("margin", 0, "<")])
-                    listed = engine.select_among(
-                        "listed", found.listed, violating, "class_no", columns=[("c1", _CLASS)]
-                    )
-                    engine.extend_others(bad, listed, bad, _CLASS, _CLASS)
-    return bad if engine.count(bad) else None
+    def _bound(self) -> Relation:
+        classes = self._units.encoded.bound_classes(self._engine, self._flow["assigned"])
+        self._flow.know(classes=classes)
+        return classes
+
+    def _bad_classes(self) -> Relation | None:
+        """(class_id) of the classes that violate a requirement by their people or rows; None if there are none."""
+        engine, rows = self._engine, self._units.rows
+        with engine.scope() as scope:
+            table = self._flow.step("people", "list_class_people", rows=rows.rows, sensitive=rows.sensitive)
+            bad = scope.keep(engine.load("bad", {_CLASS: "BIGINT"}, []))
+            subject = Subject(table, [_CLASS], person=self._person.name, by_rows=True)
+            for axis in rows.sensitive:
+                with counted(engine, subject, axis.code.name, as_it_lies=True) as found:
+                    for requirement in self._wanted[axis.column.name]:
+                        measures = measure_table(engine, requirement, found.classes)
+                        violating = engine.select("violating", measures, "class_no", where=[Where("margin", 0, "<")])
+                        listed = engine.select_among(
+                            "listed", found.listed, violating, "class_no", columns=[("c1", _CLASS)]
+                        )
+                        engine.extend_others(bad, listed, bad, _CLASS, _CLASS)
+        self._flow.know(bad=bad)
+        return bad if engine.count(bad) else None
 
 
 def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together: bool = False) -> list[str]:

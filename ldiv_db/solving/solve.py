@@ -11,8 +11,7 @@ from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
-from ldiv_db.solving.effort import LEAST, Effort
-from ldiv_db.solving.improve import TRADED, told_of_outliers, without_outliers
+from ldiv_db.solving.improve import LEAST, TRADED, Effort, told_of_outliers, without_outliers
 from ldiv_db.solving.parts import work_of
 from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
 

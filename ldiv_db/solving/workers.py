@@ -1,10 +1,8 @@
-"""A worker: a process with a database of its own that solves parts, as it is told on its standard input.
+"""Parts solved in this process, or by several worker processes with databases of their own.
 
-It hears pickled messages: first the work and how its database may use the machine, then the nodes of parts. It answers
-with (how far, None), until (1.0, what came of it): a `Done`, or the error. It ends with the process that started it,
-and leaves Ctrl-C to that.
-
-Parts solved in this process, or by several with databases of their own, which are told and heard over pipes.
+A worker solves parts as it is told on its standard input. It hears pickled messages: first the work and how its
+database may use the machine, then the nodes of parts. It answers with (how far, None), until (1.0, what came of it): a
+`Done`, or the error. It ends with the process that started it, and leaves Ctrl-C to that.
 
 Rows go as files of codes, in a private folder that is gone at the end; what a killed process left there the next run
 removes. Nothing that is found depends on which worker solves what.
@@ -28,13 +26,20 @@ from typing import Any, BinaryIO
 
 from ldiv_db.algorithms.base import Progress, Task
 from ldiv_db.database import files
+from ldiv_db.database.connections import Settings
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.databases import resources, threads
-from ldiv_db.database.engine import Engine, Settings
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.solving.divide import Division
 from ldiv_db.solving.parts import PartJob, opened, solve_part
+
+#: How often a part is tried whose worker dies, and the seconds between two reports of how far all are.
+TRIES, PAUSE = 2, 0.2
+_BOOT = "import sys; sys.path[:] = {path!r}; from ldiv_db.solving.workers import main; main()"
+_ASSIGNED = {"row_id": "BIGINT", "class_id": "BIGINT"}
 
 
 @dataclass(frozen=True)
@@ -91,12 +96,6 @@ def _outcome(work: PartJob, engine: Engine, folder: Path, node: int, answers: Bi
 def _answer(answers: BinaryIO, share: float, outcome: Done | Exception | None) -> None:
     answers.write(pickle.dumps((share, outcome)))
     answers.flush()
-
-
-#: How often a part is tried whose worker dies, and the seconds between two reports of how far all are.
-TRIES, PAUSE = 2, 0.2
-_BOOT = "import sys; sys.path[:] = {path!r}; from ldiv_db.solving.workers import main; main()"
-_ASSIGNED = {"row_id": "BIGINT", "class_id": "BIGINT"}
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,19 @@ def range_trees(widths: Sequence[float], origin: float, smallest: float, largest
     if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
         raise PolicyError([Problem("ranges", "takes finite numbers")])
     with localcontext(_EXACT):
-        exact = [Decimal(str(width)) for width in widths]
-        _refuse_widths(exact, Decimal(str(origin)), integers)
-        level = _leaves(exact[0], Decimal(str(origin)), Decimal(str(smallest)), Decimal(str(largest)), integers)
+        exact, start = [Decimal(str(width)) for width in widths], Decimal(str(origin))
+        _refuse_widths(exact, start, integers)
+        leaf = exact[0]
+        if (Decimal(str(largest)) - Decimal(str(smallest))) / leaf > MAX_LEAVES:
+            raise PolicyError([Problem("ranges", f"{leaf} makes more than {MAX_LEAVES:,} leaves", "widen it")])
+        first, last = (math.floor((Decimal(str(end)) - start) / leaf) for end in (smallest, largest))
+        level = [(begin := start + i * leaf, _range_tree(begin, leaf, integers)) for i in range(first, last + 1)]
         for width in exact[1:]:
-            level = _group_ranges(level, width, Decimal(str(origin)), integers)
+            groups: dict[Decimal, Tree] = {}  # the next level up, by where its ranges begin
+            for begin, tree in level:
+                low = start + math.floor((begin - start) / width) * width
+                groups.setdefault(low, _range_tree(low, width, integers)).children.append(tree)
+            level = list(groups.items())
     return [tree for _, tree in level]
 
 
@@ -56,37 +64,10 @@ def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -
     refuse(problems)
 
 
-def _leaves(
-    width: Decimal, origin: Decimal, smallest: Decimal, largest: Decimal, integers: bool
-) -> list[tuple[Decimal, Tree]]:
-    """The ranges of `width` that cover `smallest..largest`, each with where it begins."""
-    if (largest - smallest) / width > MAX_LEAVES:
-        raise PolicyError([Problem("ranges", f"{width} makes more than {MAX_LEAVES:,} leaves", "widen it")])
-    first, last = (math.floor((end - origin) / width) for end in (smallest, largest))
-    begins = (origin + i * width for i in range(first, last + 1))
-    return [(begin, _range_tree(begin, width, integers)) for begin in begins]
-
-
-def _plain(number: Decimal) -> str:
-    return format(number.normalize(), "f")
-
-
-def _range_label(low: Decimal, width: Decimal, integers: bool) -> str:
-    if not integers:
-        return range_label(_plain(low), _plain(low + width), ")")
-    return str(int(low)) if width == 1 else range_label(int(low), int(low + width - 1))
-
-
 def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:
-    return Tree(_range_label(low, width, integers), bounds=(float(low), float(low + width)))
-
-
-def _group_ranges(
-    level: list[tuple[Decimal, Tree]], width: Decimal, origin: Decimal, integers: bool
-) -> list[tuple[Decimal, Tree]]:
-    """The next level up, the ranges of `width` over those of `level`, each with where it begins."""
-    groups: dict[Decimal, Tree] = {}
-    for begin, tree in level:
-        low = origin + math.floor((begin - origin) / width) * width
-        groups.setdefault(low, _range_tree(low, width, integers)).children.append(tree)
-    return list(groups.items())
+    if not integers:
+        begin, end = (f"{bound.normalize():f}" for bound in (low, low + width))
+        label = range_label(begin, end, ")")
+    else:
+        label = str(int(low)) if width == 1 else range_label(int(low), int(low + width - 1))
+    return Tree(label, bounds=(float(low), float(low + width)))

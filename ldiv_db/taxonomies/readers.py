@@ -10,11 +10,12 @@ from typing import Any
 
 import yaml
 
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.documents import LEVELS_BYTES, NESTED_BYTES, Bounded, load_yaml, read_lines, read_text
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, first_of, refuse
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy, Tree, number, rooted
 
 _EMPTY = "a value that is empty stands in quotes in a .yml or .json file"
@@ -236,11 +237,11 @@ class Level:
     """
 
     label: Identifier
-    prefix: Value | None = None
+    prefix: int | None = None
     unit: str | None = None
     bands: tuple[Band, ...] = ()
     same: tuple[Step, ...] = ()
-    digits: Value | None = None
+    digits: int | None = None
     form: Value | None = None
     number_form: Value | None = None
     closed: bool = False
@@ -256,7 +257,7 @@ def prefix_levels(lengths: Sequence[int], bands: Sequence[Sequence[Band]] = ()) 
     """The levels of prefixes of falling length, leaves first; `bands` are those of the last of them, in their order."""
     listed = [*[()] * (len(lengths) - len(bands)), *map(tuple, bands)]
     return [
-        Level(Identifier(f"level_{i}"), prefix=Value(length), bands=own)
+        Level(Identifier(f"level_{i}"), prefix=length, bands=own)
         for i, (length, own) in enumerate(zip(lengths, listed, strict=True), 1)
     ]
 

@@ -9,7 +9,8 @@ from functools import partial
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Value, resource_folder
+from ldiv_db.database.names import Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.taxonomies import taxonomy as taxonomies
 from ldiv_db.taxonomies.ranges import range_trees
 from ldiv_db.taxonomies.readers import Band, Level, prefix_levels
@@ -36,7 +37,7 @@ ICD10CM = r"[A-Z][0-9][0-9AB](\.?[0-9A-Z]{1,4})?"
 def _hipaa_zip() -> list[Level]:
     """Three digits and one, of five."""
     bands = [Band.of(small, small, "000") for small in SMALL_ZIPS]
-    levels = [replace(level, digits=Value(5)) for level in prefix_levels([3, 1], [bands, bands])]
+    levels = [replace(level, digits=5) for level in prefix_levels([3, 1], [bands, bands])]
     return [replace(levels[0], form=Value(_ZIP), number_form=Value(_ZIP_NUMBER)), *levels[1:]]
 
 

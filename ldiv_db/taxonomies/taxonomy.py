@@ -18,7 +18,7 @@ from ldiv_db.database.catalog import catalog_table, table_exists
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, first_of, nearest, refuse
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
 ROOT_LABEL = "*"

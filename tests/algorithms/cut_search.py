@@ -1,4 +1,4 @@
-"""What tests of the searches for the best cut share: the costs that all searches find, and runs in any order."""
+"""What tests of the search for the best cut share: the costs that it finds, however it goes, and runs in any order."""
 
 from fractions import Fraction
 from unittest import mock
@@ -9,25 +9,27 @@ import ldiv_db
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.cuts import judged as cut_judged
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.enumeration import Search, find_start
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, descend
 from ldiv_db.algorithms.cuts.problem import intervals_of
 
 
 def found(evaluator, top=1, several=False):
-    """The costs of the best cuts, exact, by boxes and, of taxonomies, from cut to cut; in `several` groups if so."""
-    problem, best, swept = evaluator.problem, Best(top), Best(top)
-    first = (lambda: find_start(evaluator, best)) if several else (lambda: None)
+    """The costs of the best cuts, exact; of taxonomies also as if there were very many; in `several` groups if so."""
+    problem, ways = evaluator.problem, [{}] if intervals_of(evaluator.problem) else [{}, {"MOST_CUTS": 1}]
     few = {"_MOST_PREFIXES": 6, "_AT_ONCE": 2} | ({"_MOST_JOINED": 20} if several else {})
     some = mock.patch.object(cut_judged, "MOST_AT_ONCE", 7 if several else cut_judged.MOST_AT_ONCE)
-    with mock.patch.multiple(cut_sweep, **few), some:
-        assert Sweep(evaluator, swept).run().proved
-        if not intervals_of(problem):
-            assert Search(evaluator, best).run(first).proved
-    costs = [cost for _, cost in swept.ranked() if cost < FORBIDDEN]
-    assert costs == sorted(cost for cost in evaluator.costs(list(swept.costs)) if cost < FORBIDDEN)
-    assert intervals_of(problem) or costs == [cost for _, cost in best.ranked() if cost < FORBIDDEN]
-    return [Fraction(cost, problem.scale) for cost in costs]
+    every = []
+    for way in ways:
+        best = Best(top)
+        with mock.patch.multiple(cut_sweep, **few, **way), some:
+            if several:
+                descend(evaluator, best)
+            assert Sweep(evaluator, best).run().proved
+        costs = [cost for _, cost in best.ranked() if cost < FORBIDDEN]
+        assert costs == sorted(cost for cost in evaluator.costs(list(best.costs)) if cost < FORBIDDEN)
+        every.append(costs)
+    assert every[0] == every[-1]
+    return [Fraction(cost, problem.scale) for cost in every[0]]
 
 
 def assert_same_in_any_order(case, folder, **options):

@@ -18,7 +18,7 @@ from tables import fill
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.transparent import Bucket, build_from, lay_out, seats_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source

@@ -9,7 +9,8 @@ import yaml
 
 import ldiv_db
 from ldiv_db.auditing.check import CheckRequest, check
-from ldiv_db.database.templates import FileRelation, Relation
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_sensitive
 from ldiv_db.requirements import parse_requirement
 

@@ -20,13 +20,11 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
-from ldiv_db.algorithms.cuts import enumeration as cut_start
-from ldiv_db.algorithms.cuts.bounds import BranchCosts, sum_across, sum_within
+from ldiv_db.algorithms.cuts import search as cut_search_module
+from ldiv_db.algorithms.cuts.boxes import cost_boxes
 from ldiv_db.algorithms.cuts.branch_and_bound import Sweep
-from ldiv_db.algorithms.cuts.enumeration import Search, offer_root, specialise
-from ldiv_db.algorithms.cuts.evaluation import Best, CutNode, Evaluator
+from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator, offer_root
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database import interrupts
 from ldiv_db.database.context import Listener
@@ -128,29 +126,33 @@ def test_the_best_cuts_are_kept(con, tmp_path, seed):
     assert found(case.task(con, tmp_path), metric, scheme, top=5) == expected[:5]
 
 
-class Recorder(Search):
-    """Remembers the cut of every node that it expands."""
-
-    def _expand(self, nodes):
-        self.seen = getattr(self, "seen", set()) | {node.cut for node in nodes}
-        super()._expand(nodes)
-
-
 @pytest.mark.parametrize("seed", [3, 8])
-def test_without_pruning_every_cut_is_visited_once(con, tmp_path, seed):
+@pytest.mark.parametrize("many", [False, True])
+def test_every_cut_is_told_apart_once(con, tmp_path, monkeypatch, seed, many):
+    monkeypatch.setattr(cut_sweep, "MOST_CUTS", 1 if many else cut_sweep.MOST_CUTS)
     case = Case(seed)
     case.trees = [case.trees[0], SHAPES[1]]
     case.rows = [((row[0][0], "abcd"[i % 4]), *row[1:]) for i, row in enumerate(case.rows)]
     evaluator = evaluator_of(case.task(con, tmp_path), "LM", "vioRec")
-    trees = evaluator.problem.trees
-    search = Recorder(evaluator, Best(), prune=False)
-    outcome = search.run()
-    cuts = prod(tree.taxonomy.cuts for tree in trees)
+    cuts = prod(tree.taxonomy.cuts for tree in evaluator.problem.trees)
     assert cuts == prod(len(list(cut_oracle.cuts(tree))) for tree in case.trees)
-    assert outcome.visited == cuts == len(search.seen)
-    every, before = Best(cuts + 1), evaluator.evaluated
+    every = Best(cuts + 1)
     assert Sweep(evaluator, every).run().proved
-    assert set(every.costs) == search.seen and evaluator.evaluated - before == cuts
+    assert len(every.costs) == evaluator.evaluated == cuts
+    chosen = {frozenset(sorted(cut)) for cut in every.costs}
+    made = [[{(tree.number, node) for node in cut} for cut in tree.all_cuts] for tree in evaluator.problem.trees]
+    assert chosen == {frozenset().union(*parts) for parts in product(*made)}
+
+
+@pytest.mark.parametrize("seed", seeds(6))
+def test_cuts_are_listed_cheapest_first(con, tmp_path, seed):
+    draw = random.Random(seed)
+    for tree in evaluator_of(Case(seed).task(con, tmp_path), "LM", "vioRec").problem.trees:
+        own = {node.node: draw.randint(0, 9) for node in tree.taxonomy.nodes}
+        found = list(tree.cheapest(own, every=True))
+        assert [cost for cost, _ in found] == sorted(sum(own[node] for node in cut) for cut in tree.all_cuts)
+        assert sorted(cut for _, cut in found) == sorted(tree.all_cuts)
+        assert all(cost == sum(own[node] for node in cut) for cost, cut in found)
 
 
 # -- what is published -----------------------------------------------------------------------------------
@@ -172,8 +174,8 @@ def shown_cut(trees, labels):
 @pytest.mark.parametrize("seed", seeds(8, 200))
 def test_the_release_is_what_the_scheme_leaves_of_the_cut(con, tmp_path, seed, monkeypatch):
     case = Case(seed)
-    if seed % 4 == 0:  # too many boxes: from cut to cut
-        monkeypatch.setattr(cut_boxes, "MOST_BOXES", 0)
+    if seed % 4 == 0:  # very many cuts: listed
+        monkeypatch.setattr(cut_sweep, "MOST_CUTS", 1)
     metric, scheme = COMBINATIONS[seed % len(COMBINATIONS)]
     case.place(con, tmp_path)
     costs = cut_oracle.all_costs(case.rows, case.trees, case.thetas, metric, scheme)
@@ -324,48 +326,6 @@ def test_a_search_that_is_stopped_at_once_has_a_good_cut(con, tmp_path, monkeypa
     assert not search["proved"] and best <= search["cost"] < general / evaluator.problem.scale
 
 
-def subtree(trees, node):
-    """All cuts of a node's subtree."""
-
-    def below(axis, value):
-        children = trees[axis].specialised((axis, value))
-        yield frozenset({(axis, value)})
-        if children:
-            for parts in product(*(list(below(*child)) for child in children)):
-                yield frozenset().union(*parts)
-
-    for parts in product(*(list(below(*value)) for value in sorted(node.open))):
-        yield node.locked.union(*parts)
-
-
-@pytest.mark.parametrize("seed", seeds(5, 400))
-def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, seed):
-    case, (metric, scheme) = Case(seed), COMBINATIONS[seed % len(COMBINATIONS)]
-    evaluator = evaluator_of(case.task(con, tmp_path), metric, scheme)
-    trees = {tree.number: tree for tree in evaluator.problem.trees}
-    search = Search(evaluator, Best(), prune=False)
-    root = search.root()
-    some = max(root.open, key=lambda value: (len(trees[value[0]].children), value))
-    nodes = [root, specialise(trees, root, some), CutNode(root.open - {some}, root.locked | {some})]
-    cuts = list(subtree(trees, root))
-    costs = dict(zip(cuts, evaluator.costs(cuts), strict=True))
-    for node, probe in zip(nodes, evaluator.probe(nodes), strict=True):
-        own = list(subtree(trees, node))
-        assert probe.bound <= min(costs[cut] for cut in own)
-        for value in node.open:
-            assert probe.locked[value] <= min(costs[cut] for cut in own if value in cut)
-            assert probe.specialised[value] <= min(costs[cut] for cut in own if value not in cut)
-
-
-def test_ways_are_summed_over_values_and_shared_among_quasi_identifiers():
-    ways = {(1, 1): BranchCosts(3, 5), (1, 2): BranchCosts(9, 4), (2, 1): BranchCosts(6, 8)}
-    within = sum_within(100, ways)
-    assert within.node == 107  # 3 + 4, more than 6
-    assert within.specialised[1, 2] == 112 and within.locked[1, 1] == 109 and within.specialised[2, 1] == 107
-    apart = {(1, 1): BranchCosts(20, 0, labels=10), (2, 1): BranchCosts(20, 0, labels=10)}
-    assert sum_across(0, apart).node == 20  # either alone adds 10; half the suppression is enough to bring both
-
-
 @pytest.mark.usefixtures("own_handler")
 @pytest.mark.parametrize("unproved", ["refuse", "publish"])
 def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved):
@@ -390,16 +350,14 @@ def test_ctrl_c_leaves_the_best_cut_so_far(con, tmp_path, monkeypatch, unproved)
 
 
 @pytest.mark.usefixtures("own_handler")
-@pytest.mark.parametrize("fits", [True, False])
 @pytest.mark.parametrize("unproved", ["refuse", "publish"])
-def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkeypatch, unproved, fits):
-    def interrupted(*arguments):
+def test_ctrl_c_before_any_cut_leaves_the_most_general_one(con, tmp_path, monkeypatch, unproved):
+    def interrupted(*arguments, **options):
         signal.raise_signal(signal.SIGINT)
         raise KeyboardInterrupt
 
     case = Case(11, rows=40)
-    monkeypatch.setattr(Sweep, "fits", fits)
-    monkeypatch.setattr(cut_start, "_descend", interrupted)
+    monkeypatch.setattr(cut_search_module, "descend", interrupted)
     monkeypatch.setattr(cut_sweep, "make_boxes", interrupted)
     evaluator, general = evaluator_of(case.task(con, tmp_path), "LM", "vioRec"), Best()
     offer_root(evaluator, general)
@@ -479,8 +437,8 @@ def figure_1(theta):
 
 def test_figure_1_has_25_cuts(con, tmp_path):
     evaluator = evaluator_of(figure_1(2).task(con, tmp_path), "LM", "vioRec")
-    outcome = Search(evaluator, Best(), prune=False).run()
-    assert outcome.visited == 25
+    every = Best(26)
+    assert Sweep(evaluator, every).run().proved and len(every.costs) == 25
 
 
 def part_of(evaluator, *labels):
@@ -492,18 +450,17 @@ def part_of(evaluator, *labels):
         below = {n.node for n in tree.taxonomy.nodes if chosen.low <= n.low and n.high <= chosen.high}
         cut |= {(tree.number, chosen.node)}
         cut |= {(tree.number, n.node) for n in tree.taxonomy.nodes if n.low == n.high and n.node not in below}
-    _, parts = evaluator.partitions([CutNode(frozenset(), frozenset(cut))])
-    con = evaluator.problem.task.engine.connection
-    found = con.execute(f"SELECT * FROM {parts.sql()}")
-    names = [column[0] for column in found.description]
-    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+    problem, engine = evaluator.problem, evaluator.problem.task.engine
+    _, parts = evaluator._partitions([frozenset(cut)])
+    costs = cost_boxes(problem, [parts], "key", "cost", "n", "kept", "broken")
+    cursor = engine.connection.execute(f"SELECT * FROM {costs.sql()} JOIN {parts.sql()} USING (key)")
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def test_example_4(con, tmp_path):
     """Uni, AnyCountry: Asthma 3, Cancer 2, Flu 1 under 1/3: two records must go, and then one more of Cancer."""
     task = figure_1(3).task(con, tmp_path)
-    by_cells = [p for p in part_of(evaluator_of(task, "LM", "vioSA"), "Uni", "AnyCountry") if p["n"] == 6]
-    assert [p["least_blank"] for p in by_cells] == [2]
     by_rows = [p for p in part_of(evaluator_of(task, "LM", "vioRec"), "Uni", "AnyCountry") if p["n"] == 6]
     assert [p["n"] - p["kept"] for p in by_rows] == [3]
 
@@ -513,8 +470,10 @@ def test_example_1(con, tmp_path):
     task = figure_1(2).task(con, tmp_path)
     (part,) = [p for p in part_of(evaluator_of(task, "LM", "vioRec"), "Grad", "Am") if p["n"] == 3]
     assert (part["broken"], part["kept"]) == (1, 2)
-    (part,) = [p for p in part_of(evaluator_of(task, "LM", "vioSA"), "Grad", "Am") if p["n"] == 3]
-    assert (part["broken"], part["blank"]) == (1, 2)
+    for scheme, blank in (("vioSA", 2), ("allSA", 3)):
+        evaluator = evaluator_of(task, "LM", scheme)
+        (part,) = [p for p in part_of(evaluator, "Grad", "Am") if p["n"] == 3]
+        assert (part["cost"] - part["n"] * part["loss"], part["broken"]) == (blank * evaluator.problem.unit.cell, 1)
 
 
 @pytest.mark.parametrize("seed", seeds(1, 300))

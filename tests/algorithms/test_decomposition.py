@@ -79,7 +79,7 @@ def columns(con, table):
 
 
 def test_table_1_gives_two_groups_of_four(con, paper):
-    result = ldiv_db.publish_release(con, paper_policy())
+    result = ldiv_db.run(con, paper_policy())
     qid, sa, marginals = result.figures["tables"]
     assert columns(con, qid) == ["group_id", "gender", "zipcode", "birthday"]
     assert columns(con, sa) == ["group_id", "occupation", "salary"]
@@ -176,7 +176,7 @@ def test_random_tables(con, seed):
     found = sequences.random_sequence(seed)
     found.place(con)
     policy = found.policy(combinations="first")
-    result = ldiv_db.publish_release(con, policy)
+    result = ldiv_db.run(con, policy)
     verify(con, {key: row[1:] for key, row in found.rows.items()}, policy, result)
     refused = {part["attribute"] for part in result.figures["refused"]}
     counts = sorted(Counter(row[1] for row in found.rows.values()).values(), reverse=True)
@@ -204,7 +204,7 @@ def test_adult_with_the_papers_parameters(con, fixtures):
         },
         "algorithm": {"name": "decomposition_plus", "primary": "workclass", "combinations": "first"},
     }
-    result = ldiv_db.publish_release(con, policy, fixtures / "adult")
+    result = ldiv_db.run(con, policy, fixtures / "adult")
     assert (result.figures["groups"], tuple(result.figures["residual"])) == (14, TABLE_7A[7])
     rows = con.execute("SELECT id, workclass, education, hours_per_week, relationship FROM people").fetchall()
     verify(con, {key: tuple(row) for key, *row in rows}, policy, result)
@@ -219,7 +219,7 @@ def test_the_same_whatever_the_threads_and_the_order_of_rows():
             found.place(con, "unordered")
             con.execute(f"CREATE TABLE people AS FROM unordered ORDER BY {order}")
             policy = found.policy(combinations="first") | {"seed": 3}
-            tables = ldiv_db.publish_release(con, policy).figures["tables"]
+            tables = ldiv_db.run(con, policy).figures["tables"]
             seen.append([con.execute(f"FROM {table}").fetchall() for table in tables])
     assert seen[0] == seen[1]
 
@@ -245,7 +245,7 @@ def test_noise_is_the_nearest_value_of_the_taxonomy(con, tmp_path):
     for noise in ("nearest", "random"):
         algorithm = {"name": "decomposition_plus", "noise": noise}
         target = {"target": {"prefix": f"pub.{noise}"}, "algorithm": algorithm}
-        result = ldiv_db.publish_release(con, policy | target | {"over_time": "independent"}, tmp_path)
+        result = ldiv_db.run(con, policy | target | {"over_time": "independent"}, tmp_path)
         (found[noise],) = result.figures["noise"]
     assert found["nearest"]["changed"] == found["random"]["changed"] > 0
     assert found["nearest"]["distance"] == 0.5
@@ -259,10 +259,10 @@ def test_groups_that_cannot_reach_l_are_refused(con, tmp_path):
     con.execute("UPDATE people SET s2 = 'p'")
     policy["algorithm"] = {"name": "decomposition_plus", "primary": "s1"}
     with pytest.raises(ldiv_db.InfeasibleError, match="4 groups cannot reach l = 2 of s2; the largest is 1"):
-        ldiv_db.publish_release(con, policy, tmp_path)
+        ldiv_db.run(con, policy, tmp_path)
     con.execute("UPDATE people SET s2 = 'q' WHERE id IN (0, 1)")
     policy["algorithm"]["noise"] = "none"
-    result = ldiv_db.publish_release(con, policy, tmp_path)
+    result = ldiv_db.run(con, policy, tmp_path)
     (refused,) = result.figures["refused"]
     assert (refused["attribute"], refused["largest_l"]) == ("s2", 1)
     assert result.figures["groups"] + refused["groups"] == 4 and "cannot reach l = 2 of s2" in result.notes[0]
@@ -271,14 +271,14 @@ def test_groups_that_cannot_reach_l_are_refused(con, tmp_path):
 def test_a_primary_attribute_of_too_few_values_says_what_is_feasible(con, paper):
     policy = paper_policy(sensitive={"occupation": {"l": 6}, "salary": {"l": 2}})
     with pytest.raises(ldiv_db.InfeasibleError, match="The largest feasible l is 5"):
-        ldiv_db.publish_release(con, policy)
+        ldiv_db.run(con, policy)
 
 
 def test_anatomy_has_one_attribute_and_counts(con, paper):
     policy = paper_policy(
         sensitive={"occupation": {"l": 3}}, identifiers=["name", "salary"], algorithm={"name": "anatomy"}
     )
-    result = ldiv_db.publish_release(con, policy)
+    result = ldiv_db.run(con, policy)
     qit, st = result.figures["tables"]
     assert (qit, st) == ("pub.people_1_qit", "pub.people_1_st")
     assert columns(con, st) == ["group_id", "occupation", "n"]
@@ -290,17 +290,17 @@ def test_anatomy_has_one_attribute_and_counts(con, paper):
 
 def test_decomposition_keeps_no_row_back_that_fits(con, paper):
     policy = paper_policy(sensitive={"occupation": {"l": 3}, "salary": {"l": 2}}, algorithm={"name": "decomposition"})
-    result = ldiv_db.publish_release(con, policy)
+    result = ldiv_db.run(con, policy)
     assert (result.figures["rows_published"], result.figures["rows_placed"]) == (8, 2)
 
 
 def test_only_anatomy_has_a_column_of_counts(con, paper):
     con.execute("CREATE TABLE counted AS SELECT *, occupation AS n FROM people")
     policy = paper_policy(source="counted", sensitive={"n": {"l": 3}}, identifiers=["name", "salary", "occupation"])
-    result = ldiv_db.publish_release(con, policy | {"algorithm": {"name": "decomposition_plus"}})
+    result = ldiv_db.run(con, policy | {"algorithm": {"name": "decomposition_plus"}})
     assert columns(con, result.figures["tables"][1]) == ["group_id", "n"]
     with pytest.raises(ldiv_db.PolicyError, match="n: is the name of a column that anatomy adds"):
-        ldiv_db.publish_release(con, policy | {"algorithm": {"name": "anatomy"}})
+        ldiv_db.run(con, policy | {"algorithm": {"name": "anatomy"}})
 
 
 UNDECOMPOSED = {"algorithm": "bsgi", "quasi_identifiers": {"gender": {"numeric": True}}}
@@ -335,11 +335,11 @@ def test_a_policy_that_does_not_fit_is_refused(changes, key):
 def test_options_are_checked(con, paper, option, message):
     policy = paper_policy(algorithm={"name": "decomposition", "primary": "occupation", option: 1})
     with pytest.raises(ldiv_db.PolicyError, match=message):
-        ldiv_db.publish_release(con, policy)
+        ldiv_db.run(con, policy)
 
 
 def test_rows_without_a_key_of_their_own_are_refused(con, paper):
     con.execute("UPDATE people SET tuple = 1 WHERE tuple = 2")
     con.execute("UPDATE people SET tuple = NULL WHERE tuple = 3")
     with pytest.raises(ldiv_db.InfeasibleError, match="1 row has none, and 2 rows share theirs"):
-        ldiv_db.publish_release(con, paper_policy())
+        ldiv_db.run(con, paper_policy())

@@ -16,9 +16,8 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts import boxes as cut_boxes
-from ldiv_db.algorithms.cuts.enumeration import Search, specialise
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, CutNode, Evaluator
+from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
+from ldiv_db.algorithms.cuts.evaluation import Evaluator
 from ldiv_db.algorithms.cuts.problem import Cost, make_problem
 from ldiv_db.database.engine import Engine
 from ldiv_db.policy.reading import parse_policy
@@ -171,37 +170,6 @@ def test_the_cost_is_the_least_of_all_cuts_and_no_more_than_of_any_full_domain(c
         assert least[:1] <= case.costs(metric, scheme, cut_oracle.full_domains)[:1] or not least
 
 
-def subtree(trees, node):
-    """All cuts of a node's subtree, by specialising open values in turn."""
-    seen, left = set(), [node]
-    while left:
-        one = left.pop()
-        if one.cut not in seen:
-            seen.add(one.cut)
-            left += [specialise(trees, one, value) for value in one.open]
-    return seen
-
-
-@pytest.mark.parametrize("number", seeds(len(KINDS), 500))
-def test_bounds_hold_for_all_cuts_of_the_subtree(con, tmp_path, number):
-    case = Case(number, most_rows=20)
-    evaluator = case.evaluator(con, tmp_path, ("LM", "LM", "DM", "CM")[number % 4], schemes_of(case)[-1])
-    trees = {tree.number: tree for tree in evaluator.problem.trees}
-    root = Search(evaluator, Best(), prune=False).root()
-    some = max(root.open, key=lambda value: (len(trees[value[0]].children), value))
-    nodes = [root, specialise(trees, root, some), CutNode(root.open - {some}, root.locked | {some})]
-    cuts = sorted(subtree(trees, root), key=sorted)
-    costs = dict(zip(cuts, evaluator.costs(cuts), strict=True))
-    for node, probe in zip(nodes, evaluator.probe(nodes), strict=True):
-        own = subtree(trees, node)
-        assert probe.cost == costs[node.cut]
-        assert probe.bound <= min(costs[cut] for cut in own)
-        for value in node.open:  # several that forbid a cut are summed
-            locked, specialised = (min(FORBIDDEN, bounds[value]) for bounds in (probe.locked, probe.specialised))
-            assert locked <= min(costs[cut] for cut in own if value in cut)
-            assert specialised <= min(costs[cut] for cut in own if value not in cut)
-
-
 def released(con, attributes):
     """How often each combination of sensitive values stands with each combination of labels."""
     counts = {}
@@ -215,8 +183,8 @@ def released(con, attributes):
 @pytest.mark.parametrize("number", seeds(2 * len(KINDS), 1000))
 def test_what_is_published_is_the_best_cut_less_what_violates(con, tmp_path, number, monkeypatch):
     case = Case(number)
-    if number % 4 == 0:  # too many boxes: from cut to cut
-        monkeypatch.setattr(cut_boxes, "MOST_BOXES", 0)
+    if number % 4 == 0:  # very many cuts: listed
+        monkeypatch.setattr(cut_sweep, "MOST_CUTS", 1)
     scheme, metric = schemes_of(case)[-1 if number % 3 else 0], ("LM", "LM", "DM")[number % 3]
     case.place(con, tmp_path)
     expected = case.costs(metric, scheme)

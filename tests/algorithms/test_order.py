@@ -15,7 +15,7 @@ import ldiv_db
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret, deal
 from ldiv_db.algorithms.decomposition.steps import make_groups
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.names import Identifier, Value
 from ldiv_db.requirements import Distribution
 
 pytestmark = pytest.mark.long
@@ -53,7 +53,7 @@ def test_the_order_of_groups_tells_nothing(con, algorithm, others):
         columns = {"id": "INTEGER", "person": "INTEGER", "s1": "VARCHAR", "s2": "VARCHAR", "s3": "VARCHAR"}
         fill(con, "people", columns, draw.sample(rows, len(rows)))
         true = {person: dict(zip(("s1", "s2", "s3"), values, strict=True)) for _, person, *values in rows}
-        result = ldiv_db.publish_release(
+        result = ldiv_db.run(
             con,
             {
                 "source": "people",

@@ -15,7 +15,7 @@ import ldiv_db
 from ldiv_db.algorithms.tp.tp import Hilbert, Tp, TpPlus
 from ldiv_db.algorithms.tp.variants import Dimension, order
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 
 NAMES = ("tp", "tp_plus", "hilbert")
 TOWNS = {"*": {"North": {"Ash": {}, "Bay": {}}, "South": {"Cod": {}, "Dun": {}, "Elm": {}}}}

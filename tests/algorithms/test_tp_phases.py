@@ -8,7 +8,7 @@ from times import TIMES
 
 from ldiv_db.algorithms.tp import three_phases as phases
 from ldiv_db.algorithms.tp.three_phases import Histogram, drain, run_phases
-from ldiv_db.database.templates import Value
+from ldiv_db.database.names import Value
 from ldiv_db.requirements.histogram import Classes, suppress_by_core
 
 HARD = [(p, n, high, copies) for n in (3, 4, 5) for p in range(2, n) for high, copies in ((1, 1), (3, 2), (4, 4))]

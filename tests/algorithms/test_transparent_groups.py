@@ -111,14 +111,12 @@ def source(con: Any) -> None:
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_everybody_is_published_once(con: Any, source: None, algorithm: str) -> None:
-    released = ldiv_db.publish_release(con, policy_of(algorithm))
+    released = ldiv_db.run(con, policy_of(algorithm))
     assert released.figures["rows_published"] == 32 and released.figures["rows_waiting"] == 0
     assert not any("seed" in note for note in released.notes)
     with pytest.raises(ldiv_db.PolicyError, match="is for one release"):
-        ldiv_db.publish_release(con, policy_of(algorithm))
-    again = ldiv_db.publish_release(
-        con, policy_of(algorithm, target={"prefix": "other"}, seed=3, over_time="independent")
-    )
+        ldiv_db.run(con, policy_of(algorithm))
+    again = ldiv_db.run(con, policy_of(algorithm, target={"prefix": "other"}, seed=3, over_time="independent"))
     assert any("as secret as their seed" in note for note in again.notes)
 
 
@@ -127,11 +125,11 @@ def test_rows_kept_back_are_refused(con: Any, source: None, algorithm: str) -> N
     """Of whom no group has is known that his value is frequent."""
     con.execute("UPDATE source SET s = 'a' WHERE id < 20")
     with pytest.raises(ldiv_db.InfeasibleError, match="found no group"):
-        ldiv_db.publish_release(con, policy_of(algorithm))
+        ldiv_db.run(con, policy_of(algorithm))
     assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE NOT temporary").fetchall() == [(1,)]
 
 
 def test_several_attributes_are_refused(con: Any, source: None) -> None:
     policy = policy_of("decomposition_plus", quasi_identifiers=[], sensitive={"s": {"l": 3}, "age": {"l": 2}})
     with pytest.raises(ldiv_db.PolicyError, match="one sensitive attribute"):
-        ldiv_db.publish_release(con, policy | {"quasi_identifiers": ["id"], "key": "id"})
+        ldiv_db.run(con, policy | {"quasi_identifiers": ["id"], "key": "id"})

@@ -19,8 +19,8 @@ from homes import COLUMNS, EXTENSIONS, HOMES, PATIENTS, SQL, TREE, Sql, policy_d
 from typer.testing import CliRunner
 
 from ldiv_db.commands.cli import app
+from ldiv_db.database.connections import load_extension
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.sources import load_extension
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import duckdb
 from beds import COUNTRIES as TREE
 from beds import PATIENTS
 
-from ldiv_db.database.sources import load_extension
+from ldiv_db.database.connections import load_extension
 
 __all__ = ["COLUMNS", "EXTENSIONS", "HOMES", "PATIENTS", "SQL", "TREE", "Sql", "policy_document"]
 #: Databases that are read and written.

@@ -75,7 +75,7 @@ def test_releases_of_a_series(home: Any) -> None:
     series = {"key": "name", "target": {"prefix": "shown"}, "algorithm": {"name": "bsgi", "select": "bisect"}}
     home.write_policy(**series, identifiers=None)
     for number in (1, 2):
-        called = home.call("release", "publish", home.address, home.policy, "--json")
+        called = home.call("run", home.address, home.policy, "--json")
         assert called.exit_code == 0, called.output
         assert home.sql(f"SELECT count(*) FROM {home.table('release')}") == [(number,)]
 

@@ -13,7 +13,7 @@ import pytest
 from homes import COLUMNS, PATIENTS, TREE, policy_document
 
 import ldiv_db
-from ldiv_db.database import renewal
+from ldiv_db.database import files
 from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import AuditError, PolicyError
 from ldiv_db.publishing.draft import RunDraft
@@ -192,7 +192,7 @@ def test_nothing_of_a_replaced_release_stays_in_the_bytes_of_a_file_for_readers(
 def test_where_a_file_cannot_be_written_anew_the_run_says_so(there: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(there)
     with monkeypatch.context() as patched:
-        patched.setattr(renewal, "_is_copied", lambda *_: False)
+        patched.setattr(files, "_is_copied", lambda *_: False)
         notes = publish(there).notes
     assert any("other.duckdb may still hold the release that was replaced" in note for note in notes)
     assert not any("bytes" in note for note in publish(there).notes) and released(there) == 24

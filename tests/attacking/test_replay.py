@@ -282,11 +282,11 @@ def test_the_first_release_of_classes_is_replayed(con: Any, target: dict[str, st
     fill(con, APART, tuple("AABBCC"))
     policy = policy_of("bsgi", {"unique_distinct": 2}, key="id") | {"target": target}
     del policy["identifiers"]
-    ldiv_db.publish_release(con, policy)
+    ldiv_db.run(con, policy)
     (attack,) = [a for a in ldiv_db.attack(con, table, policy=policy, replay=Replay()).attacks if a.name == "replay"]
     assert attack.figures["worlds"] >= attack.figures["worlds_left"] >= 1
     con.execute("INSERT INTO people VALUES (9, 44, 'A'), (10, 45, 'B')")
-    ldiv_db.publish_release(con, policy)
+    ldiv_db.run(con, policy)
     assert "has several releases" in refused(con, table, policy)
 
 

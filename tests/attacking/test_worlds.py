@@ -47,16 +47,16 @@ def test_too_many_worlds_are_none():
 
 @pytest.mark.parametrize("payloads", [(1,), (1, 1), (1, 2, 2), (3, 1, 2, 1), (1, 2, 3, 4)])
 def test_few_arrangements_are_all_tried_the_true_one_first(payloads):
-    found = arrange(payloads, 64, random.Random(1))
-    assert found.worlds[0] == payloads and found.all
+    found = arrange(range(len(payloads)), payloads, 64, random.Random(1))
+    assert found.worlds[0] == payloads == found.true
     assert sorted(found.worlds) == sorted(set(itertools.permutations(payloads)))
     assert found.weights == [1] * count_arrangements(payloads)
 
 
 def test_of_many_arrangements_some_are_drawn_which_stand_for_all_but_the_true_one():
     payloads = (1, 2, 3, 4, 5, 6)
-    found = arrange(payloads, 10, random.Random(1))
-    assert found.worlds[0] == payloads and len(set(found.worlds)) == 10 and not found.all
+    found = arrange(range(6), payloads, 10, random.Random(1))
+    assert found.worlds[0] == payloads and len(set(found.worlds)) == 10 < count_arrangements(payloads)
     assert all(sorted(world) == list(payloads) for world in found.worlds)
     first, *others = found.weights
     # The true one stands for one way, the nine others for all other ways.

@@ -22,7 +22,7 @@ from ldiv_db.auditing.subject import Pair
 from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_requirements, read_sensitive
 
 TEXTS = ["flu", "HIV", "é'\\", "e\u0301", "FLU", "", "*", "null"]

@@ -12,7 +12,7 @@ import pytest
 import ldiv_db
 from ldiv_db.auditing.kept import measure_kept
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 
 QI = {"age": {"numeric": True}, "sex": {}, "zip": {"numeric": True}}
 POLICY: dict[str, Any] = {

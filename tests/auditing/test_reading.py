@@ -14,7 +14,7 @@ from times import TIMES
 
 import ldiv_db
 from ldiv_db.requirements import Attribute, RequirementSpec
-from ldiv_db.requirements.verdict import warn_of_values
+from ldiv_db.requirements.reading import warn_of_values
 
 TEXTS = [None, "Flu", "flu", " FLU\t", "HIV", "hiv\u00a0", "É", "e\u0301", "cold"]
 NUMBERS = [None, 0, 1, 2, 50, 51, 99, 100, 300]
@@ -103,7 +103,7 @@ def test_lone_values_and_near_ones_are_counted(con: Any, kind: str) -> None:
 
 def test_what_values_alone_tell(engine: Any, con: Any) -> None:
     con.execute("CREATE TABLE v AS SELECT * FROM (VALUES ('A ', 3), ('a', 2), (NULL, 9)) AS v(value, rows)")
-    values = engine.copy("values", ldiv_db.database.templates.Relation(("v",)))
+    values = engine.copy("values", ldiv_db.database.names.Relation(("v",)))
     required = [RequirementSpec("distinct", 2).resolve(None, Attribute("s"))]
     assert warn_of_values(engine, values, Attribute("s"), required) == [
         "s: NULL, in 9 of 14 rows, is judged as a value like any other",
@@ -111,7 +111,7 @@ def test_what_values_alone_tell(engine: Any, con: Any) -> None:
         " `same: [trim, casefold]` counts them as one",
     ]
     con.execute("CREATE TABLE w AS SELECT unnest([1, 2, 4, 40]) AS value, 1 AS rows")
-    values = engine.copy("values", ldiv_db.database.templates.Relation(("w",)))
+    values = engine.copy("values", ldiv_db.database.names.Relation(("w",)))
     (line,) = warn_of_values(engine, values, Attribute("s", is_number=True, type="INTEGER"), required)
     assert line.startswith(
         "s: its 4 values count as different however near they are, half of the neighbouring ones 2 apart"

@@ -17,7 +17,8 @@ from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import dbt_macros, templates
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError
-from ldiv_db.database.templates import Relation, resource_folder
+from ldiv_db.database.names import Relation
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy, read_requirements, read_sensitive
 
 POLICY = {

@@ -15,9 +15,11 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.auditing.check import CheckRequest, check
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Step
-from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.publishing.fingerprints import versions

@@ -20,7 +20,7 @@ from itertools import product
 from math import ceil
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Value
+from ldiv_db.database.names import Identifier, Value
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -89,7 +89,7 @@ def lower_bounds(engine: Engine, encoded: Encoded, requirements: Sequence[tuple[
                 regions=regions,
                 widths=widths,
                 needs=needs,
-                scale=number.scale_value,
+                scale=number.scale,
                 columns=Value(len(encoded.axes)),
             )
             engine.drop(regions, ends, widths, bounds)

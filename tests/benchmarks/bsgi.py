@@ -18,8 +18,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from ldiv_db.commands.options import Memory
-from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.templates import Identifier, Relation, Value, resource_folder
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run

@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ldiv_db.database.engine import Settings
+from ldiv_db.database.connections import Settings
 from ldiv_db.database.errors import LdivError
 
 _CHECKOUT = Path(__file__).resolve().parents[2]

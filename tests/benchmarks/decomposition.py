@@ -13,10 +13,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.running.demo import PUBLIC_SEED, TRAINING_ROWS
-from ldiv_db.running.release import publish_release
+from ldiv_db.running.run import run
 from tests.benchmarks.child_processes import measure_in_children, peak_memory, settings_of
 from tests.benchmarks.command import AsJson, Columns, Memory, Threads, command_of, engine_on, show
 
@@ -149,7 +152,7 @@ def _run(case: DecompositionCase, folder: Path) -> dict[str, Any]:
 
 def _publish(connection: Any, case: DecompositionCase) -> tuple[dict[str, Any], float]:
     start = time.perf_counter()
-    result = publish_release(connection, policy_of(case), resource_folder("fixtures") / "adult")
+    result = run(connection, policy_of(case), resource_folder("fixtures") / "adult")
     return result.as_dict(), time.perf_counter() - start
 
 

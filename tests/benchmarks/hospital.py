@@ -20,9 +20,10 @@ import typer
 
 import ldiv_db
 from ldiv_db.commands.options import Memory
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import LdivError
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.reading import read_requirements
 from ldiv_db.requirements import REQUIREMENTS
 from tests.benchmarks.child_processes import measure_in_children, settings_of

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import ldiv_db
-from ldiv_db.database.engine import open_database
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
@@ -126,7 +126,7 @@ def _run(case: Case, folder: Path) -> dict[str, Any]:
 
 def _release(connection: Any, case: Case, table: str) -> dict[str, Any]:
     start = time.process_time()
-    figures = ldiv_db.publish_release(connection, case.document(table), resource_folder("fixtures") / "adult").figures
+    figures = ldiv_db.run(connection, case.document(table), resource_folder("fixtures") / "adult").as_dict()
     seconds, loss = time.process_time() - start, figures["loss_new"]
     return {**figures, "processor_seconds": seconds, "lm_mean": loss["lm_mean"] if loss else 0.0}
 

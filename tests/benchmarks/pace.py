@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 import ldiv_db
-from ldiv_db.database.engine import open_database
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy, load_adult

@@ -17,13 +17,13 @@ from typing import Annotated, Any
 import typer
 
 import ldiv_db
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Context, open_context
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.running.replay_methods import ReplaySubject, method_of
-from ldiv_db.running.world_sampler import MadeRelease, Method
+from ldiv_db.running.replay_methods import MadeRelease, Method, ReplaySubject, method_of
 from tests.benchmarks.command import AsJson, Columns, command_of, refuse_unknown, show
 
 #: What is measured: the algorithm with its options, by the name that the table has for it.
@@ -131,14 +131,13 @@ def _releases(connection: Any, case: Case, worlds: Sequence[tuple[str, ...]]) ->
 def _method(context: Context, case: Case, worlds: Sequence[tuple[str, ...]]) -> tuple[Method, Mapping[str, int]]:
     """The method on the first of the tables that can be published, and the number of each value's payload."""
     engine = context.engine
-    publish = ldiv_db.publish_release if "prefix" in case.policy["target"] else ldiv_db.run
     for world in worlds:
         columns = {"id": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}
         people = engine.load("people", columns, list(zip(range(len(world)), case.ages, world, strict=True)))
         engine.create(Relation(("people",)), "database/list_rows", replace=True, rows=people, columns=[])
         engine.drop(people)
         try:
-            publish(engine.connection, case.policy)
+            ldiv_db.run(engine.connection, case.policy)
         except InfeasibleError:
             continue
         is_table = isinstance(case.policy["target"], str)

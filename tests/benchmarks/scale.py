@@ -24,7 +24,7 @@ import typer
 
 import ldiv_db
 from ldiv_db.commands.options import Memory
-from ldiv_db.database.engine import open_database
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy

@@ -21,10 +21,10 @@ import ldiv_db
 from ldiv_db.commands.options import Memory
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.counted import open_planned
-from ldiv_db.database.engine import Engine, Settings, open_database
-from ldiv_db.database.named_warehouses import open_warehouse
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.counted import open_planned, open_warehouse
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running.demo import adult_policy
 from tests.benchmarks import scale

@@ -17,9 +17,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, resource_folder
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.running.demo import PUBLIC_SEED
 from ldiv_db.running.run import run
 from tests.benchmarks.bsgi import PRIME

@@ -16,8 +16,10 @@ from statistics import fmean
 from typing import Any
 
 from ldiv_db.algorithms import ALGORITHMS
-from ldiv_db.database.engine import Engine, open_database
-from ldiv_db.database.templates import Relation, resource_folder
+from ldiv_db.database.connections import open_database
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe

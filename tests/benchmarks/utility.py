@@ -17,15 +17,17 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.database.engine import Engine, Settings, open_database
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError
-from ldiv_db.database.templates import Identifier, Relation, resource_folder
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.policy.reading import Policy, parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.running.demo import adult_policy, load_adult
 from ldiv_db.running.run import run
-from ldiv_db.solving.effort import Name
+from ldiv_db.solving.improve import Name
 from tests.benchmarks.bounds import lower_bounds
 from tests.benchmarks.bsgi import make_rows
 from tests.benchmarks.child_processes import peak_memory

@@ -397,7 +397,7 @@ def spoil_command(draw: Draw, drawn: Drawn) -> None:
             column,
             draw.choice(["disease:2", "disease:" + odd]),
         ),
-        way("release publish {database} {policy}"),
+        way("run {database} {policy}"),
         way("sql recode {database} {} --dialect {}", odd, draw.choice(["duckdb", odd])),
         way("migrate {database}"),
         way("run {} {policy}", draw.choice(["folder.csv", "/dev/null", "text.duckdb", "none.duckdb", "", "pipe", odd])),

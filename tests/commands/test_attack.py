@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
+
+import ldiv_db
+from ldiv_db.commands.attack import attack_command
 
 GAIN = {"measure", "gain", "bound", "holds"}
 
@@ -19,6 +23,14 @@ def released(bed: Any) -> Any:
 
 def attack(bed: Any, *words: Any) -> Any:
     return bed.call("attack", bed.database, "published.patients", *words)
+
+
+def test_the_command_asks_for_all_that_the_call_takes() -> None:
+    arguments, options = (set(signature(made).parameters) for made in (ldiv_db.attack, attack_command))
+    assert arguments - options == {"con", "table", "folder", "listener"}
+    assert {name for name in options if name.startswith("replay")} == {
+        "replay", "replay_seed", "replay_tries", "replay_limit",
+    }  # fmt: skip
 
 
 def test_a_release_keeps_what_its_policy_promises(released: Any) -> None:

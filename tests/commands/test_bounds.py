@@ -108,13 +108,13 @@ def test_a_refused_release_to_a_file_leaves_not_even_a_catalog(bed: Any, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("ldiv_db.publishing.destinations.move", fail)
-    called = bed.call("release", "publish", bed.database, bed.policy)
+    called = bed.call("run", bed.database, bed.policy)
     assert called.code == 3 and "cannot write out.duckdb" in called.err
     assert not (bed.folder / "out.duckdb").exists()
     with duckdb.connect(str(bed.database)) as con:
         assert not con.execute("SELECT 1 FROM duckdb_schemas() WHERE schema_name = 'ldiv'").fetchall()
     monkeypatch.undo()
-    assert bed.call("release", "publish", bed.database, bed.policy).code == 0
+    assert bed.call("run", bed.database, bed.policy).code == 0
 
 
 def test_a_catalog_that_lost_a_table_is_told_before_any_work(bed: Any) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from dataclasses import fields
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ import pytest
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
+from ldiv_db.database.requests import asked_fields
+from ldiv_db.measuring.measure import MeasureRequest
+from ldiv_db.reporting.request import ReportRequest
 
 FOLDER = Path(ldiv_db.__file__).parent / "commands"
 #: What takes long to import, and is not needed to say what there is.
@@ -70,3 +76,30 @@ def test_help_lists_a_command_with_what_it_says_of_itself(call: Any, name: str) 
 def test_a_command_that_there_is_not(call: Any) -> None:
     called = call("chek")
     assert called.code == 2 and "Did you mean 'check'?" in called.err
+
+
+#: What a Python call takes that the command of its name has no option for: it opens the database and the folder itself.
+CALLERS = {"con", "connection", "folder", "listener"}
+#: What the two call by another name, and the texts of a context, which the call takes by any of their names.
+OTHER_NAMES = {
+    "attack": {"table": "published"},
+    "explore": {"algorithms": "algorithm"},
+    "report": {"table": "release", "said": "recipient"},
+}
+
+
+@pytest.mark.parametrize("name", ["attack", "check", "explore", "measure", "profile", "report"])
+def test_a_command_has_an_option_for_all_that_its_call_takes(name: str) -> None:
+    command = getattr(import_module(f"ldiv_db.commands.{name}"), f"{name}_command")
+    called = {OTHER_NAMES.get(name, {}).get(one, one) for one in signature(getattr(ldiv_db, name)).parameters}
+    assert called - CALLERS <= set(signature(command).parameters)
+
+
+@pytest.mark.parametrize(("name", "question"), [("measure", MeasureRequest), ("report", ReportRequest)])
+def test_a_question_has_the_same_defaults_for_the_command_and_the_call(name: str, question: type) -> None:
+    command = getattr(import_module(f"ldiv_db.commands.{name}"), f"{name}_command")
+    asked = asked_fields(question)
+    assert asked
+    for function in (command, getattr(ldiv_db, name)):
+        found = {one: signature(function).parameters[one].default for one in asked}
+        assert found == {one.name: one.default for one in fields(question) if one.name in asked}

@@ -32,7 +32,7 @@ def census(bed):
 
 
 def test_release_after_release(census):
-    first = census.call("release", "publish", census.database, census.policy, "--json")
+    first = census.call("run", census.database, census.policy, "--json")
     assert first.code == 0, first.err
     assert (first.json["release"], first.json["groups"], first.json["rows_waiting"]) == (1, 5, 1)
     assert all(part["holds"] for part in first.json["requirements"]) and first.json["inference"]["holds"]
@@ -66,21 +66,21 @@ def test_rows_that_join_a_group_have_waited_in_decomposition_plus_alone(census):
         document |= {"target": {"prefix": name}, "algorithm": {"name": name, "primary": "disease"}}
         document["over_time"] = "independent"
         policy.write_text(yaml.safe_dump(document))
-        called = census.call("release", "publish", census.database, policy)
+        called = census.call("run", census.database, policy)
         assert called.code == 0 and words in called.out
         assert ("waiting too long" in called.out) == (name == "decomposition_plus")
 
 
 def test_a_series_that_was_tampered_with_fails_its_check(census):
-    census.call("release", "publish", census.database, census.policy)
-    census.call("release", "publish", census.database, census.policy)
+    census.call("run", census.database, census.policy)
+    census.call("run", census.database, census.policy)
     census.sql("UPDATE published.census_2_sa SET disease = 'd0' WHERE group_id = 1")
     called = census.call("release", "check", census.database, "published.census")
     assert called.code == 1 and "NO" in called.out and "4 keys, up to 1.000" in called.out
 
 
 def test_a_series_made_before_groups_came_from_coins_is_warned_of(census):
-    assert census.call("release", "publish", census.database, census.policy).code == 0
+    assert census.call("run", census.database, census.policy).code == 0
     assert "order of the quasi" not in census.call("release", "list", census.database).out
     census.sql("UPDATE ldiv.release SET grouped_by = NULL")
     said = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
@@ -94,7 +94,7 @@ def test_a_series_made_before_groups_came_from_coins_is_warned_of(census):
     (listed,) = census.call("release", "list", census.database, "--json").json["releases"]
     shown = census.call("release", "show", *words, "--json").json
     assert said in listed["warning"] and shown["warning"] == listed["warning"]
-    assert said in census.fails(2, "release", "publish", census.database, census.policy)
+    assert said in census.fails(2, "run", census.database, census.policy)
 
 
 def test_combinations_that_tell_pairings_are_named(census):
@@ -103,7 +103,7 @@ def test_combinations_that_tell_pairings_are_named(census):
                           ("first", "the table of combinations reveals")):  # fmt: skip
         document["algorithm"]["combinations"] = option
         census.policy.write_text(yaml.safe_dump(document | {"target": {"prefix": option}, "over_time": "independent"}))
-        called = census.call("release", "publish", census.database, census.policy)
+        called = census.call("run", census.database, census.policy)
         assert called.code == 0 and words in " ".join(called.out.split())
         assert (f"{option}_1_marginals" in called.out) == (option == "first")
         checked = census.call("release", "check", census.database, option)
@@ -181,7 +181,7 @@ def read(path, sql):
 def test_classes_go_to_a_file_and_the_catalog_to_another(classes):
     before, ours, out = classes.database.read_bytes(), classes.folder / "ours.duckdb", classes.folder / "out.duckdb"
     words = (classes.database, classes.policy, "--catalog", ours)
-    first = classes.call("release", "publish", *words)
+    first = classes.call("run", *words)
     assert first.code == 0 and "out.duckdb:wards_1" in first.out, first.err
     second = classes.call("run", *words, "--json").json
     assert (second["release"], second["groups"], second["groups_new"], second["rows_waiting"]) == (2, 5, 0, 0)
@@ -199,17 +199,17 @@ def test_classes_go_to_a_file_and_the_catalog_to_another(classes):
     with duckdb.connect(str(out)) as con:
         con.execute("UPDATE wards_1 SET disease = 'd0' WHERE class_id = 1")
     assert classes.call("release", "check", classes.database, SERIES, "--catalog", ours).code == 1
-    refused, published = classes.call("release", "publish", *words), out.read_bytes()
+    refused, published = classes.call("run", *words), out.read_bytes()
     assert refused.code == 1 and "too much can be inferred of" in refused.err
     assert out.read_bytes() == published
     assert read(ours, "SELECT release, status FROM ldiv.release") == [(1, "published"), (2, "published")]
     out.unlink()
-    assert "with the last release is gone" in classes.fails(2, "release", "publish", *words)
+    assert "with the last release is gone" in classes.fails(2, "run", *words)
     assert "no file" in classes.fails(2, "release", "check", classes.database, SERIES, "--catalog", ours)
 
 
 def test_a_series_is_the_same_in_any_spelling(classes):
-    publish = ("release", "publish", classes.database, classes.policy)
+    publish = ("run", classes.database, classes.policy)
     text, out = classes.policy.read_text(), classes.folder / "out.duckdb"
     assert classes.call(*publish).code == 0
     for number, spelling in enumerate(["./out.duckdb", out, f"../{classes.folder.name}/out.duckdb"], 2):
@@ -224,7 +224,7 @@ def test_a_series_is_the_same_in_any_spelling(classes):
 
 
 def test_names_of_tables_have_no_case(census):
-    publish, text = ("release", "publish", census.database, census.policy), census.policy.read_text()
+    publish, text = ("run", census.database, census.policy), census.policy.read_text()
     for number, name in enumerate(["published.census", "published.Census", '"PUBLISHED".census'], 1):
         census.policy.write_text(text.replace("published.census", f"'{name}'"))
         done = census.call(*publish, "--json")
@@ -236,7 +236,7 @@ def test_names_of_tables_have_no_case(census):
 
 def test_a_file_that_no_release_made_is_refused(classes):
     classes.write("out.duckdb", "")
-    assert "no release made it" in classes.fails(2, "release", "publish", classes.database, classes.policy)
+    assert "no release made it" in classes.fails(2, "run", classes.database, classes.policy)
 
 
 @pytest.mark.heavy
@@ -248,7 +248,7 @@ def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_th
     beds = {(number, moment): classes.folder / f"{number}_{moment}" for number, moment in wanted}
     for (number, _), folder in beds.items():
         if number == 2 and not (classes.folder / "out.duckdb").exists():
-            assert classes.call("release", "publish", classes.database, classes.policy).code == 0
+            assert classes.call("run", classes.database, classes.policy).code == 0
             files.append(classes.folder / "out.duckdb")
         folder.mkdir()
         for path in files:
@@ -267,17 +267,13 @@ def test_a_release_to_a_file_killed_at_any_step_is_finished_or_rolled_back_by_th
         if moment in ("write", "settle"):  # the next command is another one, or a release
             listed = classes.call("release", "list", database, "--json").json["releases"]
             assert [entry["status"] for entry in listed] == ["published"] * published
-        called = classes.call("release", "publish", database, folder / "policy.yml", "--json")
+        called = classes.call("run", database, folder / "policy.yml", "--json")
         assert called.code == 0, called.err
         assert (called.json["release"], called.json["groups"]) == (published + 1, 5)
         kept = read(database, "SELECT count(*), count(DISTINCT key_hash) FROM ldiv.release_member")
         assert kept == [(21, 21)]
         assert len(read(folder / "out.duckdb", "FROM duckdb_tables()")) == published + 1
         assert {path.name for path in folder.iterdir()} == {path.name for path in files} | {"out.duckdb"}
-
-
-def test_a_policy_of_one_table_has_no_releases_over_time(bed):
-    assert "publishes one table" in bed.fails(2, "release", "publish", bed.database, bed.policy)
 
 
 @pytest.mark.heavy

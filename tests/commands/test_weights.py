@@ -10,7 +10,7 @@ import sqlglot
 from sqlglot import exp
 
 from ldiv_db.commands.sql import Dialect
-from ldiv_db.database.dialects import DIALECTS
+from ldiv_db.database.traits_there import DIALECTS
 
 TREES = {"age": {"taxonomy": {"ranges": [5, 10]}}, "country": {"taxonomy": {"file": "country.csv"}}}
 

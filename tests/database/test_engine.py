@@ -4,11 +4,14 @@ import traceback
 
 import pytest
 
-from ldiv_db.database.engine import SMALL, Engine, Settings, open_database
+from ldiv_db.database.catalog import looked_up
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.engine import SMALL, Engine
+from ldiv_db.database.equality import text_with_collation
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement
-from ldiv_db.database.templates import Identifier, Relation, Value
 
 SECRET = "HIV-of-Alice"
 
@@ -312,8 +315,8 @@ def test_values_of_all_steps_are_bound(con):
     summary = engine.load("summary", columns, [(1, 9, 3, 4), (2, 2, 2, 1), (3, 8, 7, 2)])
     steps = OneStatement(engine)
     judged = [
-        steps.materialise("k", "requirements/k", summary=summary, k=Value(4)),
-        steps.materialise("distinct", "requirements/distinct", summary=summary, l=Value(3)),
+        steps.materialise("k", "requirements/k", tallies=summary, k=4, as_risk=False),
+        steps.materialise("distinct", "requirements/distinct", tallies=summary, l=3),
     ]
     worst = steps.keep("worst", "local/take_worst", margins=judged, counts=None)
     assert sorted(sent[-1].values.values()) == [3, 3, 4]
@@ -327,3 +330,47 @@ def test_a_doubt_is_asked_of_the_steps_so_far(engine):
     with pytest.raises(PolicyError, match="2 rows"):
         steps.refuse_any(lambda found: Problem("x", f"{found} rows"), "database/count_rows", rows=first)
     assert engine.count(listed(steps, first, OneStatement.keep)) == 2
+
+
+def test_columns_are_described_once_in_a_transaction_until_something_changes(con):
+    con.execute("CREATE TABLE t (a INT)")
+    asked = []
+    engine = Engine(con, on_statement=lambda statement: asked.append(statement.sql))
+    table = Relation(("t",))
+    with engine.transaction():
+        assert engine.describe(table) == engine.describe(table) == [("a", "INTEGER")]
+        engine.execute("ALTER TABLE t ADD COLUMN b VARCHAR", writes=table)
+        assert engine.describe(table) == [("a", "INTEGER"), ("b", "VARCHAR")]
+    assert sum("DESCRIBE" in sql for sql in asked) == 2
+    con.execute("ALTER TABLE t DROP COLUMN a")  # somebody else
+    assert engine.describe(table) == [("b", "VARCHAR")]
+
+
+def test_a_temporary_table_is_looked_up_first(con):
+    engine, named = Engine(con), Relation(("T",))
+    assert looked_up(engine, named) is None
+    con.execute("CREATE TABLE t (a INT)")
+    assert looked_up(engine, named) == named
+    con.execute("CREATE TEMP VIEW t AS SELECT 1 AS b")
+    assert looked_up(engine, named) == Relation(("temp", "main", "T"))
+    assert looked_up(engine, Relation(("main", "t"))) == Relation(("main", "t"))
+
+
+@pytest.mark.parametrize("made", ["TABLE t (a VARCHAR COLLATE nocase, b INT)", "VIEW t AS SELECT a, b FROM base"])
+def test_a_collation_is_seen_of_tables_and_views(con, made):
+    con.execute("CREATE TABLE base (a VARCHAR COLLATE nocase, b INT)")
+    con.execute(f"CREATE {made}")
+    engine = Engine(con)
+    assert [column.name for column in text_with_collation(engine, Relation(("t",)))] == ["a"]
+    con.execute("CREATE TEMP TABLE t (a VARCHAR, b INT)")  # takes the name
+    assert text_with_collation(engine, Relation(("t",))) == []
+    engine.close_scratch()
+    assert con.execute("SELECT count(*) FROM duckdb_tables() WHERE temporary").fetchone() == (1,)
+
+
+def test_a_setting_is_of_this_connection_alone_and_put_back(con):
+    asked = "SELECT current_setting('default_collation')"
+    with Engine(con).setting("default_collation", "nocase"):
+        assert con.execute(asked).fetchone() == ("nocase",)
+        assert con.cursor().execute(asked).fetchone() == ("",)
+    assert con.execute(asked).fetchone() == ("",)

@@ -5,7 +5,7 @@ import pytest
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import TemplateError
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 
 @pytest.fixture
@@ -19,6 +19,12 @@ def test_a_step_is_known_to_later_ones_by_its_name(flow):
     assert flow.rows("count_rows") == [(6,)]
     numbered = flow.step("numbered", "database/number_groups", by=["a"], number="class_id")
     assert flow.engine.count(numbered) == 6 and flow["columns"] == ["a"]
+
+
+def test_what_replaces_a_relation_is_made_of_it(flow):
+    before = flow.step("rows", "list_rows")
+    flow.replace("rows", "list_rows")
+    assert flow.rows("count_rows") == [(6,)] and flow["rows"] != before
 
 
 def test_what_a_call_says_is_for_that_call(flow):

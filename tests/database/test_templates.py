@@ -4,8 +4,10 @@ import pytest
 
 from ldiv_db.database import templates
 from ldiv_db.database.catalog import named_table
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import LdivError, TemplateError
-from ldiv_db.database.templates import FileRelation, Identifier, Relation, Value, render
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import render
 
 HOSTILE = [
     'a"b',

@@ -7,7 +7,7 @@ from typing import Any
 
 from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_requirements, read_sensitive
 
 COLUMNS = ("sex", "age", "disease", "income")

@@ -27,7 +27,6 @@ _MANY, _MOST = 2, 7
 _FUNCTIONS = (
     "run",
     "plan",
-    "publish_release",
     "profile",
     "check",
     "measure",

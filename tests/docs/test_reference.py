@@ -29,7 +29,9 @@ def test_every_argument_and_every_option_has_help() -> None:
 def test_what_several_commands_take_stands_once() -> None:
     text = PAGES["commands.md"]()
     assert text.count("- `DATABASE`: ") == 1 and text.count("Print one JSON object.") == 1
-    assert "- As above: `POLICY, --show-values, --show-seed`." in text.split("## `ldiv run`")[1].split("\n## ")[0]
+    assert (
+        "- As above: `POLICY, --quiet, --show-values, --show-seed`." in text.split("## `ldiv run`")[1].split("\n## ")[0]
+    )
 
 
 def test_what_would_be_markup() -> None:

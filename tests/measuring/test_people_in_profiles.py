@@ -9,9 +9,9 @@ import pytest
 from what_profiles_write import ASKED, EVENTS, make, profiled, starter
 
 import ldiv_db
-from ldiv_db.auditing.individuals import tells_one, tells_somebody
+from ldiv_db.auditing.people_names import tells_one, tells_somebody
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.measuring.profile import profile_table
 
 NAMES = (

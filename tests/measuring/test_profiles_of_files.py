@@ -11,7 +11,7 @@ import yaml
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.measuring.starter_policy import StarterPolicy, make_starter_policy
 

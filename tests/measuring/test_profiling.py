@@ -17,10 +17,11 @@ import pytest
 import ldiv_db
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.measuring import uniqueness as risk
+from ldiv_db.measuring.generalisations import falling_lengths
 from ldiv_db.measuring.profile import profile_table
-from ldiv_db.measuring.roles import falling_lengths, why_by_name, why_by_values
+from ldiv_db.measuring.roles import why_by_name, why_by_values
 from ldiv_db.measuring.starter_policy import make_starter_policy
 from ldiv_db.measuring.suggestions import distance_between, suggest
 from ldiv_db.measuring.uniqueness import Summary, Texts

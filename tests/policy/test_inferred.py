@@ -189,7 +189,7 @@ def test_releases_over_time_infer_too(people):
     policy |= {"target": {"prefix": "series"}, "require": [{"unique_distinct": 2}], "algorithm": "bsgi"}
     for count in (40, 60):
         people.execute(f"CREATE OR REPLACE VIEW so_far AS FROM people WHERE id < {count}")
-        found = ldiv_db.publish_release(people, policy | {"source": "so_far"}).as_dict()
+        found = ldiv_db.run(people, policy | {"source": "so_far"}).as_dict()
         assert [one["as"] for one in found["inferred"]] == [{"numeric": True}, {"taxonomy": {"flat": True}}]
     assert people.execute("SELECT count(*) FROM series_2").fetchone() == (60,)
 

@@ -9,8 +9,8 @@ import pytest
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading, read_by
-from ldiv_db.database.templates import Relation
 
 POLICY: dict[str, Any] = {
     "source": "people.csv", "target": {"table": "released", "if_exists": "replace"}, "sensitive": ["dx"],

@@ -82,7 +82,7 @@ def test_problems_of_every_kind_at_once(con, tmp_path, call):
 
 def test_releases_over_time_have_theirs_at_once(con, tmp_path):
     document = GOOD | {"algorithm": {"name": "bsgi", "swaps": 1}, "key": "name", "target": {"prefix": "ldiv.r"}}
-    found = problems(con, document | {"identifiers": ["nam"]}, tmp_path, ldiv_db.publish_release)
+    found = problems(con, document | {"identifiers": ["nam"]}, tmp_path, ldiv_db.run)
     assert set(found) == {"identifiers.nam", "town", "algorithm.swaps", "target.prefix"}
 
 

@@ -26,7 +26,7 @@ def run(folder: Path, moment: str) -> None:
         setattr(destinations, {"folder": "work_folder"}.get(moment, moment), die)
     with engine.open_database(folder / "hospital.duckdb") as connection:
         connection.execute("SET threads = 1")
-        ldiv_db.publish_release(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)
+        ldiv_db.run(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)
 
 
 fork_each(run)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 
 
 def table_content(con: Any, *tables: Relation) -> list[Any]:

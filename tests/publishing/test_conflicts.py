@@ -108,14 +108,14 @@ def test_of_two_nights_at_once_one_is_published_and_the_other_may_try_again(con:
     con.execute("ALTER TABLE a ADD COLUMN id INTEGER; UPDATE a SET id = rowid")
     night = policy("a", key="id", target="published.nights")
     if nights:
-        ldiv_db.publish_release(con, night)
+        ldiv_db.run(con, night)
         con.execute("INSERT INTO a SELECT age, s, id + 1000 FROM a")
     errors: list[BaseException] = []
 
     def work() -> None:
         with con.cursor() as own:
             try:
-                ldiv_db.publish_release(own, night)
+                ldiv_db.run(own, night)
             except ldiv_db.LdivError as error:
                 errors.append(error)
 
@@ -130,4 +130,4 @@ def test_of_two_nights_at_once_one_is_published_and_the_other_may_try_again(con:
     assert con.execute("SELECT count(*) FROM published.nights").fetchone() == (rows,)
     assert con.execute("SELECT count(*), count(DISTINCT key_hash) FROM ldiv.release_member").fetchone() == (rows, rows)
     assert all("another release was published in the meantime" in str(error) for error in errors)
-    assert ldiv_db.publish_release(con, night).figures["rows_first_published"] == 0
+    assert ldiv_db.run(con, night).figures["rows_first_published"] == 0

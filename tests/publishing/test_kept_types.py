@@ -182,7 +182,7 @@ def test_what_a_table_is_appended_to_has_labels(con):
 def test_releases_over_time_have_labels(con):
     make(con, "INTEGER", "g")
     policy = POLICY | {"algorithm": "bsgi", "require": [{"unique_distinct": 2}], "key": "rid", "keep": []}
-    ldiv_db.publish_release(con, policy | {"target": {"prefix": "series"}})
+    ldiv_db.run(con, policy | {"target": {"prefix": "series"}})
     assert type_of(con, "series_1") == "VARCHAR"
 
 

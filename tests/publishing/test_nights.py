@@ -67,7 +67,7 @@ def test_classes_stay_whatever_formed_them_and_all_are_good(con: Any, algorithm:
         ]
         rows += people(draw, 1000 * (night + 1), arriving)
         fill(con, "people", COLUMNS, rows)
-        figures = ldiv_db.publish_release(con, policy).figures
+        figures = ldiv_db.run(con, policy).figures
         table = con.execute("FROM out").fetchall()
         assert table[: len(before)] == before, "what was published stays, label for label and value for value"
         now = classes_of_keys(con)
@@ -140,7 +140,7 @@ def test_a_class_has_the_values_of_the_people_who_are_in_it(con: Any) -> None:
     rows = people(draw, 0, 40)
     for night in range(3):
         fill(con, "people", COLUMNS, rows)
-        ldiv_db.publish_release(con, policy_of("topdown"))
+        ldiv_db.run(con, policy_of("topdown"))
         found = con.execute(
             "SELECT p.id, m.group_id FROM ldiv.release_member AS m JOIN ldiv.series_secret AS s USING (series)"
             " JOIN people AS p ON m.key_hash = sha256(concat(s.secret, ':', p.id)) WHERE m.group_id IS NOT NULL"
@@ -160,12 +160,12 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> No
     alone = {name: said for name, said in policy_of("topdown").items() if name != "key"} | {"identifiers": ["id"]}
     run_id = ldiv_db.run(con, alone).run_id
     with pytest.raises(PolicyError, match=f"run {run_id} published this source without a key"):
-        ldiv_db.publish_release(con, policy_of("topdown", target="over_time"))
+        ldiv_db.run(con, policy_of("topdown", target="over_time"))
     independent = policy_of("topdown", target="over_time", over_time="independent")
-    first = ldiv_db.publish_release(con, independent)
+    first = ldiv_db.run(con, independent)
     assert first.figures["release"] == 1 and f"run {run_id} published this source as well" in first.notes[0]
     con.execute("UPDATE ldiv.run SET status = 'withdrawn'")
-    (told, *_) = ldiv_db.publish_release(con, policy_of("topdown", target="another")).notes
+    (told, *_) = ldiv_db.run(con, policy_of("topdown", target="another")).notes
     assert told.startswith("release 1 of over_time published this source as well") and "only one of the two" in told
     with pytest.raises(PolicyError, match=r"release 1 of .* published this source"):
         ldiv_db.run(con, alone | {"target": "alone"})
@@ -186,19 +186,19 @@ def test_runs_with_and_without_a_key_are_held_against_each_other(con: Any) -> No
 def test_what_does_not_go_with_releases_over_time(con: Any, changes: dict[str, Any], message: str) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
     with pytest.raises(PolicyError, match=message):
-        ldiv_db.publish_release(con, policy_of("topdown") | changes)
+        ldiv_db.run(con, policy_of("topdown") | changes)
 
 
 def test_another_algorithm_goes_on_and_a_table_that_was_there_is_replaced_on_demand(con: Any) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
     con.execute("CREATE TABLE out AS SELECT 1 AS x")
     with pytest.raises(PolicyError, match="out exists"):
-        ldiv_db.publish_release(con, policy_of("topdown"))
+        ldiv_db.run(con, policy_of("topdown"))
     replacing = {"target": {"table": "out", "if_exists": "replace"}}
-    ldiv_db.publish_release(con, policy_of("topdown", **replacing))
+    ldiv_db.run(con, policy_of("topdown", **replacing))
     before = con.execute("FROM out").fetchall()
     con.execute("INSERT INTO people SELECT id + 500, age, zip, s FROM people")
-    assert ldiv_db.publish_release(con, policy_of("mondrian", **replacing)).figures["release"] == 2
+    assert ldiv_db.run(con, policy_of("mondrian", **replacing)).figures["release"] == 2
     assert con.execute("FROM out").fetchall()[: len(before)] == before
 
 
@@ -216,14 +216,14 @@ def test_a_file_whose_next_release_was_never_moved_into_place_goes_on_from_the_l
     policy = policy_of("topdown", target={"file": "out.duckdb", "table": "out"})
     with duckdb.connect(tmp_path / "source.duckdb") as con:
         fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
-        ldiv_db.publish_release(con, policy, folder=tmp_path)
+        ldiv_db.run(con, policy, folder=tmp_path)
         shutil.copy(tmp_path / "out.duckdb", tmp_path / "first.duckdb")
         con.execute("INSERT INTO people SELECT id + 500, age, zip, s FROM people")
-        last = ldiv_db.publish_release(con, policy, folder=tmp_path)
+        last = ldiv_db.run(con, policy, folder=tmp_path)
         con.execute("UPDATE ldiv.release SET status = 'written' WHERE release = 2")  # by a process that died then
         shutil.copy(tmp_path / "first.duckdb", tmp_path / "out.duckdb")
-        again = ldiv_db.publish_release(con, policy, folder=tmp_path)
+        again = ldiv_db.run(con, policy, folder=tmp_path)
         assert again.figures["release"] == 2 and again.figures["rows_first_published"] == 40
         con.execute("UPDATE ldiv.release SET status = 'written' WHERE release = 2")
-        assert ldiv_db.publish_release(con, policy, folder=tmp_path).figures["release"] == 3
+        assert ldiv_db.run(con, policy, folder=tmp_path).figures["release"] == 3
     assert last.figures["rows_published"] == 80

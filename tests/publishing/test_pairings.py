@@ -71,7 +71,7 @@ def test_combinations_are_published_where_they_tell_nothing(con, seed):
     found.place(con)
     base = found.policy() | {"seed": seed}
     algorithm = base["algorithm"]
-    first = ldiv_db.publish_release(con, base | {"algorithm": algorithm | {"combinations": "first"}})
+    first = ldiv_db.run(con, base | {"algorithm": algorithm | {"combinations": "first"}})
     _, sa, marginals = first.figures["tables"]
     combined = con.execute(f"SELECT {', '.join(found.names)} FROM {marginals}").fetchall()
     expected = told(read(con, sa, found.names).values(), combined, found.ls)
@@ -85,7 +85,7 @@ def test_combinations_are_published_where_they_tell_nothing(con, seed):
     for option, published in (("checked", not expected), ("none", False)):
         changed = {"algorithm": algorithm | {"combinations": option}, "target": {"prefix": f"pub.{option}"}}
         changed["over_time"] = "independent"
-        result = ldiv_db.publish_release(con, base | changed)
+        result = ldiv_db.run(con, base | changed)
         suffixes = ("qid", "sa", "marginals")[: 2 + published]
         assert result.figures["tables"] == [f"pub.{option}_1_{suffix}" for suffix in suffixes]
         assert (f"{option}_1_marginals" in tables_of(con)) == published
@@ -101,9 +101,9 @@ def test_combinations_are_published_where_they_tell_nothing(con, seed):
 def one_group_more(con, s2="xyz"):
     """Releases of six people, and of three more, who are the only new group, with these values of s2."""
     fill(con, "people", COLUMNS, [(i, i, "abc"[i % 3], "pqr"[i // 2 % 3]) for i in range(6)])
-    ldiv_db.publish_release(con, policy(combinations="first"))
+    ldiv_db.run(con, policy(combinations="first"))
     con.execute("INSERT INTO people VALUES (20, 20, 'a', ?), (21, 21, 'b', ?), (22, 22, 'c', ?)", list(s2))
-    return ldiv_db.publish_release(con, policy(combinations="first"))
+    return ldiv_db.run(con, policy(combinations="first"))
 
 
 @pytest.mark.heavy
@@ -153,11 +153,11 @@ def test_a_series_made_before_is_not_gone_on_with(con, older, snapshot):
         make_older(con, 6)
     before = snapshot(con)
     with pytest.raises(ldiv_db.PolicyError, match=r"formed in the order of the quasi-id.*under another target"):
-        ldiv_db.publish_release(con, policy())
+        ldiv_db.run(con, policy())
     assert snapshot(con) == before
     listed = ledger.releases(Engine(con))
     assert [entry.release for entry in listed if entry.warning] == [1, 2]
-    ldiv_db.publish_release(con, policy() | {"target": {"prefix": "pub.anew"}, "over_time": "independent"})
+    ldiv_db.run(con, policy() | {"target": {"prefix": "pub.anew"}, "over_time": "independent"})
     warned = {(entry.series, entry.release) for entry in ledger.releases(Engine(con)) if entry.warning}
     assert warned == {("pub.p", 1), ("pub.p", 2)}
     assert releases.check_series(Engine(con), "pub.anew").holds
@@ -168,7 +168,7 @@ def test_classes_of_one_table_are_not_warned_of(con):
     classes = policy() | {"algorithm": "bsgi", "sensitive": ["s1"], "identifiers": ["s2"],
                           "quasi_identifiers": {"person": {"numeric": True}},
                           "require": [{"unique_distinct": 3}]}  # fmt: skip
-    ldiv_db.publish_release(con, classes)
+    ldiv_db.run(con, classes)
     assert [entry.warning for entry in ledger.releases(Engine(con))] == [None]
     assert releases.check_series(Engine(con), "pub.p").holds
 
@@ -177,8 +177,8 @@ def test_anatomy_has_no_combinations(con):
     fill(con, "people", COLUMNS, [(i, i, "abc"[i % 3], "p") for i in range(9)])
     one = policy() | {"sensitive": {"s1": {"l": 3}}, "identifiers": ["s2"]}
     with pytest.raises(ldiv_db.PolicyError, match="anatomy has one attribute, and no combinations"):
-        ldiv_db.publish_release(con, one | {"algorithm": {"name": "anatomy", "combinations": "first"}})
-    result = ldiv_db.publish_release(con, one | {"algorithm": "anatomy"})
+        ldiv_db.run(con, one | {"algorithm": {"name": "anatomy", "combinations": "first"}})
+    result = ldiv_db.run(con, one | {"algorithm": "anatomy"})
     assert result.figures["combinations"] is None
     with pytest.raises(ldiv_db.PolicyError, match=r"algorithm\.combinations"):
-        ldiv_db.publish_release(con, policy(combinations="always"))
+        ldiv_db.run(con, policy(combinations="always"))

@@ -129,7 +129,7 @@ def _of_frame(con: Any, folder: Path) -> list[Any]:
 
 def _series(con: Any, folder: Path) -> None:
     for _ in range(2):
-        ldiv_db.publish_release(con, POLICY | {"target": {"prefix": "released"}})
+        ldiv_db.run(con, POLICY | {"target": {"prefix": "released"}})
 
 
 def _pairs(con: Any, folder: Path) -> None:
@@ -140,7 +140,7 @@ def _pairs(con: Any, folder: Path) -> None:
         "algorithm": {"name": "decomposition_plus", "primary": "listed"}, "keep": ["fixed", "mapped", "one_of"],
         "seed": 1, "nulls": "suppress",
     }  # fmt: skip
-    ldiv_db.publish_release(con, policy)
+    ldiv_db.run(con, policy)
 
 
 def _anatomy(con: Any, folder: Path) -> None:
@@ -149,7 +149,7 @@ def _anatomy(con: Any, folder: Path) -> None:
         "sensitive": {"flat": {"l": 2}}, "identifiers": ["b", "nested"], "keep": ["fixed", "mapped", "one_of"],
         "algorithm": "anatomy", "seed": 1, "nulls": "suppress",
     }  # fmt: skip
-    ldiv_db.publish_release(con, policy)
+    ldiv_db.run(con, policy)
 
 
 def _duckdb(con: Any, folder: Path) -> list[Any]:

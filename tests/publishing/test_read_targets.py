@@ -169,10 +169,10 @@ def test_a_series_does_not_read_its_own_releases(bed: Any) -> None:
         "quasi_identifiers": {"age": {"numeric": True}}, "keep": ["country", "ward"],
     }  # fmt: skip
     bed.write_policy(**series)
-    assert bed.call("release", "publish", bed.database, bed.policy).code == 0
+    assert bed.call("run", bed.database, bed.policy).code == 0
     bed.sql("CREATE VIEW v AS FROM patients WHERE ward IN (SELECT ward FROM published.p_1)")
     bed.write_policy(**series, source="v")
-    message = bed.fails(2, "release", "publish", bed.database, bed.policy)
+    message = bed.fails(2, "run", bed.database, bed.policy)
     assert "target: published.p_1 is read by the source" in message
 
 
@@ -183,7 +183,7 @@ def test_a_series_is_not_published_over_its_source(bed: Any) -> None:
         source="v", target={"prefix": "published.census"}, key="name", identifiers=None, keep=None, require=None,
         quasi_identifiers=["age", "country", "ward"], sensitive={"disease": {"l": 2}}, algorithm="decomposition_plus",
     )  # fmt: skip
-    message = bed.fails(2, "release", "publish", bed.database, bed.policy)
+    message = bed.fails(2, "run", bed.database, bed.policy)
     assert "target: published.census_1_qid is read by the source" in message
 
 

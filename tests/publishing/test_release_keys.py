@@ -29,10 +29,10 @@ def people(con):
 @pytest.mark.heavy
 @pytest.mark.parametrize("policy", [CLASSES, GROUPS], ids=["classes", "groups"])
 def test_another_key_is_refused_and_one_that_is_written_alike_is_not(con, people, policy, snapshot):
-    ldiv_db.publish_release(con, policy)
+    ldiv_db.run(con, policy)
     for kind in ("BIGINT", "UHUGEINT", "DECIMAL(12,0)", "VARCHAR", "INTEGER"):
         con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
-        figures = ldiv_db.publish_release(con, policy | {"key": "ID"}).figures
+        figures = ldiv_db.run(con, policy | {"key": "ID"}).figures
         assert (figures["rows_first_published"], figures["counterfeits"]) == (0, 0)
     con.execute("CREATE VIEW padded AS SELECT * REPLACE (lpad(CAST(id AS VARCHAR), 3, '0') AS id) FROM people")
     con.execute("CREATE VIEW named AS SELECT * REPLACE ('P' || id AS id) FROM people")
@@ -42,31 +42,31 @@ def test_another_key_is_refused_and_one_that_is_written_alike_is_not(con, people
     for source, message in (("padded", "id has 9 of the keys of earlier releases written otherwise"),
                             ("named", "id has no key of earlier releases")):  # fmt: skip
         with pytest.raises(ldiv_db.PolicyError, match=message):
-            ldiv_db.publish_release(con, policy | {"source": source})
+            ldiv_db.run(con, policy | {"source": source})
     with pytest.raises(ldiv_db.PolicyError, match="were made with the key id, with other everybody would count as new"):
-        ldiv_db.publish_release(con, policy | {"key": "other", "identifiers": ["id"]})
+        ldiv_db.run(con, policy | {"key": "other", "identifiers": ["id"]})
     for kind in ("DOUBLE", "DECIMAL(10,2)"):
         with pytest.raises(ldiv_db.PolicyError, match="key: id was integer in the releases before and is D"):
-            ldiv_db.publish_release(con, policy | {"source": f'"{kind}"'})
+            ldiv_db.run(con, policy | {"source": f'"{kind}"'})
     assert snapshot(con) == before
 
 
 def test_text_that_has_zeros_in_front_does_not_become_integers(con, people):
     con.execute("CREATE VIEW padded AS SELECT * REPLACE (lpad(CAST(id AS VARCHAR), 3, '0') AS id) FROM people")
-    ldiv_db.publish_release(con, GROUPS | {"source": "padded"})
+    ldiv_db.run(con, GROUPS | {"source": "padded"})
     with pytest.raises(ldiv_db.PolicyError, match="9 of the keys of earlier releases written otherwise"):
-        ldiv_db.publish_release(con, GROUPS)
+        ldiv_db.run(con, GROUPS)
 
 
 @pytest.mark.parametrize("kind", ["BIGINT", "DOUBLE"])
 def test_a_series_of_an_older_version_has_its_key_noted_by_the_next_release(con, people, kind):
-    ldiv_db.publish_release(con, CLASSES)
+    ldiv_db.run(con, CLASSES)
     assert con.execute(NOTED).fetchall() == [("id", "integer")]
     make_older(con, 5)
     con.execute(f"ALTER TABLE people ALTER id TYPE {kind}")
     if kind == "DOUBLE":
         with pytest.raises(ldiv_db.PolicyError, match="9 of the keys of earlier releases written otherwise"):
-            ldiv_db.publish_release(con, CLASSES)
+            ldiv_db.run(con, CLASSES)
         return
-    assert ldiv_db.publish_release(con, CLASSES).figures["rows_first_published"] == 0
+    assert ldiv_db.run(con, CLASSES).figures["rows_first_published"] == 0
     assert con.execute(NOTED).fetchall() == [("id", "integer")]

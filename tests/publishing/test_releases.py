@@ -18,13 +18,13 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.publishing.inference import Release, check_releases
 from ldiv_db.publishing.pairings import limits_of
 
 
 def publish(con, policy):
-    return ldiv_db.publish_release(con, policy)
+    return ldiv_db.run(con, policy)
 
 
 def groups_of(con, tables):
@@ -540,13 +540,13 @@ def test_a_crash_leaves_nothing(tmp_path):
         "con.execute(\"CREATE TABLE people AS SELECT i AS id, i AS person, 'v' || i % 3 AS s1 FROM range(9) t(i)\")\n"
         "policy = dict(source='people', target=dict(prefix='pub.p'), key='id', quasi_identifiers=['person'],\n"
         "              sensitive=dict(s1=dict(l=3)), algorithm='decomposition_plus')\n"
-        "ldiv_db.publish_release(con, policy)\n"
+        "ldiv_db.run(con, policy)\n"
         "real = ledger.advance_release\n"
         "def dying(*args):\n"
         "    real(*args)\n"
         "    os._exit(9)\n"
         "ledger.advance_release = dying\n"
-        "ldiv_db.publish_release(con, policy)\n"
+        "ldiv_db.run(con, policy)\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 9
     with duckdb.connect(str(database)) as con:

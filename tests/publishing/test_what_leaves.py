@@ -11,7 +11,7 @@ import random
 import re
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,11 +26,11 @@ from times import TIMES, seeds
 import ldiv_db
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
 from ldiv_db.publishing.destinations import destination_of
-from ldiv_db.publishing.draft import RunDraft
+from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
@@ -143,9 +143,8 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
         resolved.released.forms,
         blanked=blanks(engine, encoded, case) if blank else None,
     )
-    yield RunDraft(
-        engine, resolved, encoded, recoding, {name: [] for name in resolved.limits}, Watch(engine, "", Path())
-    )
+    classes = NewClasses(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
+    yield RunDraft(classes, Watch(engine, "", Path()))
     engine.close_scratch()
 
 
@@ -323,11 +322,12 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    target = SeriesTarget(draft.engine, "bsgi", Relation(("main", "p")), "p", None)
+    target = SeriesTarget("bsgi", Relation(("main", "p")), "p", None)
     start = ReleaseStart(Context(draft.engine), draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
-    return ClassesDraft(start, matched, nothing, nothing, 0, 0, draft.encoded, draft.recoding, None, {}, None)
+    classes = replace(draft.classes, last_class=series.last_group)
+    return ClassesDraft(start, matched, nothing, nothing, 0, 0, classes, None, None)
 
 
 def test_files_are_the_same_whatever_the_threads(tmp_path):
@@ -349,7 +349,8 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
                     f" FROM {encoded.rows.sql()}"
                 )
                 recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
-                draft = RunDraft(engine, resolved, encoded, recoding, {"s": []}, Watch(engine, "", Path()))
+                classes = NewClasses(engine, resolved, encoded, recoding, {"s": []})
+                draft = RunDraft(classes, Watch(engine, "", Path()))
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]
@@ -441,7 +442,7 @@ def test_a_run_with_the_recorded_seed_is_the_same_to_the_byte(people, tmp_path, 
 @pytest.mark.parametrize("policy", [SERIES, GROUPS], ids=["classes", "groups"])
 def test_a_series_records_the_seed_of_each_release(people, policy):
     for turn in (1, 2):
-        done = ldiv_db.publish_release(people, policy)
+        done = ldiv_db.run(people, policy)
         found = people.execute("SELECT seed FROM ldiv.release_secret WHERE release = ?", [turn]).fetchone()
         assert found == (str(done.seed),)
         people.execute("INSERT INTO people SELECT id + 100, age, disease FROM people")
@@ -481,7 +482,7 @@ def test_a_file_for_others_has_neither_seed_nor_ledger(tmp_path, name):
 @pytest.mark.parametrize("policy", [SERIES, GROUPS], ids=["classes", "groups"])
 def test_a_file_of_a_series_has_no_seed(people, tmp_path, policy):
     target = {"file": "series.duckdb", "prefix": "p"}
-    seed = ldiv_db.publish_release(people, policy | {"target": target}, folder=tmp_path).seed
+    seed = ldiv_db.run(people, policy | {"target": target}, folder=tmp_path).seed
     content = (tmp_path / "series.duckdb").read_bytes()
     for written in (str(seed).encode(), seed.to_bytes(16, "little"), seed.to_bytes(16, "big"), b"ldiv."):
         assert written not in content

@@ -128,7 +128,7 @@ def test_no_value_is_likelier_than_promised_over_all_nights(con: Any, way: str) 
             fill(con, "people", COLUMNS, rows)
             try:
                 last = con.execute("SELECT max(class_id) FROM out").fetchone()[0] if nights else 0
-                ldiv_db.publish_release(con, policy_of(way))
+                ldiv_db.run(con, policy_of(way))
                 nights.append((rows, classes_of(con, last)))
             except InfeasibleError:
                 assert not nights, "only a first release cannot do without classes"

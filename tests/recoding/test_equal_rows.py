@@ -7,7 +7,7 @@ import pytest
 from times import seeds
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import WEIGHT
 
 AXES = [SimpleNamespace(code=Identifier(name), null_code=None) for name in ("q1", "q2")]

@@ -198,7 +198,7 @@ def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
         del policy["require"]
     with duckdb.connect() as con:
         fill(con, rows, "NOCASE")
-        ldiv_db.publish_release(con, policy, folder=tmp_path)
+        ldiv_db.run(con, policy, folder=tmp_path)
         table = "p_1" if algorithm == "bsgi" else "p_1_sa"
         assert Counter(texts(con, table, "secret")) == Counter(texts(con, "people", "secret"))
         fill(
@@ -209,11 +209,11 @@ def test_series_publish_bytes_or_refuse(tmp_path: Any, algorithm: str) -> None:
         )
         policy |= {"target": {"prefix": "q"}, "over_time": "independent"}
         if algorithm == "bsgi":
-            ldiv_db.publish_release(con, policy, folder=tmp_path)
+            ldiv_db.run(con, policy, folder=tmp_path)
             assert Counter(texts(con, "q_1", "secret")) == Counter(texts(con, "people", "secret"))
         else:
             with pytest.raises(ldiv_db.PolicyError, match=r"sensitive\.secret: has -0\.0"):
-                ldiv_db.publish_release(con, policy, folder=tmp_path)
+                ldiv_db.run(con, policy, folder=tmp_path)
 
 
 # -- tables of anybody's ----------------------------------------------------------------------------------

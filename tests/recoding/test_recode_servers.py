@@ -14,8 +14,8 @@ from servers import DuckDB, Server, comparable
 from times import seeds
 
 import ldiv_db
-from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
 #: How many random cases a server gets: Spark takes seconds for each, the others a tenth of one.

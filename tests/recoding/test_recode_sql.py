@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import ldiv_db
 from ldiv_db.commands.cli import app
 from ldiv_db.commands.sql import Dialect
-from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.statement import find_run, recoding_sql
 

@@ -17,7 +17,7 @@ import ldiv_db
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.requirements.values import folded
 
 BOTH = ["trim", "casefold"]

@@ -70,7 +70,7 @@ def test_a_bad_verdict_needs_one_find_and_a_good_one_all(reached, untried, verdi
     attack = Attack("linking", "disease", (gain_of("posterior", reached, None),), untried=untried)
     posterior = Attack("posterior", "disease", (gain_of("posterior", None, Fraction(1, 2)),))
     tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, attack)))
-    found = verdict_of({"verdicts": attempts.verdicts(tried, [], 0.2)}, "linking")
+    found = verdict_of({"verdicts": attempts.verdicts(tried, 0.2)}, "linking")
     assert (found["verdict"], found["threshold"]) == (verdict, 0.5)
 
 
@@ -80,7 +80,7 @@ def test_a_rate_of_guesses_above_the_share_is_left_open():
     gains = (gain_of("share of people guessed right", Fraction(3, 5), None),)
     attack = Attack("definetti", "disease", gains, {"by_shares": 0.45})
     tried = attempts.Attempts(attempts.Attacks(9, 3, (posterior, attack)))
-    found = verdict_of({"verdicts": attempts.verdicts(tried, [], 0.2)}, "definetti")
+    found = verdict_of({"verdicts": attempts.verdicts(tried, 0.2)}, "definetti")
     assert found["verdict"] == "undecided" and found["why"].startswith("0.45 by the shares of classes alone")
 
 

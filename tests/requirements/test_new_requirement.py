@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 import ldiv_db
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.database.templates import Value
 from ldiv_db.requirements import REQUIREMENTS, Distribution, Requirement, parse_requirement
 from ldiv_db.requirements.guarantees import Ceiling, Guarantee
 from ldiv_db.requirements.parameters import whole
@@ -36,8 +34,8 @@ def crowd() -> Iterator[None]:
         def template(self) -> str:
             return "requirements/p_sensitive"
 
-        def params(self, engine: Engine) -> dict[str, Any]:
-            return {"p": Value(self.n), "k": Value(2 * self.n)}
+        def params(self, template: str) -> dict[str, Any]:
+            return {"p": self.n, "k": 2 * self.n}
 
         def promise(self) -> Guarantee:
             return Guarantee(size=2 * self.n, values=self.n)

@@ -6,7 +6,7 @@ from collections import Counter
 import oracle
 import pytest
 
-from ldiv_db.database.templates import Identifier
+from ldiv_db.database.names import Identifier
 from ldiv_db.requirements import REQUIREMENTS, Classes, RequirementSpec, judge
 from tests.benchmarks.audit import ARGUMENTS
 

@@ -90,7 +90,7 @@ def ran(con, document, folder):
 def of_outcome(outcome):
     if outcome.loss is None:
         return {"infeasible": InfeasibleError, "refused": PolicyError}[outcome.status], outcome.reason
-    risks = [number for number in outcome.risk.as_dict().values() if number is not None]
+    risks = [number for number in vars(outcome.risk).values() if number is not None]
     return outcome.algorithm, outcome.l, outcome.loss, risks
 
 

@@ -159,7 +159,7 @@ def test_algorithms_that_treat_values_alike_say_so(con: Any, algorithm: str) -> 
 def test_releases_over_time_have_no_harmless_values(con: Any, name: str) -> None:
     asked = policy([], name, target={"prefix": "out"}, key="note", keep=[])
     with pytest.raises(PolicyError, match=f"sensitive.job.harmless: {name} treats all values alike"):
-        ldiv_db.publish_release(con, asked)
+        ldiv_db.run(con, asked)
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,7 @@ def releases(con, folder):
         for number in (1, 2) if name != "anatomy" else (1,):
             if number == 2:
                 con.execute("DELETE FROM source WHERE id % 7 = 0 AND id > 0")
-            released = ldiv_db.publish_release(con, series)
+            released = ldiv_db.run(con, series)
             found[f"{name} {number}"] = figures(released.as_dict())
             for table in released.figures["tables"]:
                 found[table] = rows(con, table)
@@ -261,7 +261,7 @@ def test_settings_that_no_statement_can_answer_are_refused_by_name(setting, con,
         lambda: ldiv_db.measure(con, "source", policy),
         lambda: ldiv_db.attack(con, "source", ["age"], "s"),
         lambda: ldiv_db.profile(con, "source"),
-        lambda: ldiv_db.publish_release(con, series),
+        lambda: ldiv_db.run(con, series),
     ):
         with pytest.raises(ldiv_db.PolicyError, match=message):
             ask()

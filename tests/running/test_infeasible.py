@@ -77,7 +77,7 @@ def test_values_that_a_taxonomy_lacks_are_named_where_that_is_asked_for_and_nowh
         "run": lambda **shown: ldiv_db.run(con, asked, tmp_path, **shown),
         "plan": lambda **shown: ldiv_db.plan(con, asked, tmp_path, **shown),
         "measure": lambda **shown: ldiv_db.measure(con, "t", asked, folder=tmp_path, **shown),
-        "release": lambda **shown: ldiv_db.publish_release(con, series, tmp_path, **shown),
+        "release": lambda **shown: ldiv_db.run(con, series, tmp_path, **shown),
     }
     for name, way in ways.items():
         with pytest.raises(

@@ -18,7 +18,7 @@ from ldiv_db import InfeasibleError, PolicyError
 from ldiv_db.auditing.audit import audit_table
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.requirements import parse_requirement
 
 POLICY: dict[str, Any] = {

@@ -98,7 +98,7 @@ def test_arrow_carries_the_same_both_ways(con, tmp_path, algorithm):
 
 
 def test_a_row_of_a_plan_stands_for_a_few_rows_at_most(there, con, monkeypatch):
-    monkeypatch.setattr("ldiv_db.publishing.plan_there._REPEATED", 2)
+    monkeypatch.setattr("ldiv_db.publishing.counted_source._REPEATED", 2)
     place(there, con, rows_of(random.Random(4), 80))
     asked = policy(identifiers=["rid", "dose"], quasi_identifiers={"age": {"numeric": True}, "town": {}})
     _, theirs = embedded(con, asked, "age, town, secret")

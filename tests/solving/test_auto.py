@@ -14,7 +14,7 @@ from towns import frequent
 import ldiv_db
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
 
@@ -250,7 +250,7 @@ def test_a_default_policy_is_published_transparently_and_over_time(con):
               "require": [{"unique_distinct": 3}], "identifiers": ["id"], "seed": 0}  # fmt: skip
     assert ldiv_db.run(con, policy | {"transparent": True}).search["select"] == "transparent"
     over_time = {"key": "id", "target": {"prefix": "series"}, "over_time": "independent"}
-    released = ldiv_db.publish_release(con, policy | over_time)
+    released = ldiv_db.run(con, policy | over_time)
     assert (released.figures["algorithm"], released.figures["rows_published"]) == ("auto", 30)
 
 

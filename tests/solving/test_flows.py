@@ -14,8 +14,8 @@ from ldiv_db.algorithms.neighbours import flows
 from ldiv_db.algorithms.neighbours import passes as shared
 from ldiv_db.algorithms.neighbours.passes import Changed
 from ldiv_db.algorithms.neighbours.trades import TRADES
-from ldiv_db.database.templates import Value
-from ldiv_db.solving import effort, improve
+from ldiv_db.database.names import Value
+from ldiv_db.solving import improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
 REQUIRES = [[{"k": 4}], [{"distinct": 3}], [{"entropy": 2}, {"k": 3}], [{"t_closeness": 0.4}]]
@@ -166,7 +166,7 @@ def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch)
     )
     for name, value in {"RANKED": 10**4, "ROUNDS": 200}.items():
         monkeypatch.setattr(flows, name, value)
-    monkeypatch.setitem(effort.EFFORTS, "normal", effort.Effort(asked=0))
+    monkeypatch.setitem(improve.EFFORTS, "normal", improve.Effort(asked=0))
     rows = random_rows(seed, 60)
     run_on(rows, tmp_path, require, "auto")
     for name, before, after, found in heard:

@@ -10,10 +10,11 @@ import pytest
 import tables
 
 from ldiv_db.algorithms import algorithm_of
+from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Context
-from ldiv_db.database.engine import Engine, open_database
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.frames import pack, unpack
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import load_policy
 from ldiv_db.running.preparation import prepare
 from ldiv_db.running.run_spec import resolve_run
@@ -25,7 +26,7 @@ REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0
 
 def prepared(con, folder, policy):
     context = Context(Engine(con), folder=Path(folder))
-    return prepare(context, resolve_run(context, load_policy(policy)))
+    return prepare(context, resolve_run(context.engine, load_policy(policy), context.folder))
 
 
 def case_of(seed, algorithm, require):

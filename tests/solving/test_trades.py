@@ -13,7 +13,7 @@ from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import passes
 from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
-from ldiv_db.database.templates import Value
+from ldiv_db.database.names import Value
 
 
 def random_rows(seed, n=90):

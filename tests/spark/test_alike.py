@@ -83,7 +83,7 @@ def test_algorithms(spark, con, tmp_path, algorithm):
 
 
 def test_a_row_of_a_plan_stands_for_a_few_rows_at_most(spark, con, tmp_path, monkeypatch):
-    monkeypatch.setattr("ldiv_db.publishing.plan_there._REPEATED", 2)
+    monkeypatch.setattr("ldiv_db.publishing.counted_source._REPEATED", 2)
     people(con, random.Random(2))
     policy = {**POLICY, "algorithm": "mondrian", "require": [{"k": 20}]}
     assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))

@@ -10,9 +10,8 @@ from drivers import kill_driver
 
 import ldiv_db
 from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.names import Relation
 from ldiv_db.database.spark import SparkWarehouse
-from ldiv_db.database.spark_tables import exists, names_in_schema, read
-from ldiv_db.database.templates import Relation
 from ldiv_db.publishing.ledger import runs
 from ldiv_db.publishing.ledger_there import LedgerThere, ledger_of
 
@@ -24,8 +23,8 @@ DEATHS = [
     (f"{SPARK}:SparkWarehouse.lend", "after", "old", []),
     ("ldiv_db.publishing.ledger_there:LedgerThere.enter", "after", "old", ["dropped"]),
     (f"{SPARK}:SparkWarehouse._write", "after 2", "old", ["dropped"]),
-    (f"{SPARK}:rename", "after", "none", ["dropped"]),
-    (f"{SPARK}:rename", "after 3", "new", ["published"]),
+    (f"{SPARK}:SparkWarehouse.rename", "after", "none", ["dropped"]),
+    (f"{SPARK}:SparkWarehouse.rename", "after 3", "new", ["published"]),
     (f"{SPARK}:SparkWarehouse.put", "after", "new", ["published"]),
 ]
 
@@ -46,20 +45,25 @@ def lasting(spark, con):
 def test_a_driver_that_is_killed_at_any_step(spark, lasting, tmp_path):
     policy = {**lasting, "target": {"table": "dying", "if_exists": "replace"}, "over_time": "independent"}
     spark.createDataFrame([("old",)], "age STRING").write.saveAsTable("dying")
-    found, ends = written(read(spark, Relation(("dying",))).toArrow()), []
+    found, ends = written(SparkWarehouse(spark).read(Relation(("dying",))).toArrow()), []
     for function, when, there, end in DEATHS:  # each run settles what the one before it left
         kill_driver(spark, function, when, json.dumps(policy), tmp_path)
-        assert exists(spark, Relation(("dying",))) == (there != "none")
+        assert SparkWarehouse(spark).exists(Relation(("dying",))) == (there != "none")
         if there == "new":
-            found = written(read(spark, Relation(("dying",))).toArrow())
+            found = written(SparkWarehouse(spark).read(Relation(("dying",))).toArrow())
             assert len(found) == 40
         elif there == "old":
-            assert written(read(spark, Relation(("dying",))).toArrow()) == found
+            assert written(SparkWarehouse(spark).read(Relation(("dying",))).toArrow()) == found
         ends += end
     ldiv_db.run(spark, policy, tmp_path)
-    assert sorted(written(read(spark, Relation(("dying",))).toArrow())) == sorted(found)
+    assert sorted(written(SparkWarehouse(spark).read(Relation(("dying",))).toArrow())) == sorted(found)
     assert not left_beside(spark, tmp_path)
-    rows = read(spark, Relation(("ldiv", "run"))).where("target = 'dying' AND status <> 'written'").collect()
+    rows = (
+        SparkWarehouse(spark)
+        .read(Relation(("ldiv", "run")))
+        .where("target = 'dying' AND status <> 'written'")
+        .collect()
+    )
     assert sorted(row["status"] for row in rows) == sorted([*ends, "published"])
 
 
@@ -123,8 +127,8 @@ def test_a_schema_in_which_nothing_can_be_written(spark, lasting, tmp_path, clos
             assert not published(spark, "closed.t")
         else:
             fails(spark, {**lasting, "target": "never"}, tmp_path, catalog="closed")
-        assert not left_beside(spark, tmp_path) and not exists(spark, Relation(("never",)))
-        assert not names_in_schema(spark, Relation(("closed", "t")))
+        assert not left_beside(spark, tmp_path) and not SparkWarehouse(spark).exists(Relation(("never",)))
+        assert not SparkWarehouse(spark).tables(Relation(("closed", "t")))
     finally:
         place.unlink()
         place.mkdir()

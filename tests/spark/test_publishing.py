@@ -9,8 +9,7 @@ from alike import names, small, to_spark
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
-from ldiv_db.database.spark import SparkWarehouse
-from ldiv_db.database.spark_tables import drop, quoted, rename, sibling
+from ldiv_db.database.spark import SparkWarehouse, quoted
 from ldiv_db.publishing.ledger import runs, withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 
@@ -27,10 +26,10 @@ def shorten(monkeypatch, condition):
         write(self, table, sql)
         if not table.name.startswith("ldiv_new"):
             return
-        fewer = sibling(table, "fewer")
+        fewer = self.beside(table, "fewer")
         self.session.sql(f"CREATE TABLE {quoted(fewer)} USING parquet AS SELECT * FROM {quoted(table)} {condition}")
-        drop(self.session, table)
-        rename(self.session, fewer, table.name)
+        self.drop(table)
+        self.rename(fewer, table.name)
 
     monkeypatch.setattr(SparkWarehouse, "_write", less)
 

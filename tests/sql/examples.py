@@ -22,7 +22,8 @@ from types import SimpleNamespace
 import yaml
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, Relation, Value, header
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import header
 
 
 @dataclass

@@ -32,22 +32,19 @@ from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.tp import tp as matching
 from ldiv_db.attacking import attacks, question
-from ldiv_db.attacking.trials import PeopleTrial
 from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import migrate, warehouses
 from ldiv_db.database import steps as composer
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import STRIPPED
 from ldiv_db.database.errors import InfeasibleError, TemplateError
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.templates import (
     LISTS,
-    FileRelation,
-    Identifier,
-    Relation,
     Statement,
-    Value,
     _environment,
     all_templates,
     declared_params,
@@ -64,7 +61,7 @@ from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
-from ldiv_db.recoding import branches as counts
+from ldiv_db.recoding import counting as counts
 from ldiv_db.recoding import recode
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.report import make_report, verify_report
@@ -508,7 +505,7 @@ def spare_harmless_values(con, listener):
     require = [RequirementSpec(name, 3) for name in ("distinct", "frequency")]
     check(engine, Relation.parse("source"), CheckRequest(["zip"], settings, require), Violations(engine).see)
     columns = question.Columns(["zip"], [], settings)
-    attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Attackers())
+    attacks.attack_table(engine, Relation.parse("source"), columns, require, question.Knowledge())
 
 
 def count_people(con, listener):
@@ -635,9 +632,10 @@ def cut_everything(con, listener):
     }  # fmt: skip
     schemes = [("LM", "vioSA"), ("LM", "allSA"), ("LM", "vioRec"), ("DM", "vioRec"), ("CM", "vioRec"), ("CM", "allRec")]
     for place, (metric, scheme) in enumerate([*schemes, ("LM", "vioRec"), ("CM", "vioRec")]):
-        most = cut_boxes.MOST_BOXES if place < len(schemes) else 0  # without boxes from cut to cut
+        most = cut_boxes.MOST_BOXES if place < len(schemes) else 0
         algorithm = {
             "name": "cuts",
+            "unproved": "publish",
             "metric": metric,
             "scheme": scheme,
             "class": "label",
@@ -657,7 +655,7 @@ def cut_everything(con, listener):
         ldiv_db.run(con, policy | {"target": "t", "algorithm": {"name": "cuts", "scheme": "none"}}, listener=listener)
     judged = [("LM", "none", cut_boxes.MOST_BOXES), ("CM", "allRec", cut_boxes.MOST_BOXES), ("LM", "allRec", 0)]
     for place, (metric, scheme, most) in enumerate(judged):
-        algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label"}
+        algorithm = {"name": "cuts", "metric": metric, "scheme": scheme, "class": "label", "unproved": "publish"}
         target = {"target": f"judged_{place}", "require": [{"distinct": 2}], "algorithm": algorithm}
         with mock.patch.object(cut_boxes, "MOST_BOXES", most):
             ldiv_db.run(con, policy | target, listener=listener)
@@ -740,27 +738,27 @@ def decompose(con, listener):
     }  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "other.yml").write_text("{any: {a: {}, b: {}, c: {}}}")
-        ldiv_db.publish_release(con, policy, folder, listener)
+        ldiv_db.run(con, policy, folder, listener)
         con.execute("INSERT INTO source VALUES (50, 1, 'u', 'a'), (51, 1, 'v', 'b')")
-        ldiv_db.publish_release(con, policy, folder, listener)
+        ldiv_db.run(con, policy, folder, listener)
         algorithm = {"name": "decomposition", "combinations": "first"}
-        ldiv_db.publish_release(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
+        ldiv_db.run(con, policy | {"target": {"prefix": "old"}, "algorithm": algorithm}, folder, listener)
     plain = policy | {"sensitive": {"secret": {"l": 2}}, "identifiers": ["other"], "algorithm": {"name": "anatomy"}}
-    ldiv_db.publish_release(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
+    ldiv_db.run(con, plain | {"target": {"prefix": "anatomy"}}, listener=listener)
     again = {"source": "source", "target": {"prefix": "again"}, "key": "id", "sensitive": ["secret"],
              "quasi_identifiers": {"age": {"numeric": True}}, "identifiers": ["other"],
              "require": [{"k": 2}]}  # fmt: skip
     for _ in range(2):
-        ldiv_db.publish_release(con, again, listener=listener)
+        ldiv_db.run(con, again, listener=listener)
         con.execute("INSERT INTO source VALUES (60, 1, 'u', 'a'), (61, 1, 'v', 'b')")
     con.execute("DELETE FROM source WHERE id >= 60")
     con.execute("ALTER TABLE source ALTER id TYPE VARCHAR")
-    ldiv_db.publish_release(con, again, listener=listener)
+    ldiv_db.run(con, again, listener=listener)
     fill(con, "source", {"id": "INTEGER", "age": "INTEGER", "secret": "VARCHAR", "other": "VARCHAR"},
          [(i, i, "aabbcde"[i], "ppppqrs"[i]) for i in range(7)])  # fmt: skip
     last = policy | {"target": {"prefix": "none"}, "algorithm": {"name": "decomposition", "noise": "none"}}
     last["sensitive"] = {"secret": {"l": 3}, "other": {"l": 3}}
-    ldiv_db.publish_release(con, last, listener=listener)
+    ldiv_db.run(con, last, listener=listener)
     engine = Engine(con, on_statement=listener.on_statement)
     con.execute("CREATE TABLE plus_1_marginals AS SELECT secret, other FROM source")
     con.execute("CREATE TABLE plus_2_marginals AS FROM plus_1_marginals")  # as older versions had it
@@ -789,7 +787,7 @@ def replay(con, listener):
     ldiv_db.attack(con, "blanked", policy=policy | blanked, replay=ldiv_db.Replay(), listener=listener)
     policy = {"source": "source", "target": {"prefix": "groups"}, "key": "id", "quasi_identifiers": ["age"],
               "sensitive": {"secret": {"l": 2}}, "algorithm": "anatomy"}  # fmt: skip
-    ldiv_db.publish_release(con, policy, listener=listener)
+    ldiv_db.run(con, policy, listener=listener)
     for tries in (0, 1):
         ldiv_db.attack(con, "groups", policy=policy, replay=ldiv_db.Replay(tries=tries), listener=listener)
 
@@ -931,8 +929,8 @@ def attack_all(engine):
     everybody = {"known": known, "population": known, "definetti": Relation.parse("truth")}
     engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
     also = [question.OtherRelease(table, seen)]
-    attackers = question.Attackers(**everybody, also=also, counting=True, show_values=True)
-    result = attacks.attack_table(engine, table, seen, [], attackers)
+    asked = question.AttackRequest(counting=True, show_values=True)
+    result = attacks.attack_table(engine, table, seen, [], question.Knowledge(asked, everybody, also=also))
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/attacked.parquet"
@@ -940,15 +938,16 @@ def attack_all(engine):
         numbered = question.columns_asked(
             engine, FileRelation.of(file), ["town"], {"secret": Sensitive()}, "class_id", Path()
         )
-        attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Attackers())
+        attacks.attack_table(engine, FileRelation.of(file), numbered, [], question.Knowledge())
     fill(engine.connection, "qit", {"g": "INTEGER", "town": "VARCHAR"}, [(1, "a"), (1, "b")])
     fill(engine.connection, "st", {"g": "INTEGER", "secret": "VARCHAR"}, [(1, "x"), (1, "y")])
     pair = Pair(Relation.parse("st"), "g")
     qit = Relation.parse("qit")
     groups = question.columns_asked(engine, qit, ["town"], {"secret": Sensitive()}, None, Path(), pair)
-    attacks.attack_table(engine, qit, groups, [], question.Attackers(definetti=Relation.parse("truth")))
+    attacks.attack_table(engine, qit, groups, [], question.Knowledge(people={"definetti": Relation.parse("truth")}))
     engine.connection.execute("ALTER TABLE people ADD secret VARCHAR DEFAULT 'x'")
-    tried = question.Attackers(population=known, downcoding=True, trial=PeopleTrial(known, known))
+    people = dict.fromkeys(("population", "targets", "control"), known)
+    tried = question.Knowledge(question.AttackRequest(downcoding=True), people)
     result = attacks.attack_table(engine, table, seen, [], tried)
     assert [attack.figures["successes"] for attack in result.attacks if attack.name == "inference"] == [1]
 

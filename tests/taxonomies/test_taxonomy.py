@@ -11,7 +11,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.documents import read_lines
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.database.templates import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.taxonomies import taxonomy
 from ldiv_db.taxonomies.ranges import from_ranges
 from ldiv_db.taxonomies.readers import date_levels, from_edges, from_values, read_edges, read_taxonomy

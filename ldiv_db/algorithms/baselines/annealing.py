@@ -17,9 +17,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.cuts.branch_and_bound import SearchOutcome
 from ldiv_db.algorithms.cuts.cuts import CutOptions, Cuts
-from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, generalised, is_late
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, is_late, neighbours
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.search import SearchResult
 from ldiv_db.database import interrupts
@@ -83,17 +83,16 @@ class Walk:
     costs: dict[Cut, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._trees = self.evaluator.trees
         self.cut: Cut = frozenset(self.evaluator.problem.root())
         self._learn([self.cut])
-        near = self._neighbours()
+        near = neighbours(self.evaluator.trees, self.cut)
         self._learn(near[: 4 * _AHEAD])
         differences = [abs(self.costs[cut] - self.costs[self.cut]) for cut in near[: 4 * _AHEAD] if self._allowed(cut)]
         self._hottest = max(1.0, _HOT * sum(differences) / len(differences)) if differences else 1.0
 
     def go(self) -> bool:
         """Draw some steps and take the first that may be; False if there is nowhere to go."""
-        near = self._neighbours()
+        near = neighbours(self.evaluator.trees, self.cut)
         if not near:
             return False
         ahead = [(self.draw.choice(near), self.draw.random()) for _ in range(min(_AHEAD, self.steps - self.done))]
@@ -113,15 +112,6 @@ class Walk:
 
     def _allowed(self, cut: Cut) -> bool:
         return self.costs[cut] < FORBIDDEN
-
-    def _neighbours(self) -> list[Cut]:
-        """The cuts one step away, in a fixed order."""
-        down = [
-            (self.cut - {value}) | set(self._trees[value[0]].specialised(value))
-            for value in sorted(self.cut)
-            if self._trees[value[0]].children[value[1]]
-        ]
-        return [*down, *generalised(self.evaluator.problem.trees, self.cut)]
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
         """Look up the costs of the cuts, and keep the best."""

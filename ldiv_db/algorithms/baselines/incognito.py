@@ -30,7 +30,7 @@ from ldiv_db.algorithms.baselines.monotone_recoding import (
 )
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.names import Relation, Value
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000
@@ -169,7 +169,7 @@ class Lattice:
     def _settle(self, unknown: set[Vector], places: Sequence[int]) -> set[Vector]:
         """The vectors that hold; each round judges those of the middle height."""
         codings, holds = self.codings, set()
-        codes = [codings.axes[place].code.name for place in places]
+        codes = [codings.trees[place].code.name for place in places]
         cells = self._narrow(codings.cells, codes)
         people = {name: self._narrow(of_people, codes) for name, of_people in codings.people().items()}
         count = codings.engine.count(cells)
@@ -199,7 +199,6 @@ class Lattice:
     def _judge(
         self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation, people: Mapping[str, Relation]
     ) -> list[Vector]:
-        """The vectors that fail."""
         self.judged += len(vectors)
         codings = self.codings
         placed, axes = self._place(vectors, places)
@@ -210,7 +209,6 @@ class Lattice:
         return [vectors[number] for number in sorted(codings.failed(histogram, covered))]
 
     def _count(self, cells: Relation, dictionary: Relation, params: Mapping[str, Any]) -> Relation:
-        """The classes of all vectors, with the values of a dictionary."""
         template = "baselines/incognito/count_classes"
         return self.codings.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **params)
 
@@ -231,7 +229,7 @@ class Lattice:
             right_columns=["code", "part"],
         )
         engine.drop(listed)
-        return placed, [self.codings.axes[place] for place in places]
+        return placed, [self.codings.trees[place] for place in places]
 
     def costs(self, vectors: Sequence[Vector], metric: str) -> list[int]:
         """The cost of each vector: LM in the units of the codings, DM and CM in their own."""

@@ -21,7 +21,7 @@ from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, refuse
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Relation
 from ldiv_db.recoding.encoded import Renamed
 
 #: Keys from here on take integers of 16 bytes, and none may reach the second number.
@@ -31,18 +31,6 @@ BATCH = 1_000
 
 #: An interval of codes, both ends included.
 Span = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class CodedAxis:
-    """A quasi-identifier by number: the column of its codes, an alias of what is joined, and columns of candidates."""
-
-    number: Value
-    code: Identifier
-    table: Identifier
-
-    candidate = NamedAfter("{0.code.name}_candidate")
-    shift = NamedAfter("{0.code.name}_shift")
 
 
 @dataclass(frozen=True)
@@ -57,10 +45,6 @@ class Codings:
     @property
     def engine(self) -> Engine:
         return self.task.engine
-
-    @cached_property
-    def axes(self) -> list[CodedAxis]:
-        return [CodedAxis(Value(tree.number), tree.axis.code, tree.axis.table) for tree in self.trees]
 
     @cached_property
     def strides(self) -> list[int]:
@@ -96,9 +80,9 @@ class Codings:
     def counts(self) -> list[dict[int, dict[int, int]]]:
         """By quasi-identifier, code and label (0 without labels): the rows."""
         by_axis: list[dict[int, dict[int, int]]] = []
-        for axis in self.axes:
+        for tree in self.trees:
             by_code: dict[int, dict[int, int]] = {}
-            columns = [axis.code.name, *(["label"] if self.labelled else [])]
+            columns = [tree.code.name, *(["label"] if self.labelled else [])]
             for code, *label, rows in self.engine.grouped(self.cells, *columns, rows=("sum", "rows")):
                 by_code.setdefault(code, {})[label[0] if label else 0] = rows
             by_axis.append(by_code)
@@ -138,9 +122,9 @@ class Codings:
         ]
         columns = dict.fromkeys(("axis", "code", "cut_low", "cut_high"), "INTEGER")
         places = engine.load("places", columns, listed)
-        assigned = engine.materialise("assigned", "cuts/assign_classes", rows=rows, places=places, axes=self.axes)
+        assigned = engine.materialise("assigned", "cuts/assign_classes", rows=rows, places=places, axes=self.trees)
         bounds = [tree.axis for tree in self.trees]
-        params: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.axes}
+        params: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.trees}
         classes = engine.materialise("classes", "cuts/bound_classes", bounds=bounds, **params)
         engine.drop(places, self.cells, *self.people().values())
         return assigned, classes

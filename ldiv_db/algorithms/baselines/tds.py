@@ -22,7 +22,7 @@ from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.names import Relation, Value
 
 #: Gains of information are whole numbers of this part of a nat, so that they do not depend on the order of sums.
 _FINEST = 10**12
@@ -132,7 +132,7 @@ class Descent:
             cells=cells,
             places=places,
             dictionary=dictionary,
-            axes=codings.axes,
+            axes=codings.trees,
             total=codings.total,
         )
 
@@ -189,7 +189,6 @@ class Descent:
     _known: dict[CutValue, int] = field(default_factory=dict)
 
     def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
-        """The fall of LM."""
         unit = self.codings.unit
         whole = tree.loss(*span, unit)
         return sum(sum(_tally(counts, child).values()) * (whole - tree.loss(*child, unit)) for child in below)
@@ -204,7 +203,6 @@ class Descent:
 
 
 def _tally(counts: Mapping[int, Mapping[int, int]], span: Span) -> Counter[int]:
-    """The rows of a span of codes by label."""
     tally: Counter[int] = Counter()
     for code in range(span[0], span[1] + 1):
         tally.update(counts.get(code, {}))

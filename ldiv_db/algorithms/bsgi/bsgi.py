@@ -1,10 +1,4 @@
-"""Subtasks: rows of which classes are to be made, as a task of their own, where several keys count.
-
-A subtask's keys have the counts of its rows, and the hardest sensitive attribute is its first: classes are made
-on that one, and repaired for the others. In a trimmed subtask no code of any key is in more rows than there
-can be classes.
-
-BSGI: bucketize by sensitive value, select rows of different buckets into classes, incorporate the rest.
+"""BSGI: bucketize by sensitive value, select rows of different buckets into classes, incorporate the rest.
 
 Every class takes l rows of l different sensitive values. Of the three ways to select them `refine` loses least,
 `bisect` is the fastest, and `greedy` is the paper's; the package says what each does, and in which order.
@@ -12,7 +6,8 @@ Every class takes l rows of l different sensitive values. Of the three ways to s
 Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
 on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;
 `greedy` takes no row that agrees with one of the class, the other ways are mended afterwards (`repair`).
-Of the rows without a class more are made, as long as there are any. The number of classes may fall short.
+Of the rows without a class more are made, as long as there are any, each time as a `Subtask`: a task over those rows,
+with the counts of their values. The number of classes may fall short.
 """
 
 from __future__ import annotations
@@ -30,7 +25,6 @@ from ldiv_db.algorithms.base import (
     Task,
     Traits,
     check_counts,
-    class_size,
     hardest_first,
     quotas,
 )
@@ -42,7 +36,7 @@ from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.recoding.axes import among
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
@@ -97,8 +91,6 @@ def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:
     """These rows, with the counts of their values."""
     return whole_subtask(replace(task, encoded=among(task.engine, task.encoded, rows)), l)
 
-
-__all__ = ["Bsgi", "BsgiOptions", "class_size", "most_classes", "quotas"]
 
 #: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
 PASSES, FEW = 8, 2_000
@@ -186,7 +178,6 @@ class Bsgi(Algorithm):
         return made
 
     def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
-        """The figures of the work that the result reports."""
         return {
             "select": self.options.select,
             "residue_rows": residue,

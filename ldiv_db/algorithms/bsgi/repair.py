@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.costs import Measure, ncp_measures
+from ldiv_db.algorithms.costs import ncp_measures
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: The most rounds, and the classes of the first round's window; it doubles from round to round.
@@ -26,7 +28,7 @@ ROUNDS, WIDTH = 32, 16
 PAIRS = 2_000_000
 #: The cheapest exchanges of each class that a round chooses from.
 RANKED = 4
-_CLASS, _ROW = Identifier("class_id"), Identifier("row_id")
+_MEMBERS, _TRACED = "neighbours/list_members", "bsgi/residue/trace_classes"
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class NumberedKey:
     """A key, and the aliases of rows that agree on it there, in the class moved to, and here, in the class left."""
 
     axis: SensitiveAxis
-    number: Value
+    number: int
 
     @property
     def code(self) -> Identifier:
@@ -54,19 +56,9 @@ class _Window:
     turn: int
     whole: bool
 
-    def params(self) -> dict[str, Value]:
-        return {name: Value(getattr(self, name)) for name in ("width", "offset", "stride", "turn")}
-
-
-@dataclass(frozen=True)
-class _Members:
-    """The rows of all classes, and what classes cost."""
-
-    members: Relation
-    classes: Relation
-    frequent: Relation
-    measures: Sequence[Measure]
-    keys: Sequence[NumberedKey]
+    @property
+    def reach(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in ("width", "offset", "stride", "turn")}
 
 
 def repair(
@@ -76,67 +68,35 @@ def repair(
 
     `assigned` has classes of l rows numbered from 1 to `classes`.
     """
-    engine = task.engine
+    engine, encoded = task.engine, task.encoded
+    flow = EngineFlow(engine, "neighbours/repair", rows=encoded.rows, ranked=RANKED)
     with engine.scope() as scope:
-        conflicts = _find_conflicts(task, assigned, keys)
-        if not engine.count(conflicts):
+        if not engine.count(flow.step("conflicts", "find_conflicts", assigned=assigned, keys=keys, among=None)):
             return assigned, []
-        state = _first_state(task, assigned, keys, classes)
-        conflicts, exchanges = _run_rounds(task, state, conflicts, l, classes)
-        good = engine.select_others("assigned", state.members, conflicts, "class_id", columns=["row_id", "class_id"])
+        numbered = [NumberedKey(key, number) for number, key in enumerate(keys, 1)]
+        measures = ncp_measures(task)
+        flow.know(keys=numbered, measures=measures)
+        # Exchanges leave the rows of a code as many as they are, so this is found once.
+        flow.step("frequent", "list_frequent", assigned=assigned, least=classes // 2)
+        flow.step("members", _MEMBERS, assigned=assigned, keys=keys, slots=False, grouped=False)
+        flow.step("classes", _TRACED, bounds=encoded.bound_classes(engine, assigned))
+        exchanges = _run_rounds(task, flow, keys, l, classes)
+        columns = ["row_id", "class_id"]
+        good = engine.select_others("assigned", flow["members"], flow["conflicts"], "class_id", columns=columns)
         return scope.keep(good), exchanges
 
 
-def _find_conflicts(
-    task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], among: Relation | None = None
-) -> Relation:
-    return task.engine.materialise(
-        "conflicts",
-        "neighbours/repair/find_conflicts",
-        rows=task.encoded.rows,
-        assigned=assigned,
-        keys=keys,
-        among=among,
-    )
-
-
-def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _Members:
-    engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
-    numbered = [NumberedKey(key, Value(number)) for number, key in enumerate(keys, 1)]
-    # Exchanges leave the rows of a code as many as they are, so this is found once.
-    frequent = engine.materialise(
-        "frequent",
-        "neighbours/repair/list_frequent",
-        rows=encoded.rows,
-        assigned=assigned,
-        keys=numbered,
-        least=classes // 2,
-    )
-    members = engine.materialise(
-        "members",
-        "neighbours/list_members",
-        rows=encoded.rows,
-        assigned=assigned,
-        measures=measures,
-        keys=keys,
-        slots=False,
-        grouped=False,
-    )
-    bounds = encoded.bound_classes(engine, assigned)
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
-    return _Members(members, traced, frequent, measures, numbered)
-
-
-def _run_rounds(task: Task, state: _Members, conflicts: Relation, l: int, classes: int) -> tuple[Relation, list[int]]:
-    """The conflicts that are left, and the exchanges of each round: until none is left, or no exchange helps."""
-    engine, exchanges = task.engine, list[int]()
-    while len(exchanges) < ROUNDS and (rows := engine.count(conflicts)):
+def _run_rounds(task: Task, flow: EngineFlow, keys: Sequence[SensitiveAxis], l: int, classes: int) -> list[int]:
+    """The exchanges of each round, until no conflict is left, or no exchange helps."""
+    exchanges = list[int]()
+    while len(exchanges) < ROUNDS and (rows := flow.engine.count(flow["conflicts"])):
         window = _window(len(exchanges), classes, PAIRS // (rows * l))
-        exchanges.append(_round(task, state, conflicts, window))
+        exchanges.append(_round(task, flow, window))
         if not exchanges[-1] and window.whole and window.stride == 1:  # every class was tried
             break
-        conflicts = _find_conflicts(task, state.members, [key.axis for key in state.keys], conflicts)
-    return conflicts, exchanges
+        params = {"assigned": flow["members"], "keys": keys, "among": flow["conflicts"]}
+        flow.step("conflicts", "find_conflicts", **params)
+    return exchanges
 
 
 def _window(turn: int, classes: int, tried: int) -> _Window:
@@ -145,42 +105,23 @@ def _window(turn: int, classes: int, tried: int) -> _Window:
     return _Window(width, turn % 2 * (width // 2), max(1, width // max(tried, WIDTH)), turn, width > classes)
 
 
-def _round(task: Task, state: _Members, conflicts: Relation, window: _Window) -> int:
+def _round(task: Task, flow: EngineFlow, window: _Window) -> int:
     """One round: the exchanges made."""
-    engine = task.engine
-    params = {"members": state.members, "keys": state.keys}
-    with engine.scope():
-        slots = engine.materialise(
-            "seats",
-            "neighbours/repair/seat_classes",
-            conflicts=conflicts,
-            classes=state.classes,
-            frequent=state.frequent,
-            **params,
-        )
-        partners = engine.materialise(
-            "partners", "neighbours/repair/find_partners", seats=slots, **window.params(), **params
-        )
-        ranked = engine.materialise(
-            "ranked",
-            "neighbours/repair/rank_exchanges",
-            partners=partners,
-            members=state.members,
-            classes=state.classes,
-            measures=state.measures,
-            ranked=RANKED,
-        )
-        moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-        exchanges = _settle(task, ranked, moves)
+    engine = flow.engine
+    with flow.scope():
+        flow.step("seats", "seat_classes")
+        flow.step("partners", "find_partners", **window.reach)
+        ranked = flow.step("ranked", "rank_exchanges")
+        flow.know(assigned=engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
+        exchanges = _settle(engine, ranked, flow["assigned"])
         if exchanges:
-            _apply(task, state, moves)
+            _apply(task, flow)
         return exchanges
 
 
-def _settle(task: Task, ranked: Relation, moves: Relation) -> int:
+def _settle(engine: Engine, ranked: Relation, moves: Relation) -> int:
     """Choose exchanges of disjoint classes until none is left; `moves` takes their rows with their new classes."""
-    engine, exchanges = task.engine, 0
-    sides, settled = sides_of(engine, ranked), -1
+    sides, exchanges, settled = sides_of(engine, ranked), 0, -1
     while settled:
         chosen, settled, _ = choose(engine, sides, taken=moves)
         engine.extend(moves, chosen, "row_id", "class_id")
@@ -188,21 +129,12 @@ def _settle(task: Task, ranked: Relation, moves: Relation) -> int:
     return exchanges
 
 
-def _apply(task: Task, state: _Members, moves: Relation) -> None:
+def _apply(task: Task, flow: EngineFlow) -> None:
     """Move the rows; only the classes that they move between are measured anew."""
-    engine, encoded = task.engine, task.encoded
-    engine.delete_listed(state.members, _ROW, moves)
-    engine.insert(
-        state.members,
-        "neighbours/list_members",
-        rows=encoded.rows,
-        assigned=moves,
-        measures=state.measures,
-        keys=[key.axis for key in state.keys],
-        slots=False,
-        grouped=False,
-    )
-    touched = engine.select_among("touched", state.members, moves, "class_id", columns=["row_id", "class_id"])
-    bounds = encoded.bound_classes(engine, touched)
-    engine.delete_listed(state.classes, _CLASS, moves)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=bounds, measures=state.measures)
+    engine, moves, members = flow.engine, flow["assigned"], flow["members"]
+    engine.delete_listed(members, Identifier("row_id"), moves)
+    flow.insert("members", _MEMBERS, keys=[key.axis for key in flow["keys"]], slots=False, grouped=False)
+    touched = engine.select_among("touched", members, moves, "class_id", columns=["row_id", "class_id"])
+    bounds = task.encoded.bound_classes(engine, touched)
+    engine.delete_listed(flow["classes"], Identifier("class_id"), moves)
+    flow.insert("classes", _TRACED, bounds=bounds)

@@ -1,23 +1,21 @@
-"""BSGI's Select procedure (Figure 2): one class after the other, each row the cheapest of its bucket.
+"""BSGI's own procedures: Select (Figure 2) makes classes one after the other, Incorporate (Figure 3) adds rows to them.
 
-The buckets that a class draws from follow from bucket sizes alone, so the whole schedule is known
-beforehand, and a batch of classes can be grown side by side: a statement ranks the free rows of every
-class's next bucket, and the classes then choose in turn, each the best row that no earlier one holds. A
-batch is accepted up to the first class that lost a row to an earlier one's later step, or found all of its
-ranked rows taken. What is accepted is exactly what growing one class at a time gives, because the best of
-all free rows stays the best when others are taken.
+In Select each row is the cheapest of its bucket. The buckets that a class draws from follow from bucket sizes alone, so
+the whole schedule is known beforehand, and a batch of classes can be grown side by side: a statement ranks the free
+rows of every class's next bucket, and the classes then choose in turn, each the best row that no earlier one holds. A
+batch is accepted up to the first class that lost a row to an earlier one's later step, or found all of its ranked rows
+taken. What is accepted is exactly what growing one class at a time gives, because the best of all free rows stays the
+best when others are taken.
 
-Where rows of a class must differ on other keys too, only rows that agree with none of the class's are
-candidates. A class that finds none gives up: the row it began with stays out, lest the next one begin with
-it again, and its other rows are free. The schedule leaves rows enough for the classes after it.
+Where rows of a class must differ on other keys too, only rows that agree with none of the class's are candidates. A
+class that finds none gives up: the row it began with stays out, lest the next one begin with it again, and its other
+rows are free. The schedule leaves rows enough for the classes after it.
 
-BSGI's Incorporate procedure (Figure 3): rows left over join the class that loses least by it.
-
-A residual row may join a class that differs from it on every key: on every sensitive attribute, and in the
-individual. All residual rows choose at once, each the class of least IL with it. Of those that choose the
-same class the first joins it; the others choose again, the class having grown. A class that no row has
-joined is as it was, and one that has grown costs no less than before, so this is the paper's procedure row
-by row, in some order. A row that finds no class never will, and stays out.
+In Incorporate a residual row may join a class that differs from it on every key: on every sensitive attribute, and in
+the individual. All residual rows choose at once, each the class of least IL with it. Of those that choose the same
+class the first joins it; the others choose again, the class having grown. A class that no row has joined is as it was,
+and one that has grown costs no less than before, so this is the paper's procedure row by row, in some order. A row that
+finds no class never will, and stays out.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.costs import Measure, ncp_measures
+from ldiv_db.algorithms.costs import ncp_measures
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.axes import counts_falling
 from ldiv_db.recoding.encoded import SensitiveAxis
 
@@ -43,16 +41,6 @@ _SMALLEST_BATCH = 8
 #: The keys of the rows of classes, and nothing else of them.
 _MEMBERS = "neighbours/list_members"
 _KEYS_ALONE: dict[str, Any] = {"measures": [], "slots": False, "grouped": False}
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """The free rows that classes grow from, and the schedule of draws."""
-
-    measures: Sequence[Measure]
-    free: Relation
-    draws: Relation
-    others: Sequence[SensitiveAxis]
 
 
 def schedule(counts: Sequence[int], l: int, classes: int) -> list[tuple[int, int, int]]:
@@ -119,18 +107,19 @@ def select(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis] = (
     engine = task.engine
     columns = {"row_id": "BIGINT", "class_id": "BIGINT"}
     with engine.scope() as scope:
-        candidates = _candidates(task, l, classes, others)
+        flow = _candidates(task, l, classes, others)
         picked = engine.load("picked", columns, [])
         first, size = 1, BATCH
         while first <= classes:
             task.progress(first - 1, classes)
-            batch = _grow_batch(task, candidates, first, min(first + size, classes + 1), l)
+            batch = _grow_batch(flow, first, min(first + size, classes + 1), l)
             engine.append(picked, columns, batch.accepted())
-            rest = engine.select_others("free", candidates.free, picked, "row_id")
-            engine.drop(candidates.free)  # all free rows, once a batch
+            rest = engine.select_others("free", flow["rows"], picked, "row_id")
+            engine.drop(flow["rows"])  # all free rows, once a batch
+            flow.know(rows=rest)
             # Where classes crowd, most of a large batch would be thrown away.
             size = max(min(BATCH, _SMALLEST_BATCH), min(BATCH, 2 * (batch.end - first)))
-            candidates, first = replace(candidates, free=rest), batch.end
+            first = batch.end
         task.progress(classes, classes)
         if not others:
             return scope.keep(picked)
@@ -139,76 +128,43 @@ def select(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis] = (
         return scope.keep(engine.select_among("assigned", picked, whole, "class_id"))
 
 
-def _draws(task: Task, l: int, classes: int) -> Relation:
-    """The schedule as a TEMP table (class_id, step, bucket), buckets by the code of their sensitive value."""
-    buckets = counts_falling(task.engine, task.encoded.sensitive[0])
+def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> EngineFlow:
+    """A flow whose `rows` are free: all, with their paths through the taxonomies and their place in the seeded order.
+
+    `draws` is the schedule (class_id, step, bucket), buckets by the code of their sensitive value.
+    """
+    engine, encoded, sensitive = task.engine, task.encoded, task.encoded.sensitive[0]
+    flow = EngineFlow(engine, "bsgi", rows=encoded.rows, coded=encoded.rows, sensitive=sensitive, others=others)
+    flow.know(measures=ncp_measures(task), modulus=encoded.row_count + 1, stride=TIE_STRIDE, ranked=RANKED)
+    flow.know(rows=flow.step("free", "list_candidates", seed=task.seed))
+    buckets = counts_falling(engine, sensitive)
     plan = schedule([rows for _, rows in buckets], l, classes)
     columns = {"class_id": "BIGINT", "step": "INTEGER", "bucket": "INTEGER"}
-    return task.engine.load("draws", columns, [(c, step, buckets[bucket - 1][0]) for c, step, bucket in plan])
+    flow.know(draws=engine.load("draws", columns, [(c, step, buckets[bucket - 1][0]) for c, step, bucket in plan]))
+    return flow
 
 
-def _candidates(task: Task, l: int, classes: int, others: Sequence[SensitiveAxis]) -> Candidates:
-    """All rows with their paths through the taxonomies and their place in the seeded order, and the schedule."""
-    engine, encoded = task.engine, task.encoded
-    measures = ncp_measures(task)
-    free = engine.materialise(
-        "free",
-        "bsgi/list_candidates",
-        rows=encoded.rows,
-        measures=measures,
-        sensitive=encoded.sensitive[0],
-        others=others,
-        seed=task.seed,
-    )
-    return Candidates(measures, free, _draws(task, l, classes), others)
-
-
-def _grow_batch(task: Task, candidates: Candidates, first: int, end: int, l: int) -> _Batch:
+def _grow_batch(flow: EngineFlow, first: int, end: int, l: int) -> _Batch:
     """The classes from `first` on and before `end`, grown from the free rows, one row a class and step."""
-    engine, batch = task.engine, _Batch(end)
-    with engine.scope():
-        grown = engine.materialise(
-            "grown",
-            "bsgi/start_classes",
-            rows=candidates.free,
-            draws=candidates.draws,
-            coded=task.encoded.rows,
-            measures=candidates.measures,
-            first=first,
-            end=end,
-        )
+    engine, batch = flow.engine, _Batch(end)
+    with flow.scope():
+        grown = flow.step("grown", "start_classes", first=first, end=end)
         started = sorted(engine.columns(grown, "class_id", "row_id"))
         picks = [(class_id, batch.choose(class_id, [row])) for class_id, row in started]
         for step in range(2, l + 1):
             alive = [class_id for class_id, _ in picks if class_id < batch.end]
-            picks = _choose_step(task, candidates, grown, step, batch, alive)
+            picks = _choose_step(flow, step, batch, alive)
             if step < l:
                 chosen = engine.load("chosen", {"class_id": "BIGINT", "row_id": "BIGINT"}, picks)
-                params = {"rows": candidates.free, "chosen": chosen, "grown": grown, "measures": candidates.measures}
-                grown = engine.materialise("grown", "bsgi/grow_classes_by", **params)
+                flow.step("grown", "grow_classes_by", chosen=chosen)
     return batch
 
 
-def _choose_step(
-    task: Task, candidates: Candidates, grown: Relation, step: int, batch: _Batch, classes: Sequence[int]
-) -> list[tuple[int, int]]:
+def _choose_step(flow: EngineFlow, step: int, batch: _Batch, classes: Sequence[int]) -> list[tuple[int, int]]:
     """The row that each of the classes takes in this step, as (class_id, row_id); one that finds none gives up."""
-    engine = task.engine
-    with engine.scope():
-        ranked = engine.rows(
-            "bsgi/rank_candidates",
-            rows=candidates.free,
-            draws=candidates.draws,
-            grown=grown,
-            held=_held_codes(task, candidates, batch) if candidates.others else None,
-            others=candidates.others,
-            measures=candidates.measures,
-            step=step,
-            end=batch.end,  # later classes are given up already
-            modulus=task.encoded.row_count + 1,
-            stride=TIE_STRIDE,
-            ranked=RANKED,
-        )
+    with flow.scope():
+        held = _held_codes(flow, batch) if flow["others"] else None
+        ranked = flow.rows("rank_candidates", held=held, step=step, end=batch.end)  # later classes are given up already
     best = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
     for class_id in classes:
         if class_id not in best:
@@ -216,87 +172,45 @@ def _choose_step(
     return [(class_id, batch.choose(class_id, rows)) for class_id, rows in best.items()]
 
 
-def _held_codes(task: Task, candidates: Candidates, batch: _Batch) -> Relation:
+def _held_codes(flow: EngineFlow, batch: _Batch) -> Relation:
     """The codes of the other keys in the rows that the classes of a batch hold, as (codes, class_id)."""
-    engine = task.engine
-    taken = engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
-    return engine.materialise(
-        "held", _MEMBERS, rows=candidates.free, assigned=taken, keys=candidates.others, **_KEYS_ALONE
-    )
-
-
-_CLASS = Identifier("class_id")
-
-
-@dataclass(frozen=True)
-class _GrownClasses:
-    """The classes as they have grown: their rows, the keys' codes in them, their bounds, and what they cost."""
-
-    assigned: Relation
-    members: Relation
-    bounds: Relation
-    classes: Relation
-    measures: Sequence[Measure]
-    keys: Sequence[SensitiveAxis]
-    modulus: Value
+    taken = flow.engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
+    return flow.step("held", _MEMBERS, assigned=taken, keys=flow["others"], **_KEYS_ALONE)
 
 
 def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> None:
     """Add to `assigned` (row_id, class_id), of class ids up to `classes`, the rows left over that find a class."""
-    engine, rows = task.engine, task.encoded.rows
-    with engine.scope():
-        state = _first_state(task, assigned, keys, classes)
-        residual = engine.materialise(
-            "residual", "bsgi/residue/list_residual", rows=rows, assigned=assigned, measures=state.measures, keys=keys
-        )
-        left = engine.count(residual)
-        while left:
-            unassigned, left = _round(task, state, residual)
-            engine.drop(residual)  # all residual rows, once a round
-            residual = unassigned
-
-
-def _first_state(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> _GrownClasses:
-    engine, encoded, measures = task.engine, task.encoded, ncp_measures(task)
-    bounds = encoded.bound_classes(engine, assigned)
-    traced = engine.materialise("classes", "bsgi/residue/trace_classes", bounds=bounds, measures=measures)
-    members = engine.materialise("members", _MEMBERS, rows=encoded.rows, assigned=assigned, keys=keys, **_KEYS_ALONE)
-    return _GrownClasses(assigned, members, bounds, traced, measures, keys, Value(classes + 1))
-
-
-def _round(task: Task, state: _GrownClasses, residual: Relation) -> tuple[Relation, int]:
-    """The residual rows that must choose again, and how many; those that are settled are in their classes."""
-    engine = task.engine
-    with engine.scope() as scope:
-        choices = engine.materialise(
-            "choices",
-            "bsgi/residue/choose_classes",
-            residual=residual,
-            classes=state.classes,
-            members=state.members,
-            keys=state.keys,
-            measures=state.measures,
-            modulus=state.modulus,
-        )
-        settled = engine.group("settled", choices, "class_id", row_id=("min", "row_id"))
-        unassigned = engine.materialise(
-            "residual", "bsgi/residue/keep_waiting", residual=residual, choices=choices, settled=settled
-        )
-        engine.extend(state.assigned, settled, "row_id", "class_id")
-        left = engine.count(unassigned)
-        if left:
-            _grow(task, state, settled)
-        return scope.keep(unassigned), left
-
-
-def _grow(task: Task, state: _GrownClasses, settled: Relation) -> None:
-    """Measure anew the classes that settled rows have joined, and only those."""
     engine, encoded = task.engine, task.encoded
-    grown = engine.materialise(
-        "grown", "bsgi/residue/grow_bounds", bounds=state.bounds, settled=settled, rows=encoded.rows, axes=encoded.axes
-    )
-    for relation in (state.bounds, state.classes):
-        engine.delete_listed(relation, _CLASS, settled)
-    engine.extend(state.bounds, grown)
-    engine.insert(state.classes, "bsgi/residue/trace_classes", bounds=grown, measures=state.measures)
-    engine.insert(state.members, _MEMBERS, rows=encoded.rows, assigned=settled, keys=state.keys, **_KEYS_ALONE)
+    with engine.scope():
+        flow = EngineFlow(engine, "bsgi/residue", rows=encoded.rows, axes=encoded.axes, assigned=assigned, keys=keys)
+        flow.know(measures=ncp_measures(task), modulus=classes + 1, bounds=encoded.bound_classes(engine, assigned))
+        flow.step("classes", "trace_classes")
+        flow.step("members", _MEMBERS, **_KEYS_ALONE)
+        flow.step("residual", "list_residual")
+        while engine.count(residual := flow["residual"]):
+            _round(flow)
+            engine.drop(residual)  # all residual rows, once a round
+
+
+def _round(flow: EngineFlow) -> None:
+    """Settle residual rows in their classes; those that must choose again are residual."""
+    engine = flow.engine
+    with flow.scope("residual"):
+        choices = flow.step("choices", "choose_classes")
+        settled = engine.group("settled", choices, "class_id", row_id=("min", "row_id"))
+        flow.know(settled=settled)
+        flow.step("residual", "keep_waiting")
+        engine.extend(flow["assigned"], settled, "row_id", "class_id")
+        if engine.count(flow["residual"]):
+            _grow(flow)
+
+
+def _grow(flow: EngineFlow) -> None:
+    """Measure anew the classes that settled rows have joined, and only those."""
+    engine, settled = flow.engine, flow["settled"]
+    grown = flow.step("grown", "grow_bounds")
+    for relation in (flow["bounds"], flow["classes"]):
+        engine.delete_listed(relation, Identifier("class_id"), settled)
+    engine.extend(flow["bounds"], grown)
+    flow.insert("classes", "trace_classes", bounds=grown)
+    flow.insert("members", _MEMBERS, assigned=settled, **_KEYS_ALONE)

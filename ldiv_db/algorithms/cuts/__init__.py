@@ -16,20 +16,18 @@ publishes the best cut so far, with the gap to the bound, only if the policy say
 
 Steps, as `cuts` takes them:
 
-1. `problem`: thresholds by code, or whose counts are judged (`judged`: `list_combinations`), and the table of cells,
-   combinations of leaves with their counts (`Encoded.count_cells`, `spread_cells`).
-2. `branch_and_bound`, where the cuts of each taxonomy but the last are few enough: what every partition costs that any
-   cut may have (`partition_costs`; whether these would be too many is said by a sample: `sample_keys`,
-   `count_sample`; counts packed as `problem` says: `key_cells`, `generalise_boxes`,
-   `cost_boxes`, or, where requirements judge equal counts once, `list_alike`, `spread_counts`, `list_bad`,
-   `cost_judged`); then whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
-   (`sum_cuts`, `raise_boxes`). Numbers have their intervals as boxes (`count_spans`, `span_boxes`), and of these the
-   best partition (`start_division`, `divide_boxes`, `end_division`); where they are too many, `grids` puts values
-   together and bounds what that may lose.
-3. `enumeration` of taxonomies otherwise, or if there are too many partitions: the paper's tree of cuts, whose nodes are
-   evaluated in batches (`evaluation`: `place_codes`, `group_steps`, `judge_parts` or `mark_parts`, `sum_specialised`;
-   put together by `node_bounds` and `bounds`).
-4. `finding` chooses between them. Before either, the most general cut is offered, or a good one that `descent` finds.
-5. `classes`: the partitions of the cut chosen as classes, less what the scheme suppresses (`number_parts`,
+1. `problem`: thresholds by code, or whose counts are judged (`judged`), and the table of cells, combinations of leaves
+   with their counts (`Encoded.count_cells`, `spread_cells`), several counts to a column.
+2. The most general cut is offered, so that there is one whenever the search is stopped, or a good one that `descend`
+   finds (`evaluation`).
+3. `boxes`: what every partition costs that any cut may have (`key_cells`, `generalise_boxes`, `cost_boxes`, or, where
+   requirements judge equal counts once, `list_alike`, `spread_counts`, `cost_judged`). A sample tells whether they are
+   too many (`sample_keys`, `count_sample`). Numbers have their intervals as boxes (`count_spans`, `span_boxes`).
+4. `branch_and_bound`: whole cuts, some quasi-identifiers at a time, the others being recoded locally for a bound
+   (`sum_cuts`, `gather_boxes`, `raise_boxes`), of numbers by the best division (`start_division`, `divide_boxes`,
+   `end_division`).
+5. `search`: where boxes are too many, neighbouring numbers are put together, and what that may lose is bounded; of
+   taxonomies the cut found before is all there is.
+6. `Evaluator.publish`: the partitions of the cut chosen as classes, less what the scheme suppresses (`number_parts`,
    `assign_rows`, `bound_classes`, `list_blanked`).
 """

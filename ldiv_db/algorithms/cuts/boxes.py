@@ -18,15 +18,17 @@ from math import prod, sqrt
 from typing import Any
 
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
-from ldiv_db.algorithms.cuts.judged import Pack, find_bad
-from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, judged_packs, packs_of
+from ldiv_db.algorithms.cuts.judged import find_bad
+from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of
 from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 
-#: More boxes than this are not made: the search then goes from cut to cut.
+#: More boxes than this are not made.
 MOST_BOXES = 40_000_000
-_KEY_BITS = 62
+#: The bits that a key may have, and those of a key that is a plain integer.
+_WIDEST, _WORD = 126, 62
 #: Steps towards the l-eligible core in the first statement, and in those for the boxes that need more.
 _STEPS, _MORE_STEPS = 2, 6
 #: Boxes are estimated before they are made: of so many cells, on a sample of one box in so many, drawn once the inner
@@ -43,29 +45,25 @@ class Digit:
     width: int
 
     @property
-    def number(self) -> Value:
-        return Value(self.tree.number)
+    def number(self) -> int:
+        return self.tree.number
 
     @property
     def code(self) -> Identifier:
-        return self.tree.axis.code
+        return self.tree.code
 
     @property
     def table(self) -> Identifier:
-        return self.tree.axis.table
+        return self.tree.table
 
     @property
-    def place(self) -> Value:
-        return Value(self.lowest)
-
-    @property
-    def mask(self) -> Value:
-        return Value(2**self.width - 1)
+    def mask(self) -> int:
+        return int(2**self.width) - 1
 
     @property
     def bits(self) -> int:
         """All its bits in a key."""
-        return int(self.mask.value) << self.lowest
+        return self.mask << self.lowest
 
     @property
     def nodes(self) -> int:
@@ -77,151 +75,140 @@ class Digit:
         return (key >> self.lowest) % (1 << self.width)
 
 
-def lay_out(trees: Sequence[CutTree], most_cuts: int) -> list[Digit] | None:
-    """The digits in this order, or None if keys would be too large; up to `most_cuts` cuts have numbers too."""
+def lay_out(trees: Sequence[CutTree], most_cuts: int, at_once: int) -> list[Digit] | None:
+    """The digits in this order, or None if keys would be too large.
+
+    All cuts have numbers of a taxonomy that has up to `most_cuts`, of others some `at_once`.
+    """
     digits, place = [], 0
     for tree in trees:
-        width = max(tree.size, tree.cuts if tree.cuts <= most_cuts else 1).bit_length()
+        width = max(tree.size, tree.cuts if tree.cuts <= most_cuts else at_once).bit_length()
         digits.append(Digit(tree, place, width))
         place += width
-    return digits if place <= _KEY_BITS else None
+    return digits if place <= _WIDEST else None
+
+
+def key_type(digits: Sequence[Digit]) -> str:
+    """The type of keys."""
+    return "BIGINT" if sum(digit.width for digit in digits) <= _WORD else "HUGEINT"
 
 
 def make_boxes(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
     """(key, cost) of all boxes that have rows, or None if they are too many."""
-    return _make_judged(problem, digits) if problem.judged else _make_shared(problem, digits)
+    with problem.task.engine.scope() as scope:
+        boxes = _count_boxes(problem, digits)
+        return None if boxes is None else scope.keep(cost_boxes(problem, boxes, "key", "cost", drop=True))
 
 
-def _make_judged(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
-    """As `make_boxes`, where boxes are judged."""
-    engine, packs = problem.task.engine, judged_packs(problem)
-    every = [pack for of_one in packs for pack in of_one]
+def cost_boxes(problem: CutProblem, boxes: Sequence[Relation], *columns: str, drop: bool = False) -> Relation:
+    """These columns of boxes as partitions, of `key`, `cost`, `n`, `kept` and `broken`.
+
+    `boxes` are (key, loss, packs), and gone if they are to be dropped.
+    """
+    engine, costed = problem.task.engine, _costed_by(problem) | {"columns": columns}
     with engine.scope() as scope:
-        boxes = _count_boxes(problem, digits, every)
-        if boxes is None:
-            return None
-        bad = find_bad(problem.task, problem.judged, packs[: len(problem.judged)], boxes)
-        params = _costed_by(problem)
-        return scope.keep(engine.materialise("boxes", "cuts/cost_judged", boxes=boxes, bad=bad, packs=every, **params))
-
-
-def _make_shared(problem: CutProblem, digits: Sequence[Digit]) -> Relation | None:
-    """As `make_boxes`, where values have thresholds."""
-    packs, engine = packs_of(problem), problem.task.engine
-    with engine.scope() as scope:
-        boxes = _count_boxes(problem, digits, packs)
-        if boxes is None:
-            return None
-        costs = [_cost(problem, boxes, packs, again=False)]
+        if problem.judged:
+            bad = find_bad(problem.task, problem.judged, problem.packs_by_judge[: len(problem.judged)], boxes)
+            return scope.keep(engine.materialise("costs", "cuts/cost_judged", boxes=boxes, bad=bad, **costed))
+        costs, done = [_cost(problem, boxes, costed, again=False)], not drop
         while problem.cost.scheme == "vioRec":
-            loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=packs)
-            engine.drop(*boxes)  # with all their counts, and there may be millions
-            boxes = [loose]
+            loose = engine.materialise("loose", "cuts/select_loose", boxes=boxes, costs=costs[-1], packs=problem.packs)
+            engine.drop(*(() if done else boxes))  # with all their counts, and there may be millions
+            boxes, done = [loose], False
             if not engine.count(loose):
                 break
-            costs.append(_cost(problem, boxes, packs, again=True))
-        engine.drop(*boxes)  # as above, before as many costs are merged
+            costs.append(_cost(problem, boxes, costed, again=True))
+        engine.drop(*(() if done else boxes))  # as above, before as many costs are merged
         exact = [Where("loose", 0)]  # each box is exact in one of the tables
-        merged = engine.select("boxes", costs[0], "key", "cost", where=exact)
+        merged = engine.select("costs", costs[0], *columns, where=exact)
         for more in costs[1:]:
-            engine.extend(merged, more, "key", "cost", where=exact)
+            engine.extend(merged, more, *columns, where=exact)
         return scope.keep(merged)
 
 
-def _count_boxes(problem: CutProblem, digits: Sequence[Digit], packs: Sequence[Pack]) -> list[Relation] | None:
-    """The boxes with their packed counts: of taxonomies those with the most values first, which share the most, and
-    then of numbers, whose intervals are differences of counts."""
-    engine = problem.task.engine
+def _count_boxes(problem: CutProblem, digits: Sequence[Digit]) -> list[Relation] | None:
+    """The boxes with their packed counts, None if they are too many.
+
+    First those of taxonomies, of these first those with the most values, which share the most, and then of numbers,
+    whose intervals are differences of counts.
+    """
+    engine, unit, key = problem.task.engine, problem.loss_unit, key_type(digits)
     with engine.scope() as scope:
-        columns = {"axis": "INTEGER", "code": "INTEGER", "part": "BIGINT", "loss": "BIGINT"}
-        leaves = engine.load("leaves", columns, list(_leaves(digits, problem.loss_unit)))
-        columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": "BIGINT", "loss": "BIGINT"}
-        climbs = engine.load("climbs", columns, list(_climbs(digits, problem.loss_unit)))
-        params = {"digits": digits, "packs": packs}
-        boxes = [engine.materialise("boxes", "cuts/key_cells", cells=problem.cells, leaves=leaves, **params)]
+        flow = EngineFlow(engine, "cuts", cells=problem.cells, digits=digits, packs=problem.packs, unit=unit)
+        columns = {"axis": "INTEGER", "code": "INTEGER", "part": key, "loss": "BIGINT"}
+        flow.know(leaves=engine.load("leaves", columns, list(_leaves(digits, unit))))
+        columns = {"axis": "INTEGER", "leaf": "INTEGER", "shift": key, "loss": "BIGINT"}
+        flow.know(climbs=engine.load("climbs", columns, list(_climbs(digits, unit))))
+        boxes = [flow.step("boxes", "key_cells")]
         ordered = sorted(digits, key=lambda digit: (isinstance(digit.tree, IntervalTree), -digit.nodes))
-        if _least_boxes(problem, boxes[0], climbs, ordered) > MOST_BOXES:
+        if _least_boxes(problem, flow, ordered) > MOST_BOXES:
             return None
         for digit in ordered:
-            spans = _spans(problem, boxes, digit, packs) if isinstance(digit.tree, IntervalTree) else []
-            if spans is None:
-                return None
-            lifted = engine.materialise(
-                "boxes", "cuts/generalise_boxes", boxes=boxes, climbs=climbs, digit=digit, packs=packs
-            )
-            boxes += [*spans, lifted]
+            flow.know(boxes=boxes, digit=digit)
+            made = []
+            if isinstance(digit.tree, IntervalTree):
+                if flow.record("count_spans")["boxes"] > MOST_BOXES:
+                    return None
+                columns = {"axis": "INTEGER", "place": "BIGINT", "low": "BIGINT", "high": "BIGINT"}
+                edges = engine.load("edges", columns, list(digit.tree.edges()))
+                made.append(engine.materialise("boxes", "cuts/span_boxes", **flow.params("span_boxes", edges=edges)))
+            made.append(engine.materialise("boxes", "cuts/generalise_boxes", **flow.params("generalise_boxes")))
+            boxes = [*boxes, *made]
             if sum(map(engine.count, boxes)) > MOST_BOXES:
                 return None
         return [scope.keep(box) for box in boxes]
 
 
-def _least_boxes(problem: CutProblem, cells: Relation, climbs: Relation, digits: Sequence[Digit]) -> float:
+def _least_boxes(problem: CutProblem, flow: EngineFlow, digits: Sequence[Digit]) -> float:
     """The least number of boxes, beyond all reasonable doubt; 0 where they are clearly few, or intervals.
 
-    `cells` are the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
+    The flow has the boxes of leaves. Whenever the data are the same, so is the sample, and the search that is taken.
     """
     if intervals_of(problem):  # how many they make is counted when they are about to be made
         return 0
-    engine, depths = problem.task.engine, [1 + digit.tree.taxonomy.height for digit in digits]
+    depths = [1 + digit.tree.taxonomy.height for digit in digits]
     if min(prod(digit.nodes for digit in digits), problem.cell_count * prod(depths)) <= MOST_BOXES:
         return 0
-    part, mask = Value(-(-problem.cell_count // _MOST_SAMPLED)), Value(sum(d.bits for d in digits[:_LEADING]))
-    work = cells
-    for place, digit in enumerate(digits, 1):
-        params = {"climbs": climbs, "digit": digit, "part": part, "mask": mask}
-        share = Value(_SHARE if place == min(_LEADING, len(digits)) else 1)
-        sampled = engine.materialise("sample", "cuts/sample_keys", boxes=work, share=share, **params)
-        if work is not cells:
-            engine.drop(work)
-        work, part = sampled, Value(1)
-    ((keys, squares),) = engine.rows("cuts/count_sample", boxes=work, mask=mask)
-    engine.drop(work)
-    return float(_SHARE * keys - _DEVIATIONS * sqrt(squares * _SHARE * (_SHARE - 1)))
+    part = -(-problem.cell_count // _MOST_SAMPLED)
+    with flow.scope():
+        flow.know(mask=sum(digit.bits for digit in digits[:_LEADING]))
+        for place, digit in enumerate(digits, 1):
+            share = _SHARE if place == min(_LEADING, len(digits)) else 1
+            before = flow["boxes"]
+            flow.know(boxes=flow.step("sample", "sample_keys", digit=digit, share=share, part=part))
+            if place > 1:
+                flow.engine.drop(before)
+            part = 1
+        counted = flow.record("count_sample")
+    squares = counted["squares"] * _SHARE * (_SHARE - 1)
+    return float(_SHARE * counted["keys"] - _DEVIATIONS * sqrt(squares))
 
 
-def _spans(
-    problem: CutProblem, boxes: Sequence[Relation], digit: Digit, packs: Sequence[Pack]
-) -> list[Relation] | None:
-    """The boxes of all intervals of two numbers or more; None if they are too many, which is counted first."""
-    engine = problem.task.engine
-    assert isinstance(digit.tree, IntervalTree)  # noqa: S101 - by whom it is called
-    if int(engine.scalar("cuts/count_spans", boxes=boxes, digit=digit) or 0) > MOST_BOXES:
-        return None
-    columns = {"axis": "INTEGER", "place": "BIGINT", "low": "BIGINT", "high": "BIGINT"}
-    edges = engine.load("edges", columns, list(digit.tree.edges()))
-    unit = Value(problem.loss_unit)
-    return [
-        engine.materialise("boxes", "cuts/span_boxes", boxes=boxes, edges=edges, digit=digit, packs=packs, unit=unit)
-    ]
-
-
-def _cost(problem: CutProblem, boxes: Sequence[Relation], packs: Sequence[Pack], again: bool) -> Relation:
-    """The cost of each box as a partition."""
+def _cost(problem: CutProblem, boxes: Sequence[Relation], costed: dict[str, Any], again: bool) -> Relation:
+    """The cost of each box as a partition, where values have thresholds."""
     shares = shares_of(problem)
     return problem.task.engine.materialise(
         "costs",
         "cuts/cost_boxes",
         boxes=boxes,
-        packs=packs,
         derived=[*problem.values, *problem.labels] if problem.cost.both else [],
         caps=caps_of(shares),
         shares=shares,
         steps=steps_of(shares, again) if problem.cost.scheme == "vioRec" else [],
         again=again,
-        **_costed_by(problem),
+        **costed,
     )
 
 
 def _costed_by(problem: CutProblem) -> dict[str, Any]:
-    """The parameters that say what a box costs."""
-    costs = {"labels": problem.labels, "values": problem.values, "unit": problem.unit}
-    refused, cost = Value(refused_cost(problem)), problem.cost
+    costs = {"labels": problem.labels, "values": problem.values, "unit": problem.unit, "packs": problem.packs}
+    refused, cost = refused_cost(problem), problem.cost
     return {**costs, "refused": refused, "metric": cost.metric, "scheme": cost.scheme}
 
 
 def refused_cost(problem: CutProblem) -> int:
     """More than any cut costs: the cost of a partition that is not allowed."""
-    return problem.rows * int(problem.unit.row.value) + 1
+    return problem.rows * problem.unit.row + 1
 
 
 def _leaves(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
@@ -248,8 +235,8 @@ class Cap:
     """The most rows that a threshold allows a value: the column of that, and of that in what is kept."""
 
     column: Identifier
-    over: Value
-    under: Value
+    over: int
+    under: int
 
     last = NamedAfter("last_{0.column.name}")
 

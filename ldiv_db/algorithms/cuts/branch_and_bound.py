@@ -11,22 +11,30 @@ the table without it, and so on. With one quasi-identifier left nothing is decid
 best cut, and no branches are needed there. Every cut belongs to one prefix of each length (Theorem 1).
 
 The cheapest prefix is followed to its end first, for a cut to compare with; then those that are bounded below it.
+
+A taxonomy with very many cuts is decided after those with few, and its cuts are not all made. With the others recoded
+locally each of its values costs something by itself, and the bound of a cut is the sum over its values: so cuts come
+one after the other, cheapest first, until none can be better (`CutTree.cheapest`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice, takewhile
 from math import prod
-from typing import Any
+from operator import itemgetter
 
-from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, lay_out, make_boxes, refused_cost
-from ldiv_db.algorithms.cuts.enumeration import SearchOutcome, SearchProgress, is_late
-from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator
+from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, key_type, lay_out, make_boxes, refused_cost
+from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator, is_late
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
+from ldiv_db.algorithms.cuts.trees import CutCost
 from ldiv_db.database import interrupts
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 
-#: Cuts through one taxonomy that are told apart.
+#: The cuts of a taxonomy that are all made; those of numbers are, so that there may be no more.
 MOST_CUTS = 2_000
 #: Prefixes that a group of quasi-identifiers makes of one, and those that are followed at once.
 _MOST_PREFIXES, _AT_ONCE = 300, 32
@@ -35,6 +43,25 @@ _MOST_JOINED = 25_000_000
 
 #: A prefix: its bound, and the cuts as digits of a key.
 Prefix = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class SearchOutcome:
+    """The end of a search: `bound` is the least that a cut it has not seen can cost, FORBIDDEN if it has seen all."""
+
+    visited: int
+    proved: bool
+    bound: int
+
+
+@dataclass(frozen=True)
+class SearchProgress:
+    """A search under way: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
+
+    visited: int
+    pruned: float
+    best: int | None
+    bound: int
 
 
 class Sweep:
@@ -50,19 +77,17 @@ class Sweep:
         self._evaluator, self._best, self._deadline, self._progress = evaluator, best, deadline, progress
         self._problem, self._engine = evaluator.problem, evaluator.problem.task.engine
         trees = sorted(self._problem.trees, key=lambda tree: (tree.cuts, tree.number))
-        self._digits = lay_out(trees, MOST_CUTS) or []
+        self._digits = lay_out(trees, MOST_CUTS, _AT_ONCE) or []
         #: The digit whose best cut needs no branches; where several cuts are wanted all are told apart.
         self._free = self._digits[-1:] if best.most == 1 else []
         self._decided = self._digits[: len(self._digits) - len(self._free)]
         self._open: list[tuple[int, list[Prefix]]] = [(0, [(0, 0)])]
+        #: The cuts of taxonomies by the numbers that they have in keys.
+        self._cuts = {digit.tree.number: digit.tree.all_cuts for digit in self._decided if _has_few(digit)}
         #: Where sums end: they are no cut's.
-        self._refused = Value(refused_cost(self._problem))
+        self._refused = refused_cost(self._problem)
+        self._flow = EngineFlow(self._engine, "cuts", refused=self._refused)
         self.visited = 0
-
-    @property
-    def fits(self) -> bool:
-        """True if keys are small enough, and cuts few enough to be told apart."""
-        return bool(self._digits) and all(digit.tree.cuts <= MOST_CUTS for digit in self._decided)
 
     def run(self, start: Callable[[], None] = lambda: None) -> SearchOutcome | None:
         """Search everything, or until the deadline or Ctrl-C, after `start`; None if there are too many boxes."""
@@ -74,7 +99,8 @@ class Sweep:
                 return None
             self._load()
             self._follow(boxes, 0, 1)
-            self._engine.drop(boxes, self._links, self._members)
+            self._engine.drop(boxes)
+            self._flow.drop("links", "members")
         except _Late:
             pass
         except KeyboardInterrupt:
@@ -85,7 +111,7 @@ class Sweep:
     @property
     def _limit(self) -> int:
         """The cost below which a cut is of use: that of the best cut, or of one that is not allowed."""
-        return min(self._best.limit, int(self._refused.value))
+        return min(self._best.limit, self._refused)
 
     def _check_time(self) -> None:
         if is_late(self._deadline):
@@ -109,15 +135,23 @@ class Sweep:
 
     def _load(self) -> None:
         """The steps between values, and the values of cuts."""
-        columns = dict.fromkeys(("axis", "node", "height", "above"), "INTEGER") | {"up": "BIGINT"}
-        self._links = self._engine.load("links", columns, list(_links(self._digits)))
-        columns = dict.fromkeys(("axis", "cut", "node"), "INTEGER") | {"shift": "BIGINT"}
-        self._members = self._engine.load("members", columns, list(_members(self._decided)))
+        columns = dict.fromkeys(("axis", "node", "height", "above"), "INTEGER") | {"up": key_type(self._digits)}
+        self._flow.know(links=self._engine.load("links", columns, list(_links(self._digits))))
+        few = [(digit, digit.tree.all_cuts) for digit in self._decided if _has_few(digit)]
+        self._flow.know(members=self._members([row for digit, cuts in few for row in _members(digit, cuts)]))
+
+    def _members(self, rows: Sequence[tuple[int, ...]]) -> Relation:
+        columns = dict.fromkeys(("axis", "cut", "node"), "INTEGER") | {"shift": key_type(self._digits)}
+        return self._engine.load("members", columns, rows)
 
     # -- prefixes ------------------------------------------------------------------------------------
 
     def _follow(self, boxes: Relation, start: int, parents: int) -> None:
         """Search all cuts of the first open prefixes, whose boxes these are and which have decided `start` digits."""
+        if start < len(self._decided) and not _has_few(self._decided[start]):
+            self._follow_many(boxes, start)
+            del self._open[-1][1][:parents]
+            return
         end = self._group(start)
         group, rest = self._decided[start:end], self._digits[end:]
         last = end == len(self._decided)
@@ -134,22 +168,51 @@ class Sweep:
             self._branch(boxes, start, end)
             self._open.pop()
 
+    def _follow_many(self, boxes: Relation, start: int) -> None:
+        """Search the cuts of prefixes that go through a taxonomy with very many, the cheapest by their bounds first."""
+        digit, end = self._decided[start], start + 1
+        ways = takewhile(lambda way: way[0] < self._limit, self._cheapest(boxes, start))
+        while listed := list(islice(ways, _AT_ONCE)):
+            self._check_time()
+            self.visited += len(listed)
+            self._cuts[digit.tree.number] = [nodes for _, nodes, _ in listed]
+            prefixes = [(cost, key + (place << digit.lowest)) for place, (cost, _, key) in enumerate(listed)]
+            members = self._members(list(_members(digit, self._cuts[digit.tree.number])))
+            gathered = self._gather(boxes, prefixes, start, end, members)
+            self._open.append((end, prefixes))
+            if end == len(self._decided):
+                self._offer(gathered, self._bound(gathered, self._digits[end:]))
+            else:
+                self._follow(gathered, end, len(prefixes))
+            self._open.pop()
+            self._engine.drop(gathered, members)
+            self._progress(self._standing())
+
+    def _cheapest(self, boxes: Relation, start: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
+        """(bound, nodes, prefix) of the cuts through one taxonomy under each prefix, the least bound first."""
+        digit, costs = self._decided[start], dict[int, dict[int, int]]()
+        for cost, key in self._bound(boxes, self._digits[start + 1 :]):
+            costs.setdefault(key - (digit.of(key) << digit.lowest), {})[digit.of(key)] = cost
+        every = not self._free
+        found = (_of_prefix(digit.tree.cheapest(own, every), prefix) for prefix, own in sorted(costs.items()))
+        return merge(*found, key=itemgetter(0))
+
     def _branch(self, boxes: Relation, start: int, end: int) -> None:
         """Follow the open prefixes that may have a cut that is better, the cheapest first and alone."""
         prefixes, most = self._open[-1][1], 1
         while prefixes and prefixes[0][0] < self._limit:
             self._check_time()
             batch = [prefix for prefix in prefixes[:most] if prefix[0] < self._limit]
-            gathered = self._gather(boxes, batch, start, end)
+            gathered = self._gather(boxes, batch, start, end, self._flow["members"])
             self._follow(gathered, end, len(batch))
             self._engine.drop(gathered)
             most = _AT_ONCE
 
     def _group(self, start: int) -> int:
         """The end of the group of quasi-identifiers that begins there: they are decided together."""
-        end = min(start + 1, len(self._decided))
-        cuts = [digit.tree.cuts for digit in self._decided]
-        while end < len(cuts) and prod(cuts[start : end + 1]) <= _MOST_PREFIXES:
+        few = [digit.tree.cuts for digit in self._decided if _has_few(digit)]
+        end = min(start + 1, len(few))
+        while end < len(few) and prod(few[start : end + 1]) <= _MOST_PREFIXES:
             end += 1
         return end
 
@@ -163,7 +226,7 @@ class Sweep:
             work = self._take_out(work, digit)
             rows = self._engine.count(work)
         for digit in group:
-            work = self._replace(work, "cuts/sum_cuts", members=self._members, digit=digit)
+            work = self._replace(work, "sum_cuts", digit=digit)
         return work
 
     def _bound(self, summed: Relation, rest: Sequence[Digit]) -> list[Prefix]:
@@ -180,42 +243,31 @@ class Sweep:
         if isinstance(digit.tree, IntervalTree):
             return self._divide(work, digit, digit.tree)
         for height in range(1, digit.tree.taxonomy.height + 1):
-            work = self._replace(work, "cuts/raise_boxes", links=self._links, digit=digit, height=Value(height))
+            work = self._replace(work, "raise_boxes", digit=digit, height=height)
         return work
 
     def _divide(self, work: Relation, digit: Digit, tree: IntervalTree) -> Relation:
         """The boxes with the best division of the digit's numbers for each choice of the other values."""
-        engine = self._engine
-        with engine.scope() as scope:
-            sums = [engine.materialise("divided", "cuts/start_division", boxes=work, digit=digit)]
+        flow = self._flow
+        with flow.scope("summed"):
+            flow.know(boxes=work, digit=digit, has_null=tree.null is not None)
+            sums = [flow.step("divided", "start_division")]
             for place in range(len(tree.stretches)):
-                params = {"sums": sums, "before": sums[-1], "digit": digit, "place": Value(place)}
-                sums.append(engine.materialise("divided", "cuts/divide_boxes", boxes=work, **params))
-            has_null = tree.null is not None
-            return scope.keep(
-                self._replace(work, "cuts/end_division", divided=sums[-1], digit=digit, has_null=has_null)
-            )
+                sums.append(flow.step("divided", "divide_boxes", sums=sums, before=sums[-1], place=place))
+            return self._replace(work, "end_division")
 
-    def _replace(self, work: Relation, template: str, **params: Any) -> Relation:
+    def _replace(self, work: Relation, template: str, **params: object) -> Relation:
         """The table that the template makes of the boxes, which are dropped."""
-        replaced = self._engine.materialise("summed", template, boxes=work, refused=self._refused, **params)
+        replaced = self._flow.step("summed", template, boxes=work, **params)
         self._engine.drop(work)
         return replaced
 
-    def _gather(self, boxes: Relation, prefixes: Sequence[Prefix], start: int, end: int) -> Relation:
+    def _gather(self, boxes: Relation, prefixes: Sequence[Prefix], start: int, end: int, members: Relation) -> Relation:
         """The boxes of some prefixes, which decide the digits from `start` to `end`."""
-        keys = self._engine.load("prefixes", {"key": "BIGINT"}, [(key,) for _, key in prefixes])
+        keys = self._engine.load("prefixes", {"key": key_type(self._digits)}, [(key,) for _, key in prefixes])
         below = 2 ** sum(digit.width for digit in self._digits[:end]) - 1
-        gathered = self._engine.materialise(
-            "gathered",
-            "cuts/gather_boxes",
-            boxes=boxes,
-            prefixes=keys,
-            members=self._members,
-            digits=self._decided[start:end],
-            below=below,
-            refused=self._refused,
-        )
+        of = {"boxes": boxes, "prefixes": keys, "members": members}
+        gathered = self._flow.step("gathered", "gather_boxes", digits=self._decided[start:end], below=below, **of)
         self._engine.drop(keys)
         return gathered
 
@@ -228,9 +280,9 @@ class Sweep:
         for cost, prefix in prefixes:
             if cost >= self._limit:
                 break
-            cut = {(d.tree.number, node) for d in self._decided for node in d.tree.all_cuts[d.of(prefix)]}
+            cut = {(d.tree.number, node) for d in self._decided for node in self._cuts[d.tree.number][d.of(prefix)]}
             for digit in self._free:
-                rows = self._engine.rows("cuts/list_boxes", boxes=summed, prefix=prefix, below=below)
+                rows = self._flow.rows("list_boxes", boxes=summed, prefix=prefix, below=below)
                 costs = {digit.of(key): cost for key, cost in rows}
                 cut |= {(digit.tree.number, node) for node in digit.tree.best_cut(costs)}
             self._best.offer(frozenset(cut), cost)
@@ -256,9 +308,17 @@ def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
             yield digit.tree.number, node.node, heights[node.node], above, up
 
 
-def _members(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
+def _members(digit: Digit, cuts: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
     """(axis, cut, node, shift) of the values of each cut."""
-    for digit in digits:
-        for number, cut in enumerate(digit.tree.all_cuts):
-            for node in cut:
-                yield digit.tree.number, number, node, (number - node) * 2**digit.lowest
+    for number, cut in enumerate(cuts):
+        for node in cut:
+            yield digit.tree.number, number, node, (number - node) * 2**digit.lowest
+
+
+def _of_prefix(cuts: Iterator[CutCost], prefix: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
+    return ((cost, nodes, prefix) for cost, nodes in cuts)
+
+
+def _has_few(digit: Digit) -> bool:
+    """True if all cuts have numbers."""
+    return digit.tree.cuts <= MOST_CUTS

@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
-from ldiv_db.algorithms.cuts.enumeration import SearchOutcome
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
+from ldiv_db.algorithms.cuts.branch_and_bound import SearchOutcome
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, Published
 from ldiv_db.algorithms.cuts.judged import bounds_shares
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
-from ldiv_db.algorithms.cuts.search import Finder, Published, SearchResult, labels_of, number_problems, publish_cut
+from ldiv_db.algorithms.cuts.search import Finder, SearchResult, labels_of, number_problems
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, Problem, UnprovedError, refuse
@@ -79,7 +79,6 @@ class Cuts(Algorithm):
         return Feasibility(max(1, int(1 / min(thetas.values()))), 1, task.encoded.left_out, notes)
 
     def _scheme(self, task: Task) -> str:
-        """The scheme for classes that violate."""
         return self.options.scheme or ("vioRec" if bounds_shares(task) else "none")
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
@@ -133,7 +132,6 @@ class Cuts(Algorithm):
         return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
 
     def _number_problems(self, task: Task) -> Iterator[Problem]:
-        """The problems of numbers without a taxonomy."""
         return number_problems(task, self.options.top)
 
     def _option_problems(self, task: Task, scheme: str) -> Iterator[Problem]:
@@ -188,7 +186,7 @@ def _publish_any(evaluator: Evaluator, cuts: Sequence[Cut]) -> tuple[Cut, Publis
     """
     task = evaluator.problem.task
     for cut in cuts:
-        published = publish_cut(evaluator, cut)
+        published = evaluator.publish(cut)
         if task.engine.count(published.assigned):
             return cut, published
     scheme, rows = evaluator.problem.cost.scheme, task.encoded.row_count

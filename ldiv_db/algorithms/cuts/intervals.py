@@ -5,8 +5,6 @@ smallest to its largest value of the whole table, whatever occurs in a class, so
 cut does. NULL is no number: it is published as it is, or with all numbers as `*`.
 
 The node of an interval has two places, that of its first value and that of its last, so that SQL can tell them.
-
-Where every quasi-identifier is in the keys of partitions, and what its values are there (`paths`).
 """
 
 from __future__ import annotations
@@ -16,19 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, groupby
 
-from ldiv_db.algorithms.cuts.trees import (
-    PATH_COLUMNS,
-    BitWord,
-    CutTree,
-    CutValue,
-    Word,
-    loss_unit,
-    number_axis,
-    places_of_bits,
-    words_of,
-)
+from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import NULL_LABEL, ROOT_LABEL, range_label
 
@@ -121,11 +108,6 @@ class IntervalTree(CutTree):
     def scale(self) -> int:
         return max(self.axis.scale, 1)
 
-    @property
-    def width(self) -> int:
-        """The number of bits in a code."""
-        return max(1, (self.axis.scale + 1).bit_length())
-
     def bounds(self, node: int) -> tuple[int, int]:
         """The smallest and the largest code of a node's values."""
         first, last = self.places(node)
@@ -158,19 +140,12 @@ class IntervalTree(CutTree):
             leaf = self.node(place, place)
             yield leaf, root, self.loss(*self.bounds(root), unit) - self.loss(*self.bounds(leaf), unit)
 
-    def paths_of(self, nodes: Iterable[int], unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:
-        """As `paths`, of some nodes, which have no parts."""
+    def spans(self, nodes: Iterable[int], unit: int) -> Iterator[tuple[int, ...]]:
         for node in nodes:
-            low, high = self.bounds(node)
-            lost = self.loss(low, high, unit)
-            first, last = self.places(node)
+            (low, high), (first, last) = self.bounds(node), self.places(node)
             for code, leaf in self.leaf_of.items():
                 if first <= self.places(leaf)[0] <= last:
-                    yield self.number, node, code, low, high, low, *(3 * (part * node,)), lost, lost, 2**bit
-
-    def paths(self, unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:
-        """None: those of the nodes that are asked for follow when they are."""
-        yield from ()
+                    yield self.number, node, code, low, high, self.loss(low, high, unit)
 
     def labels(self, nodes: Sequence[int]) -> list[str]:
         return [self._label(*self.places(node)) for node in sorted(nodes)]
@@ -201,23 +176,14 @@ class IntervalTree(CutTree):
     # -- in SQL ----------------------------------------------------------------------------------------
 
     @property
-    def shift(self) -> Value:
-        """By how many bits the first place stands above the last."""
-        return Value(self.bits)
-
-    @property
-    def last_places(self) -> Value:
+    def last_places(self) -> int:
         """The bits of the last place."""
-        return Value((1 << self.bits) - 1)
+        return (1 << self.bits) - 1
 
     @property
-    def count(self) -> Value:
+    def count(self) -> int:
         """The number of places that numbers have, which is the place of NULL."""
-        return Value(len(self.stretches))
-
-    @property
-    def unit_scale(self) -> Value:
-        return Value(self.scale)
+        return len(self.stretches)
 
 
 class _Childless(dict[int, list[int]]):
@@ -251,44 +217,3 @@ def stretched(values: Sequence[Stretch], most: int) -> tuple[Stretch, ...]:
 def _joined(values: Sequence[Stretch]) -> Stretch:
     codes = tuple(code for value in values for code in value.codes)
     return Stretch(codes, sum(value.rows for value in values), values[0].first, values[-1].last)
-
-
-@dataclass(frozen=True)
-class KeyLayout:
-    """The words of keys and of bits, the unit of losses, and the values of taxonomies by leaf, as `PATH_COLUMNS`.
-
-    `numbers` are the quasi-identifiers without a taxonomy, each with its place value and its lowest bit.
-    """
-
-    words: tuple[Word, ...]
-    bits: tuple[BitWord, ...]
-    loss_unit: int
-    paths: Relation
-    numbers: tuple[tuple[IntervalTree, int, int], ...]
-
-    def paths_of(self, engine: Engine, values: Iterable[CutValue]) -> list[Relation]:
-        """The paths of taxonomies, and of those of the values that are intervals: of all there would be too many."""
-        if not self.numbers:
-            return [self.paths]
-        asked = sorted(set(values))
-        rows = [
-            row
-            for tree, part, bit in self.numbers
-            for row in tree.paths_of([node for axis, node in asked if axis == tree.number], self.loss_unit, part, bit)
-        ]
-        return [self.paths, engine.load("interval_paths", PATH_COLUMNS, rows)]
-
-
-def lay_out_keys(engine: Engine, trees: Sequence[CutTree]) -> KeyLayout:
-    """The layout of some trees; its tables are TEMP."""
-    unit, digits, bits = loss_unit(trees), words_of(trees), places_of_bits(trees)
-    placed = [(tree, part, bits[tree.number][1]) for word in digits for tree, part in word]
-    paths = [row for tree, part, bit in placed for row in tree.paths(unit, part, bit)]
-    axes = {tree.number: number_axis(tree, part, bit) for tree, part, bit in placed}
-    words = tuple(Word(place, tuple(axes[tree.number] for tree, _ in word)) for place, word in enumerate(digits, 1))
-    bit_words = tuple(
-        BitWord(place, tuple(axes[number] for number, (word, _) in bits.items() if word == place))
-        for place in sorted({word for word, _ in bits.values()})
-    )
-    numbers = tuple((tree, part, bit) for tree, part, bit in placed if isinstance(tree, IntervalTree))
-    return KeyLayout(words, bit_words, unit, engine.load("paths", PATH_COLUMNS, paths), numbers)

@@ -15,8 +15,8 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: Partitions of unequal counts that are judged together, for memory's sake.
@@ -28,8 +28,8 @@ class Tally:
     """A column of counts: of the rows that hold these sensitive values, that have a label, or both."""
 
     column: Identifier
-    held: tuple[tuple[Identifier, Value], ...] = ()
-    label: Value | None = None
+    held: tuple[tuple[Identifier, int], ...] = ()
+    label: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class PackedCount:
     """A column of counts, and the place of its lowest bit in a pack."""
 
     column: Identifier
-    place: Value
+    place: int
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Pack:
 
     column: Identifier
     counts: tuple[PackedCount, ...]
-    mask: Value
-    number: Value = Value(0)  # noqa: RUF009 - frozen
+    mask: int
+    number: int
 
     #: The column of the sums from the first number on.
     upto = NamedAfter("upto_{0.column.name}")
@@ -84,7 +84,7 @@ def _judged_attributes(task: Task, number: int, axes: tuple[SensitiveAxis, ...])
     tallies = tuple(
         Tally(
             Identifier(f"c{number}_{place}"),
-            tuple((axis.code, Value(code)) for axis, code in zip(axes, codes, strict=True)),
+            tuple((axis.code, code) for axis, code in zip(axes, codes, strict=True)),
         )
         for place, codes in enumerate(rows, 1)
     )
@@ -110,9 +110,9 @@ def _find_bad(task: Task, judged: JudgedAttributes, packs: Sequence[Pack], table
     engine = task.engine
     with engine.scope() as scope:
         alike = engine.materialise("alike", "cuts/list_alike", tables=tables, packs=packs)
-        values = {tally.column: tuple(code.value for _, code in tally.held) for tally in judged.tallies}
+        values = {tally.column: tuple(code for _, code in tally.held) for tally in judged.tallies}
         listed = [
-            (pack.number.value, count.place.value, *values[count.column])
+            (pack.number, count.place, *values[count.column])
             for pack in packs
             for count in pack.counts
             if count.column in values

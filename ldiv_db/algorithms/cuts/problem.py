@@ -18,11 +18,11 @@ from itertools import product
 from math import lcm
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.cuts.intervals import IntervalTree, KeyLayout, interval_tree, lay_out_keys
+from ldiv_db.algorithms.cuts.intervals import IntervalTree, interval_tree
 from ldiv_db.algorithms.cuts.judged import JudgedAttributes, Pack, PackedCount, Tally, bounds_shares, judged_together
-from ldiv_db.algorithms.cuts.trees import BitWord, CutTree, NumberedAxis, Word
+from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.parameters import UNIT, units
 from ldiv_db.requirements.values import Named
@@ -41,36 +41,21 @@ _FINEST = 10**10
 
 @dataclass(frozen=True)
 class SensitiveValue:
-    """A sensitive value: the column of its rows, its threshold `over / under`, and its columns by label.
-
-    `common` is the common denominator of all thresholds.
-    """
+    """A sensitive value: the column of its rows, its threshold `over / under`, and its columns by label."""
 
     code: int
     theta: Fraction
-    common: int
     both: tuple[Identifier, ...] = ()
 
     rows = NamedAfter("c{0.code}")
-    #: The rows of the value that have the most frequent label in their finest partition.
-    best = NamedAfter("y{0.code}")
 
     @property
-    def over(self) -> Value:
-        return Value(self.theta.numerator)
+    def over(self) -> int:
+        return self.theta.numerator
 
     @property
-    def under(self) -> Value:
-        return Value(self.theta.denominator)
-
-    @property
-    def spread(self) -> Value:
-        """The denominator less the numerator, or 1: nothing exceeds a threshold of 1."""
-        return Value(max(self.theta.denominator - self.theta.numerator, 1))
-
-    @property
-    def scaled(self) -> Value:
-        return Value(int(self.theta * self.common))
+    def under(self) -> int:
+        return self.theta.denominator
 
 
 @dataclass(frozen=True)
@@ -84,17 +69,13 @@ class Label:
     #: The rows of the label that are left if it is the one to be kept.
     left = NamedAfter("k{0.code}_left")
 
-    @property
-    def number(self) -> Value:
-        return Value(self.code)
-
 
 @dataclass(frozen=True)
 class Unit:
     """The costs of suppressing a row and of blanking a sensitive value."""
 
-    row: Value
-    cell: Value
+    row: int
+    cell: int
 
 
 @dataclass(frozen=True)
@@ -124,19 +105,7 @@ class CutProblem:
     label_codes: Relation | None
     cells: Relation
     cell_count: int
-    layout: KeyLayout
-
-    @property
-    def words(self) -> tuple[Word, ...]:
-        return self.layout.words
-
-    @property
-    def bits(self) -> tuple[BitWord, ...]:
-        return self.layout.bits
-
-    @property
-    def loss_unit(self) -> int:
-        return self.layout.loss_unit
+    loss_unit: int
 
     @property
     def batch(self) -> int:
@@ -147,24 +116,45 @@ class CutProblem:
     def rows(self) -> int:
         return self.task.encoded.row_count
 
-    @property
-    def common(self) -> Value:
-        return Value(self.values[0].common)
-
-    @cached_property
-    def axes(self) -> list[NumberedAxis]:
-        return [axis for word in self.words for axis in word.axes]
-
     @cached_property
     def tallies(self) -> list[Tally]:
         return tallies_of(self.task, self.values, self.judged, self.labels, self.cost.both)
+
+    @cached_property
+    def packs_by_judge(self) -> list[list[Pack]]:
+        """The columns of counts that are judged, a list for all that is judged together, the rows of partitions in the
+        first; at last the rows of labels."""
+        counts = [[tally.column for tally in one.tallies] for one in self.judged]
+        packs: list[list[Pack]] = []
+        for of_one in [[ROWS, *counts[0]], *counts[1:], [label.rows for label in self.labels]]:
+            packs.append(self._packed(of_one, 1 + sum(map(len, packs))))
+        return packs
+
+    @cached_property
+    def packs(self) -> list[Pack]:
+        """The columns of counts that no others sum up to, as many together as a pack can hold."""
+        if self.judged:
+            return [pack for of_one in self.packs_by_judge for pack in of_one]
+        both = self.cost.both
+        return self._packed([tally.column for tally in self.tallies if not both or (tally.held and tally.label)], 1)
+
+    def _packed(self, columns: Sequence[Identifier], first: int) -> list[Pack]:
+        """The columns in packs, numbered from the first."""
+        bits = max(1, self.rows.bit_length())
+        together = _EXACT_BITS // bits
+        packs: list[Pack] = []
+        for number, start in enumerate(range(0, len(columns), together), first):
+            packed = enumerate(columns[start : start + together])
+            counts = tuple(PackedCount(column, bits * place) for place, column in packed)
+            packs.append(Pack(Identifier(f"pack_{number}"), counts, 2**bits - 1, number))
+        return packs
 
     @property
     def unit(self) -> Unit:
         """Costs as integers: LM in parts of a cell's loss, DM and CM in their own units."""
         cells = sum(not tree.is_free for tree in self.trees) * self.loss_unit
         row = {"LM": 2 * cells, "DM": self.rows, "CM": 1}[self.cost.metric]
-        return Unit(Value(row), Value(cells))
+        return Unit(row, cells)
 
     @property
     def scale(self) -> int:
@@ -185,11 +175,11 @@ def tallies_of(
     """The columns of counts that a cell has besides its rows."""
     code = task.encoded.sensitive[0].code
     tallies = [tally for one in judged for tally in one.tallies]
-    tallies += [Tally(value.rows, ((code, Value(value.code)),)) for value in values]
-    tallies += [Tally(label.rows, label=Value(label.code)) for label in labels]
+    tallies += [Tally(value.rows, ((code, value.code),)) for value in values]
+    tallies += [Tally(label.rows, label=label.code) for label in labels]
     if both:
         tallies += [
-            Tally(_pair_column(value.code, label.code), ((code, Value(value.code)),), Value(label.code))
+            Tally(_pair_column(value.code, label.code), ((code, value.code),), label.code)
             for value, label in product(values, labels)
         ]
     return tallies
@@ -210,8 +200,8 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
         raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
     cells = engine.materialise("cells", "cuts/spread_cells", cells=counted, axes=encoded.axes, tallies=tallies)
     engine.drop(counted)
-    layout = lay_out_keys(engine, trees)
-    return CutProblem(task, cost, trees, values, judged, labels, label_codes, cells, engine.count(cells), layout)
+    count, unit = engine.count(cells), loss_unit(trees)
+    return CutProblem(task, cost, trees, values, judged, labels, label_codes, cells, count, unit)
 
 
 def trees_of(task: Task) -> tuple[CutTree, ...]:
@@ -252,13 +242,11 @@ def _labels(task: Task, cost: Cost, cells: Relation) -> tuple[Relation | None, t
 
 
 def _values(task: Task, labels: Sequence[Label]) -> tuple[SensitiveValue, ...]:
-    """The sensitive values by code, with their thresholds."""
     thetas = thresholds_of(task)
-    common = lcm(*(theta.denominator for theta in thetas.values()))
-    if common > _FINEST:
+    if lcm(*(theta.denominator for theta in thetas.values())) > _FINEST:
         raise PolicyError([Problem("require", "cuts: write the thresholds with fewer digits: their products overflow")])
     return tuple(
-        SensitiveValue(code, theta, common, tuple(_pair_column(code, label.code) for label in labels))
+        SensitiveValue(code, theta, tuple(_pair_column(code, label.code) for label in labels))
         for code, theta in sorted(thetas.items())
     )
 
@@ -291,32 +279,3 @@ def codes_of(task: Task, values: Sequence[Named]) -> dict[int, int]:
 def intervals_of(problem: CutProblem) -> list[IntervalTree]:
     """The quasi-identifiers without a taxonomy."""
     return [tree for tree in problem.trees if isinstance(tree, IntervalTree)]
-
-
-def packs_of(problem: CutProblem) -> list[Pack]:
-    """The columns of counts that no others sum up to, as many together as a pack can hold."""
-    columns = [tally.column for tally in problem.tallies if not problem.cost.both or (tally.held and tally.label)]
-    return _packed(problem, columns, 1)
-
-
-def judged_packs(problem: CutProblem) -> list[list[Pack]]:
-    """The same for counts that are judged, a list for all that is judged together, the rows of partitions in the first;
-    at last the rows of labels."""
-    counts = [[tally.column for tally in one.tallies] for one in problem.judged]
-    columns = [[ROWS, *counts[0]], *counts[1:], [label.rows for label in problem.labels]]
-    packs: list[list[Pack]] = []
-    for of_one in columns:
-        packs.append(_packed(problem, of_one, 1 + sum(map(len, packs))))
-    return packs
-
-
-def _packed(problem: CutProblem, columns: Sequence[Identifier], first: int) -> list[Pack]:
-    """The columns in packs, numbered from the first."""
-    bits = max(1, problem.rows.bit_length())
-    together = _EXACT_BITS // bits
-    packs: list[Pack] = []
-    for number, start in enumerate(range(0, len(columns), together), first):
-        packed = enumerate(columns[start : start + together])
-        counts = tuple(PackedCount(column, Value(bits * place)) for place, column in packed)
-        packs.append(Pack(Identifier(f"pack_{number}"), counts, Value(2**bits - 1), Value(number)))
-    return packs

@@ -1,10 +1,8 @@
-"""The way to the best cut: which search takes a problem, and what is done where none can have all of it.
+"""The way to the best cut: the search of a problem, and what is done where it cannot have all of it.
 
 Numbers whose intervals are too many are searched on a grid: neighbouring values are put together beforehand, by the
 counts of rows alone. A cut on the grid is a cut, so that it is published as any other; but finer ones may cost less.
 `bounding` says how much less at most.
-
-What a cut publishes: its partitions as classes, less what its scheme suppresses.
 """
 
 from __future__ import annotations
@@ -15,17 +13,17 @@ from functools import partial
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
-from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, Sweep
-from ldiv_db.algorithms.cuts.enumeration import Search, SearchOutcome, SearchProgress, find_start, offer_root
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, CutNode, Evaluator
-from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, lay_out_keys, stretched
+from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, SearchOutcome, SearchProgress, Sweep
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, descend, offer_root
+from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, stretched
 from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
-from ldiv_db.algorithms.cuts.trees import CutTree
+from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.database.errors import PolicyError, Problem, UnprovedError
-from ldiv_db.database.templates import Relation
 
 #: What becomes of violating partitions where some quasi-identifiers are recoded at no cost.
 _BOUNDED_BY = {"none": "none", "vioRec": "vioRec", "allRec": "anyRec"}
+#: What is published where boxes are too many, of numbers or not.
+_PUBLISHES = {True: ", which puts values together", False: ", for a good cut without a proof"}
 #: What takes the place of numbers that have too many cuts.
 _RANGES = "taxonomy: {ranges: [5, 10, 20]}"
 
@@ -48,32 +46,27 @@ class Finder:
     deadline: float | None
 
     def find(self, problem: CutProblem) -> SearchResult:
-        """The best cuts: by boxes; of taxonomies from cut to cut where boxes are too many, and of numbers on a grid.
+        """The best cuts, of numbers on a grid where boxes are too many.
 
-        Raises UnprovedError where a grid is needed and no cut without a proof would be published, and PolicyError where
-        no grid is coarse enough.
+        Raises UnprovedError where boxes are too many and no cut without a proof would be published, and PolicyError
+        where no grid is coarse enough.
         """
-        evaluator, best = Evaluator(problem), Best(self.most)
-        descend, root = (partial(start, evaluator, best) for start in (self._descend, offer_root))
-        sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
-        # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
-        descends_first = sweep.fits and self.publishes
-        is_coarse = any(tree.is_coarse for tree in intervals_of(problem))
-        outcome = sweep.run(descend if descends_first else root) if sweep.fits and not is_coarse else None
+        evaluator, best, outcome = Evaluator(problem), Best(self.most), None
+        if not (is_coarse := any(tree.is_coarse for tree in intervals_of(problem))):
+            sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
+            first = partial(descend, deadline=self.deadline) if self.publishes else offer_root
+            # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
+            outcome = sweep.run(partial(first, evaluator, best))
+        if outcome is None and not self.publishes:
+            raise UnprovedError(
+                f"{_too_many(problem)}; or set algorithm.unproved: publish{_PUBLISHES[bool(intervals_of(problem))]}"
+            )
         if outcome is None and intervals_of(problem):
             return self._on_grid(problem, problem if is_coarse else coarser(problem))
-        if outcome is None:
-            search = Search(evaluator, best, deadline=self.deadline, progress=_progress_of(problem))
-            outcome = search.run(root if descends_first else descend)
-        return _offered(SearchResult(evaluator, best, outcome))
+        return _offered(SearchResult(evaluator, best, outcome or SearchOutcome(0, False, 0)))
 
     def _on_grid(self, problem: CutProblem, grid: CutProblem | None) -> SearchResult:
-        """On the finest grid, from this one on, whose boxes are not too many, with a bound on all cuts of the problem.
-
-        Raises UnprovedError if no cut is published without a proof.
-        """
-        if not self.publishes:
-            raise UnprovedError(f"{_too_many(problem)}; or set algorithm.unproved: publish, which puts values together")
+        """On the finest grid from this one on whose boxes are not too many, with a bound on all cuts of the problem."""
         while grid is not None:
             evaluator, best = Evaluator(grid), Best(self.most)
             sweep = Sweep(evaluator, best, self.deadline, _progress_of(grid))
@@ -95,9 +88,6 @@ class Finder:
         outcome = Sweep(Evaluator(problem), Best(), self.deadline).run()
         return 0 if outcome is None else outcome.bound
 
-    def _descend(self, evaluator: Evaluator, best: Best) -> None:
-        find_start(evaluator, best, self.deadline)
-
 
 def _offered(found: SearchResult) -> SearchResult:
     """The same with a cut at least: one is allowed, or the policy had been refused."""
@@ -107,10 +97,15 @@ def _offered(found: SearchResult) -> SearchResult:
 
 
 def _too_many(problem: CutProblem) -> Problem:
-    """The problem that the numbers with the most intervals have too many."""
-    tree = max(intervals_of(problem), key=lambda tree: (tree.values, tree.number))
-    what = f"the intervals of {tree.values:,} values make more than {MOST_BOXES:,} partitions with the others'"
-    return Problem(f"quasi_identifiers.{tree.axis.name}", what, _RANGES)
+    """The problem that the quasi-identifier with the most values, of numbers if there are any, has too many."""
+    if numbers := intervals_of(problem):
+        tree: CutTree = max(numbers, key=lambda tree: (tree.values, tree.number))
+        values, hint = f"the intervals of {max(tree.values for tree in numbers):,} values", _RANGES
+    else:
+        tree = max(problem.trees, key=lambda tree: (tree.node_count, tree.number))
+        values, hint = f"{tree.node_count:,} values", "fewer levels, or fewer quasi-identifiers"
+    what = f"{values} make more than {MOST_BOXES:,} partitions with the others'"
+    return Problem(f"quasi_identifiers.{tree.axis.name}", what, hint)
 
 
 def number_problems(task: Task, most: int) -> Iterator[Problem]:
@@ -121,14 +116,13 @@ def number_problems(task: Task, most: int) -> Iterator[Problem]:
     """
     trees = sorted(trees_of(task), key=lambda tree: (tree.cuts, tree.number))
     numbers = [tree for tree in trees if isinstance(tree, IntervalTree)]
-    if not numbers:
-        return
-    told = trees[:-1] if most == 1 else trees
-    for tree in told:
-        if tree.cuts > MOST_CUTS:
+    for tree in trees[:-1] if most == 1 else trees:
+        if numbers and tree.cuts > MOST_CUTS:
             yield _untold(tree, numbers[-1], most)
-    if lay_out(trees, MOST_CUTS) is None:
-        yield Problem(f"quasi_identifiers.{numbers[-1].axis.name}", "has too many values beside the others", _RANGES)
+    if lay_out(trees, MOST_CUTS, 1) is None:
+        yield Problem(
+            f"quasi_identifiers.{[*trees, *numbers][-1].axis.name}", "has too many values beside the others", _RANGES
+        )
 
 
 def _untold(tree: CutTree, largest: IntervalTree, most: int) -> Problem:
@@ -177,7 +171,7 @@ def bounding(problem: CutProblem, grid: CutProblem) -> list[CutProblem]:
 
 def _with_trees(problem: CutProblem, of: Callable[[CutTree], CutTree]) -> CutProblem:
     trees = tuple(of(tree) for tree in problem.trees)
-    return replace(problem, trees=trees, layout=lay_out_keys(problem.task.engine, trees))
+    return replace(problem, trees=trees, loss_unit=loss_unit(trees))
 
 
 def _lossless_tree(tree: CutTree) -> IntervalTree:
@@ -196,80 +190,6 @@ def _progress_of(problem: CutProblem) -> Callable[[SearchProgress], None]:
         problem.task.report(line)
 
     return progress
-
-
-@dataclass(frozen=True)
-class Published:
-    """(row_id, class_id) of the published rows, the classes with their bounds, and the values not shown."""
-
-    assigned: Relation
-    classes: Relation
-    blanked: Relation | None
-
-
-def publish_cut(evaluator: Evaluator, cut: Cut) -> Published:
-    """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
-    problem, engine = evaluator.problem, evaluator.problem.task.engine
-    with engine.scope() as scope:
-        places, judged = evaluator.partitions([CutNode(frozenset(), cut)])
-        parts = engine.materialise(
-            "numbered",
-            "cuts/number_parts",
-            parts=judged,
-            words=problem.words,
-            labels=problem.labels,
-            values=problem.values,
-            both=problem.cost.both,
-        )
-        shares = [(value.code, value.theta.numerator, value.theta.denominator) for value in problem.values]
-        thetas = engine.load("thetas", {"code": "INTEGER", "over": "BIGINT", "under": "BIGINT"}, shares)
-        assigned = _assign(problem, places, parts, thetas)
-        classes = engine.materialise(
-            "classes",
-            "cuts/bound_classes",
-            rows=problem.task.encoded.rows,
-            assigned=assigned,
-            places=places,
-            axes=problem.axes,
-            bounds=[tree.axis for tree in problem.trees],
-        )
-        blanked = _blanked_values(problem, assigned, parts, thetas)
-        return Published(scope.keep(assigned), scope.keep(classes), scope.keep(blanked) if blanked else None)
-
-
-def _assign(problem: CutProblem, places: Relation, parts: Relation, thetas: Relation) -> Relation:
-    """(row_id, class_id) of the rows that the scheme leaves in their partitions."""
-    return problem.task.engine.materialise(
-        "assigned",
-        "cuts/assign_rows",
-        rows=problem.task.encoded.rows,
-        places=places,
-        parts=parts,
-        thetas=thetas,
-        labels=problem.label_codes,
-        axes=problem.axes,
-        words=problem.words,
-        sensitive=problem.task.encoded.sensitive[0].code,
-        label=problem.cost.label.alias if problem.cost.label else None,
-        seed=problem.task.seed,
-        scheme=problem.cost.scheme,
-    )
-
-
-def _blanked_values(problem: CutProblem, assigned: Relation, parts: Relation, thetas: Relation) -> Relation | None:
-    """The sensitive values that are not shown, if the scheme blanks any."""
-    if problem.cost.scheme not in ("vioSA", "allSA"):
-        return None
-    return problem.task.engine.materialise(
-        "blanked",
-        "cuts/list_blanked",
-        rows=problem.task.encoded.rows,
-        assigned=assigned,
-        parts=parts,
-        thetas=thetas,
-        sensitive=problem.task.encoded.sensitive[0].code,
-        scheme=problem.cost.scheme,
-    )
 
 
 def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:

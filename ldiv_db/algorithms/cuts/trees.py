@@ -1,27 +1,26 @@
-"""Taxonomies as cuts see them: values with children, and how many digits of a key they need."""
+"""Taxonomies as cuts see them: values with children."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain, product
-from math import lcm, prod
+from functools import cached_property, reduce
+from heapq import heappop, heappush, merge
+from itertools import chain, islice, product
+from math import lcm
+from operator import itemgetter
 
-from ldiv_db.database.templates import Identifier, NamedAfter, Value
+from ldiv_db.database.names import Identifier, NamedAfter
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: Losses are whole numbers: multiples of the common fraction of all trees, or of this one where that is finer.
 _FINEST = 10**6
-#: The key of a partition is a sum of its values' parts; a column holds keys below this.
-_WORD = 2**62
-
-#: A column holds bits up to this, the sign aside.
-_BITS = 62
 
 #: A value of a cut: the number of its quasi-identifier, from 1, and of its node.
 CutValue = tuple[int, int]
+#: What some cut costs, and its nodes.
+CutCost = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,22 @@ class CutTree:
     axis: Axis
     number: int
 
+    #: Columns of baselines: the value that is tried, and what it changes in a key.
+    candidate = NamedAfter("{0.axis.code.name}_candidate")
+    shift = NamedAfter("{0.axis.code.name}_shift")
+
     @property
     def taxonomy(self) -> Taxonomy:
         assert self.axis.taxonomy is not None  # noqa: S101 - `check_task` lets none through without
         return self.axis.taxonomy
+
+    @property
+    def code(self) -> Identifier:
+        return self.axis.code
+
+    @property
+    def table(self) -> Identifier:
+        return self.axis.table
 
     @cached_property
     def children(self) -> dict[int, list[int]]:
@@ -43,15 +54,6 @@ class CutTree:
             if node.parent is not None:
                 children[node.parent].append(node.node)
         return children
-
-    @cached_property
-    def cuts_below(self) -> dict[int, int]:
-        """For each node the number of cuts through its subtree."""
-        cuts: dict[int, int] = {}
-        for node in reversed(self.taxonomy.nodes):  # children stand after their parent
-            below = self.children[node.node]
-            cuts[node.node] = 1 + prod(cuts[child] for child in below) if below else 1
-        return cuts
 
     @cached_property
     def leaf_of(self) -> dict[int, int]:
@@ -105,21 +107,12 @@ class CutTree:
         """The values that replace `value`; none for a leaf."""
         return [(self.number, child) for child in self.children[value[1]]]
 
-    @property
-    def width(self) -> int:
-        """The number of bits in a code."""
-        return max(1, (self.leaves - 1).bit_length())
-
-    def paths(self, unit: int, part: int, bit: int) -> Iterator[tuple[int, ...]]:
-        """The rows of `PATH_COLUMNS`, one a value and leaf below it; `child` is the value's child on the way there."""
-        nodes = {node.node: node for node in self.taxonomy.nodes}
-        for node in nodes.values():
-            below = [nodes[child] for child in self.children[node.node]] or [node]
-            for child in below:
-                for code in range(child.low, child.high + 1):
-                    parts = (part * node.node, part * child.node, part * self.leaf_of[code])
-                    losses = (self.loss(node.low, node.high, unit), self.loss(child.low, child.high, unit))
-                    yield (self.number, node.node, code, node.low, node.high, child.low, *parts, *losses, 2**bit)
+    def spans(self, nodes: Iterable[int], unit: int) -> Iterator[tuple[int, ...]]:
+        """The rows of `SPAN_COLUMNS`, one a value and code below it."""
+        for node in nodes:
+            low, high = self.taxonomy.nodes[node].low, self.taxonomy.nodes[node].high
+            for code in range(low, high + 1):
+                yield self.number, node, code, low, high, self.loss(low, high, unit)
 
     def loss(self, low: int, high: int, unit: int) -> int:
         """LM of one cell, in units of one over `unit` (rounded where the unit is no multiple)."""
@@ -146,6 +139,20 @@ class CutTree:
         deepest = {(node.low, node.high): node.label for node in self.taxonomy.nodes}
         return [deepest[span] for span in sorted(spans)]
 
+    def cheapest(self, costs: Mapping[int, int], every: bool, node: int = 0) -> Iterator[CutCost]:
+        """The cuts through a node's subtree by the sums of their nodes' costs, cheapest first.
+
+        Unless it is to be `every` cut, values without rows, which have no cost, are not specialised, and those whose
+        rows are all of one child are: another cut of the same partitions would cost no less.
+        """
+        whole, below = (costs.get(node, 0), (node,)), self.children[node]
+        if not below or not (every or node in costs):
+            yield whole
+            return
+        is_one = sum(child in costs for child in below) == 1
+        parts = reduce(_sums, (self.cheapest(costs, every, child) for child in below))
+        yield from parts if is_one and not every else merge([whole], parts, key=itemgetter(0))
+
     def best_cut(self, costs: Mapping[int, int]) -> tuple[int, ...]:
         """The cut whose nodes cost least, more general ones where equal; a node that has no cost has no rows."""
         return self._best_below(costs, 0)[1]
@@ -160,9 +167,7 @@ class CutTree:
         return min(whole, below, key=lambda choice: choice[0])
 
 
-PATH_COLUMNS = dict.fromkeys(("axis", "value", "code", "low", "high", "child_low"), "INTEGER") | dict.fromkeys(
-    ("part", "child_part", "leaf_part", "loss", "child_loss", "bit"), "BIGINT"
-)
+SPAN_COLUMNS = dict.fromkeys(("axis", "value", "code", "cut_low", "cut_high"), "INTEGER") | {"loss": "BIGINT"}
 
 
 def loss_unit(trees: Sequence[CutTree]) -> int:
@@ -171,74 +176,26 @@ def loss_unit(trees: Sequence[CutTree]) -> int:
     return exact if exact <= _FINEST else _FINEST
 
 
-def words_of(trees: Sequence[CutTree]) -> list[list[tuple[CutTree, int]]]:
-    """The trees by the column of a key that they share, each with the place value of its digit there."""
-    words: list[list[tuple[CutTree, int]]] = [[]]
-    for tree in trees:
-        taken = prod(other.size for other, _ in words[-1])
-        if taken * tree.size >= _WORD:
-            words.append([])
-            taken = 1
-        words[-1].append((tree, taken))
-    return words
+def _sums(left: Iterator[CutCost], right: Iterator[CutCost]) -> Iterator[CutCost]:
+    """Each of the one with each of the other, cheapest first as they are; neither is read further than it must."""
+    lefts, rights = _Read(left), _Read(right)
+    waiting = [(lefts[0][0] + rights[0][0], 0, 0)]
+    while waiting:
+        cost, place, other = heappop(waiting)
+        yield cost, lefts[place][1] + rights[other][1]
+        for after in [(place, other + 1), *([(place + 1, 0)] if not other else [])]:
+            if lefts.has(after[0]) and rights.has(after[1]):
+                heappush(waiting, (lefts[after[0]][0] + rights[after[1]][0], *after))
 
 
-def places_of_bits(trees: Sequence[CutTree]) -> dict[int, tuple[int, int]]:
-    """By a tree's number the column of bits that its codes are in, and the place of its lowest bit there."""
-    places: dict[int, tuple[int, int]] = {}
-    word, taken = 1, 0
-    for tree in trees:
-        if taken + tree.width >= _BITS:
-            word, taken = word + 1, 0
-        places[tree.number] = word, taken
-        taken += tree.width
-    return places
+class _Read(list[CutCost]):
+    """What was read of an iterator."""
 
+    def __init__(self, left: Iterator[CutCost]):
+        self._left = left
+        self.has(0)
 
-@dataclass(frozen=True)
-class NumberedAxis:
-    """A quasi-identifier by number, the column of its codes, and an alias of these codes' places.
-
-    In the key of a partition its value is a digit: `part` is the place value, and digits are below `size`.
-    """
-
-    number: Value
-    code: Identifier
-    table: Identifier
-    part: Value
-    size: Value
-    #: All bits of its word but its own.
-    others: Value
-
-
-def number_axis(tree: CutTree, part: int, bit: int) -> NumberedAxis:
-    """The quasi-identifier of a tree whose digit has this place value, and its lowest bit this place."""
-    own_bits = (2**tree.width - 1) << bit
-    others = Value((2**_BITS - 1) & ~own_bits)
-    return NumberedAxis(Value(tree.number), tree.axis.code, tree.axis.table, Value(part), Value(tree.size), others)
-
-
-@dataclass(frozen=True)
-class BitWord:
-    """A column of bits, some for each quasi-identifier; of several rows those of all, of any, and not of all."""
-
-    place: int
-    axes: tuple[NumberedAxis, ...]
-
-    bits = NamedAfter("bits_{0.place}")
-    both = NamedAfter("both_{0.place}")
-    either = NamedAfter("either_{0.place}")
-    differs = NamedAfter("differs_{0.place}")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A column of keys: of the partition in the cut, in that with every open value specialised once, and in
-    the most specific cut of the subtree."""
-
-    place: int
-    axes: tuple[NumberedAxis, ...]
-
-    cut_key = NamedAfter("cut_key_{0.place}")
-    next_key = NamedAfter("next_key_{0.place}")
-    leaf_key = NamedAfter("leaf_key_{0.place}")
+    def has(self, place: int) -> bool:
+        """Read as far as this place, if there is so much."""
+        self.extend(islice(self._left, max(0, place + 1 - len(self))))
+        return place < len(self)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.decomposition.grouping import Secret
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.recoding.encoded import Renamed
@@ -127,10 +127,9 @@ def _secret(engine: Engine, snapshot: Relation, number: int, name: str, l: int, 
     return Secret(
         column=Identifier(name),
         code=code,
-        table=Identifier(f"t_{code.name}"),
         dictionary=dictionary,
         distribution=Distribution(counts),
-        number=Value(number),
+        number=number,
         l=l,
         nodes=nodes,
         height=height,

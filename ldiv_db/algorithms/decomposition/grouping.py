@@ -27,14 +27,15 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Progress
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import NamedAfter, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import NamedAfter, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
 
@@ -64,7 +65,7 @@ class Secret(SensitiveAxis):
     groups are made: (group_no, code, n, most, size) and (primary_code, code).
     """
 
-    number: Value
+    number: int
     l: int
     nodes: Relation | None = None
     height: int = 1
@@ -75,10 +76,6 @@ class Secret(SensitiveAxis):
     @property
     def name(self) -> str:
         return self.column.name
-
-    @property
-    def l_value(self) -> Value:
-        return Value(self.l)
 
     #: The counts of a row's own value in its own group; `there` of another's value in it, and so on.
     here = NamedAfter("{0.code.name}_here")
@@ -112,6 +109,12 @@ class Grouping:
     def secrets(self) -> tuple[Secret, ...]:
         return (self.primary, *self.others)
 
+    def flow(self, members: Relation | None = None, **known: Any) -> EngineFlow:
+        """Steps on the rows, and on members of groups; `attributes` are all but the primary one."""
+        flow = EngineFlow(self.engine, "decomposition", rows=self.rows, members=members, coins=self.coins, **known)
+        flow.know(primary=self.primary, secrets=self.secrets, attributes=self.others)
+        return flow
+
 
 def largest_l_quotas(counts: Sequence[int], l: int, waits: Sequence[int] | None = None) -> tuple[int, list[int]]:
     """The most groups of l rows with different values, and how many rows of each value they take; `counts` fall.
@@ -130,10 +133,7 @@ def largest_l_quotas(counts: Sequence[int], l: int, waits: Sequence[int] | None 
 
 def deal(task: Grouping) -> Grouping:
     """The task with the rows that have no group, in an order of coins, without anything that people are known by."""
-    dealt = task.engine.materialise(
-        "dealt", "decomposition/deal_rows", rows=task.rows, secrets=task.secrets, coins=task.coins
-    )
-    return replace(task, rows=dealt)
+    return replace(task, rows=task.flow().step("dealt", "deal_rows"))
 
 
 def _buckets(task: Grouping) -> list[tuple[int, int, int]]:
@@ -157,9 +157,7 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
         start = (start + quota) % groups if groups else 0
     columns = {"code": "INTEGER", "quota": "BIGINT", "start": "BIGINT", "wrapped": "BIGINT"}
     loaded = engine.load("quotas", columns, slots)
-    members = engine.materialise(
-        "members", "decomposition/seat_rows", rows=task.rows, quotas=loaded, primary=primary, secrets=task.secrets
-    )
+    members = task.flow(quotas=loaded).step("members", "seat_rows")
     engine.drop(loaded)
     residual = [(code, rows - quota) for (code, rows, _), quota in zip(buckets, quotas, strict=True)]
     return members, groups, residual
@@ -167,30 +165,19 @@ def seat_rows(task: Grouping) -> tuple[Relation, int, list[tuple[int, int]]]:
 
 def with_counts(task: Grouping, members: Relation) -> Grouping:
     """The task whose attributes have the counts of these members."""
-    others = tuple(
-        replace(
-            attribute,
-            counts=task.engine.materialise(
-                f"counts_{attribute.code.name}", "decomposition/count_values", members=members, attribute=attribute
-            ),
-        )
-        for attribute in task.others
-    )
+    flow = task.flow(members)
+    counts = [flow.step(f"counts_{one.code.name}", "count_values", attribute=one) for one in task.others]
+    others = tuple(replace(one, counts=of_one) for one, of_one in zip(task.others, counts, strict=True))
     return replace(task, others=others)
 
 
-def regroup(
-    task: Grouping,
-    members: Relation,
-    settled: Relation | None = None,
-    accepted: Relation | None = None,
-    refused: Relation | None = None,
-) -> Relation:
-    """The members after exchanges, with rows that join groups, or without those of refused groups; drops the old."""
-    changes = {"settled": settled, "accepted": accepted, "refused": refused}
-    moved = task.engine.materialise(
-        "members", "decomposition/regroup_rows", members=members, secrets=task.secrets, **changes
-    )
+def regroup(task: Grouping, members: Relation, **changes: Relation) -> Relation:
+    """The members after exchanges that are `settled`, with rows `accepted` by groups, without `refused` groups.
+
+    The old members are dropped.
+    """
+    none = dict.fromkeys(("settled", "accepted", "refused"))
+    moved = task.flow(members, **(none | changes)).step("members", "regroup_rows")
     task.engine.drop(members)  # all the rows, once a round
     return moved
 
@@ -216,8 +203,7 @@ def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence
     engine = task.engine
     with engine.scope() as scope:
         counted = with_counts(task, members)
-        params = {"members": members, "attributes": counted.others, "turn": Value(turn)}
-        crowded = engine.materialise("crowded", "decomposition/list_crowded", **params)
+        crowded = counted.flow(members).step("crowded", "list_crowded", turn=turn)
         rows = engine.count(crowded)
         settled = _settled(counted, members, crowded, jumps) if rows else None
         done = engine.count(settled) // 2 if settled else 0
@@ -231,9 +217,6 @@ def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequen
     engine = task.engine
     with engine.scope() as scope:
         loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
-        params = {"members": members, "crowded": crowded, "jumps": loaded, "primary": task.primary}
-        limits = {"ranked": Value(RANKED), "prime": Value(PRIME)}
-        ranked = engine.materialise(
-            "ranked", "decomposition/rank_exchanges", attributes=task.others, **limits, **params
-        )
+        flow = task.flow(members, crowded=crowded, jumps=loaded, ranked=RANKED, prime=PRIME)
+        ranked = flow.step("ranked", "rank_exchanges")
         return scope.keep(choose(engine, sides_of(engine, ranked), passes=1)[0])

@@ -1,15 +1,13 @@
-"""Noise: values that stand too often in a group become others that its primary values occur with.
+"""All steps of Decomposition, from rows to groups with the values that are published for them.
 
-LSV(S, G) are the values of S that occur anywhere in the table with a primary value of G. Of those that G lacks, a row
-gets the one at least hierarchical distance from its own, level(LCA) / H (Decomposition+), or any (Decomposition). Every
-value is given once in a group, so it never stands too often. A group that runs out of them is refused.
+Noise: values that stand too often in a group become others that its primary values occur with. LSV(S, G) are the values
+of S that occur anywhere in the table with a primary value of G. Of those that G lacks, a row gets the one at least
+hierarchical distance from its own, level(LCA) / H (Decomposition+), or any (Decomposition). Every value is given once
+in a group, so it never stands too often. A group that runs out of them is refused.
 
-Rows that have waited too long join a group made in the same release that lacks their primary value.
-
-They never join a group of an earlier release: the values that the group gets would be theirs. A group takes a row only
-if it reaches every l with it, perhaps by noise; a row tries the groups by its diversity penalty.
-
-All steps of Decomposition, from rows to groups with the values that are published for them.
+Starvation: rows that have waited too long join a group made in the same release that lacks their primary value. They
+never join a group of an earlier release: the values that the group gets would be theirs. A group takes a row only if it
+reaches every l with it, perhaps by noise; a row tries the groups by its diversity penalty.
 """
 
 from __future__ import annotations
@@ -20,8 +18,9 @@ from typing import Any
 
 from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, deal, exchange, regroup, seat_rows, with_counts
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 _REFUSED = {"group_no": "BIGINT", "attribute_no": "INTEGER", "largest_l": "BIGINT"}
@@ -79,14 +78,8 @@ def list_refused(task: Grouping, members: Relation) -> Relation:
     with engine.scope() as scope:
         refused = scope.keep(engine.load("refused", _REFUSED, []))
         for attribute in with_counts(task, members).others:
-            engine.insert(
-                refused,
-                "decomposition/list_refused",
-                members=members,
-                primary=task.primary,
-                attribute=attribute,
-                noise=task.options.noise != "none",
-            )
+            flow = task.flow(members, refused=refused, attribute=attribute)
+            flow.insert("refused", "list_refused", noise=task.options.noise != "none")
     return refused
 
 
@@ -100,7 +93,7 @@ def release_refused(task: Grouping, members: Relation) -> tuple[Relation, list[R
     engine.drop(refused)
     shortfalls = []
     for attribute in task.others:
-        reached = [(largest, groups) for number, largest, groups in tally if number == attribute.number.value]
+        reached = [(largest, groups) for number, largest, groups in tally if number == attribute.number]
         if reached:
             refused_groups, (largest_l, _) = sum(groups for _, groups in reached), reached[0]
             shortfalls.append(Refused(attribute.name, refused_groups, attribute.l, largest_l))
@@ -123,40 +116,24 @@ def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[NoiseLo
 
 def _noise_of(task: Grouping, members: Relation, attribute: Secret) -> tuple[Relation, Relation]:
     """The noise that the options ask for, and random noise for the same groups."""
-    engine = task.engine
-    with engine.scope() as scope:
-        surplus = engine.materialise("surplus", "decomposition/list_surplus", members=members, attribute=attribute)
-        linkable = engine.materialise(
-            "linkable",
-            "decomposition/list_linkable",
-            members=members,
-            surplus=surplus,
-            primary=task.primary,
-            attribute=attribute,
-        )
-        distances = _distances(engine, attribute, surplus)
-        params = {"surplus": surplus, "linkable": linkable, "distances": distances}
-        noise = scope.keep(_choose(task, params, nearest=task.options.noise == "nearest"))
-        return noise, scope.keep(_choose(task, params, nearest=False))
+    with task.engine.scope() as scope:
+        flow = task.flow(members, attribute=attribute, distances=None)
+        flow.step("surplus", "list_surplus")
+        flow.step("linkable", "list_linkable")
+        if attribute.nodes is not None:  # else all different values are equally far apart
+            flow.know(dictionary=attribute.dictionary, nodes=attribute.nodes)
+            flow.step("distances", "measure_distances")
+        noise = scope.keep(_choose(flow, nearest=task.options.noise == "nearest"))
+        return noise, scope.keep(_choose(flow, nearest=False))
 
 
-def _choose(task: Grouping, params: dict[str, Any], nearest: bool) -> Relation:
+def _choose(flow: EngineFlow, nearest: bool) -> Relation:
     """The noise, one row of every group in a turn."""
-    engine = task.engine
-    taken = engine.load("noise", _NOISE, [])
-    turns = engine.most(params["surplus"], "turn") or 0
-    for turn in range(1, turns + 1):
-        chosen = {"taken": taken, "turn": Value(turn), "coins": Value(task.coins), "nearest": nearest}
-        engine.insert(taken, "decomposition/choose_noise", **params, **chosen)
+    taken = flow.engine.load("noise", _NOISE, [])
+    flow.know(taken=taken)
+    for turn in range(1, 1 + (flow.engine.most(flow["surplus"], "turn") or 0)):
+        flow.insert("taken", "choose_noise", turn=turn, nearest=nearest)
     return taken
-
-
-def _distances(engine: Engine, attribute: Secret, surplus: Relation) -> Relation | None:
-    """The heights of lowest common ancestors; without a taxonomy all different values are equally far apart."""
-    if attribute.nodes is None:
-        return None
-    params = {"dictionary": attribute.dictionary, "nodes": attribute.nodes}
-    return engine.materialise("distances", "decomposition/measure_distances", surplus=surplus, **params)
 
 
 def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> NoiseLoss:
@@ -172,45 +149,28 @@ ATTEMPTS = 100
 
 def place_starved(task: Grouping, members: Relation, threshold: int) -> tuple[Relation, int]:
     """The members with rows placed that have waited longer than the threshold, and how many were."""
-    engine = task.engine
-    openings = _openings(task, members, threshold)
-    placed = 0
+    engine, placed = task.engine, 0
+    with engine.scope() as scope:
+        flow = task.flow(members, starvation=threshold)
+        scope.keep(flow.step("openings", "list_openings", attributes=with_counts(task, members).others))
     for _ in range(ATTEMPTS):
-        if not engine.count(openings):
+        if not engine.count(openings := flow["openings"]):
             break
-        chosen = engine.materialise("chosen", "decomposition/choose_openings", openings=openings)
+        chosen = flow.step("chosen", "choose_openings")
         accepted = _accepted(task, members, chosen)
         placed += engine.count(accepted)
         members = regroup(task, members, accepted=accepted)
-        still_open = engine.materialise(
-            "openings", "decomposition/keep_openings", openings=openings, chosen=chosen, accepted=accepted
-        )
+        flow.step("openings", "keep_openings", accepted=accepted)
         engine.drop(openings, chosen, accepted)  # every row with its groups, once an attempt
-        openings = still_open
-    engine.drop(openings)
+    flow.drop("openings")
     return members, placed
-
-
-def _openings(task: Grouping, members: Relation, threshold: int) -> Relation:
-    with task.engine.scope() as scope:
-        openings = task.engine.materialise(
-            "openings",
-            "decomposition/list_openings",
-            members=members,
-            primary=task.primary,
-            attributes=with_counts(task, members).others,
-            starvation=threshold,
-        )
-        return scope.keep(openings)
 
 
 def _accepted(task: Grouping, members: Relation, chosen: Relation) -> Relation:
     """The chosen rows whose groups reach every l with them."""
     engine = task.engine
     with engine.scope() as scope:
-        trial = engine.materialise(
-            "trial", "decomposition/list_trial", members=members, chosen=chosen, secrets=task.secrets
-        )
+        trial = task.flow(members, chosen=chosen).step("trial", "list_trial")
         refused = list_refused(task, trial)
         return scope.keep(
             engine.select_others("accepted", chosen, refused, "group_no", columns=["row_id", "code", "group_no"])
@@ -249,15 +209,6 @@ def make_groups(task: Grouping, whole: Relation, threshold: int) -> Groups:
         members, refused = release_refused(task, members)
         members, placed = place_starved(task, members, threshold)
         noisy, lost = add_noise(task, members)
-        shown = engine.materialise(
-            "shown",
-            "decomposition/apply_noise",
-            members=members,
-            dealt=task.rows,
-            primary=task.primary,
-            attributes=noisy.others,
-            coins=task.coins,
-        )
-        scope.keep(shown)
+        shown = scope.keep(noisy.flow(members, dealt=task.rows).step("shown", "apply_noise"))
         groups, rows = engine.most(shown, "group_no") or 0, engine.count(shown)
     return Groups(shown, groups, rows, formed, residual, refused, lost, placed, exchanges)

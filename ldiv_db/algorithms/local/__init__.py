@@ -1,14 +1,14 @@
 """Local recoding for any list of monotone requirements: equal values may be published differently in different classes.
 
 Guarantee of each: every class meets every requirement. A requirement is monotone if the union of two classes that meet
-it meets it; `candidate_classes` checks candidates by the statements that the audit uses too, many to a statement. What
-is not monotone is kept by checking every class that is made, or nothing is found (`unsure`).
+it meets it; `class_checker` checks candidates by the statements that the audit uses too, many to a statement. What
+is not monotone is kept by checking every class that is made, or nothing is found.
 
 `topdown` (Algorithm 1 of the (l,alpha) paper), a round for all nodes at once:
 
 1. Part each node along every quasi-identifier into the children of its lowest common ancestor, or halves of a range.
 2. Give the fewest rows back where what stays in the node would violate a requirement.
-3. Choose the split that saves most; nodes without one are tried part by part (`unsplit_nodes`).
+3. Choose the split that saves most; nodes without one are tried part by part.
 4. Settle the rows of nodes that cannot be split, move the others into their parts.
 
 `mondrian` (LeFevre, DeWitt and Ramakrishnan, Mondrian Multidimensional K-Anonymity), a level for all nodes at once:
@@ -20,7 +20,7 @@ is not monotone is kept by checking every class that is made, or nothing is foun
 
 1. List the vectors of generalisation levels in rising order of cost (`hierarchies`).
 2. Peel off, by the cheapest vectors first, the rows that stand in good classes.
-3. Have the rows that are left join classes that can bear them (`absorb`).
+3. Have the rows that are left join classes that can bear them (`Absorption`).
 4. Where rows are left out, check the classes against the table as it is published, and settle those that fail.
 5. Exchange and move rows between classes near each other (`neighbours.trades`).
 

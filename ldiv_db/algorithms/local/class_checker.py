@@ -22,9 +22,9 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import DEALT, Encoded, SensitiveAxis
 from ldiv_db.requirements import Classes, Requirement, Verdict, judge
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 
 #: The most levels on a line of numbers besides its values and everything.
 WIDTHS = 6
@@ -35,8 +35,8 @@ class HierarchyLevel:
     places: int
     cost: int
     node: Identifier | None = None
-    width: Value | None = None
-    last: Value | None = None
+    width: int | None = None
+    last: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,16 @@ class ValueHierarchy:
         return [*(level.cost for level in self.levels), self.full]
 
     @property
-    def numbered(self) -> list[tuple[Value, HierarchyLevel]]:
+    def numbered(self) -> list[tuple[int, HierarchyLevel]]:
         """The levels with their numbers."""
-        return [(Value(number), level) for number, level in enumerate(self.levels)]
+        return list(enumerate(self.levels))
 
     #: The column of a table of vectors that says which level is meant.
     choice = NamedAfter("{0.measure.axis.code.name}_level")
 
     @property
-    def radix(self) -> Value:
-        """One more than any place: 0 is kept for everything."""
-        return Value(self.places)
-
-    @property
     def places(self) -> int:
+        """One more than any place: 0 is kept for everything."""
         return 1 + max([0, *(level.places for level in self.levels)])
 
 
@@ -149,4 +145,4 @@ def _interval_levels(measure: Measure, full: int) -> Iterator[HierarchyLevel]:
         last = axis.scale // width + 1
         cost = (width - 1) * full // max(axis.scale, 1)
         column = Identifier(f"{axis.code.name}_{number}")
-        yield HierarchyLevel(column, last + 1, cost, width=Value(width), last=Value(last))
+        yield HierarchyLevel(column, last + 1, cost, width=width, last=last)

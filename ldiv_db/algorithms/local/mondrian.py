@@ -17,8 +17,9 @@ from typing import Literal
 from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, count_classes, require_good, start_plan
 from ldiv_db.database.counted import WEIGHT
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.database.templates import Identifier, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 
 
@@ -33,17 +34,14 @@ class Width:
     """A quasi-identifier with its number and the weight of its whole domain."""
 
     axis: Axis
-    number: Value
-    full: Value
+    number: int
+    full: int
 
 
 def widths_of(axes: Sequence[Axis]) -> list[Width]:
     """All quasi-identifiers that classes should be narrow in."""
     largest = max(axis.weight for axis in axes) or 1.0
-    return [
-        Width(axis, Value(number), Value(max(1, round(axis.weight / largest * 10**6))))
-        for number, axis in enumerate(axes, 1)
-    ]
+    return [Width(axis, number, max(1, round(axis.weight / largest * 10**6))) for number, axis in enumerate(axes, 1)]
 
 
 class Mondrian(LocalAlgorithm):
@@ -56,22 +54,24 @@ class Mondrian(LocalAlgorithm):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        engine, checker = task.engine, ClassChecker(task)
-        widths = widths_of(task.encoded.axes)
+        engine, encoded, checker = task.engine, task.encoded, ClassChecker(task)
         last, rounds = 1, 0
         with engine.scope() as scope:
-            plan = start_plan(engine, task.encoded, feasible, cells=self._is_strict)
+            plan = start_plan(engine, encoded, feasible, cells=self._is_strict)
             scope.keep(plan.assigned)
-            active = self._start(task)
+            flow = EngineFlow(engine, "local/mondrian", dealt=plan.dealt, codes=_codes(task))
+            flow.know(widths=widths_of(encoded.axes), least=2 * checker.least, assigned=plan.assigned)
+            # All rows in one node; cells, where equal values stay together.
+            rows, weight = (encoded.counted, encoded.weight) if self._is_strict else (encoded.rows, None)
+            flow.step("active", "start_nodes", rows=rows, weight=weight)
             while True:
-                choices = self._choose(task, checker, active, widths)
-                settled = {"active": active, "choices": choices, "dealt": plan.dealt}
-                engine.insert(plan.assigned, "local/mondrian/list_settled", **settled)
-                if not engine.count(choices):
+                self._choose(task, flow)
+                flow.insert("assigned", "list_settled")
+                if not engine.count(flow["choices"]):
                     break
-                active, last = self._split(task, checker, active, choices, widths, last)
+                last = self._split(task, checker, flow, last)
                 rounds += 1
-                task.progress(plan.row_count(engine), task.encoded.row_count)
+                task.progress(plan.row_count(engine), encoded.row_count)
             require_good(task, self.name, plan.assigned, plan.dealt)
         return replace(plan, search={"split": self.options.split, "rounds": rounds})
 
@@ -79,50 +79,31 @@ class Mondrian(LocalAlgorithm):
     def _is_strict(self) -> bool:
         return self.options.split == "strict"
 
-    def _start(self, task: Task) -> Relation:
-        """All rows in one node; cells, where equal values stay together."""
-        encoded = task.encoded
-        rows, weight = (encoded.counted, encoded.weight) if self._is_strict else (encoded.rows, None)
-        params = {"rows": rows, "weight": weight, "codes": _codes(task)}
-        return task.engine.materialise("active", "local/mondrian/start_nodes", **params)
-
-    def _choose(self, task: Task, checker: ClassChecker, active: Relation, widths: Sequence[Width]) -> Relation:
+    def _choose(self, task: Task, flow: EngineFlow) -> None:
         """The quasi-identifier that each node is to be split along."""
-        engine = task.engine
-        with engine.scope() as scope:
+        with flow.scope("choices"):
             found: dict[str, Aggregate] = {"attempt": ("max", "attempt"), "rows": ("sum", "weight")}
             for axis in task.encoded.axes:
                 found |= {axis.low.name: ("min", axis.code.name), axis.high.name: ("max", axis.code.name)}
-            bounds = engine.group("bounds", active, "node", **found)
-            params = {"bounds": bounds, "widths": widths, "least": Value(2 * checker.least)}
-            return scope.keep(engine.materialise("choices", "local/mondrian/choose_axes", **params))
+            flow.know(bounds=flow.engine.group("bounds", flow["active"], "node", **found))
+            flow.step("choices", "choose_axes")
 
-    def _split(
-        self, task: Task, checker: ClassChecker, active: Relation, choices: Relation, widths: Sequence[Width], last: int
-    ) -> tuple[Relation, int]:
-        """The rows of nodes that go on, in sides where both are good, and the last number of a node."""
-        engine, sensitive = task.engine, task.encoded.sensitive
-        with engine.scope() as scope:
-            sides = self._sides(task, active, choices, widths)
-            engine.drop(active)  # all the rows, once a level
-            counts = count_classes(engine, sensitive, sides, weight=WEIGHT)
-            margins = checker.margins(counts)
-            splits = engine.materialise("splits", "local/mondrian/list_splits", margins=margins, last=last)
-            params = {"sides": sides, "splits": splits, "codes": _codes(task)}
-            moved = engine.materialise("active", "local/mondrian/move_rows", **params)
-            return scope.keep(moved), last + 2 * engine.count(splits)
-
-    def _sides(self, task: Task, active: Relation, choices: Relation, widths: Sequence[Width]) -> Relation:
-        """The rows of nodes that are to be split, each with its side."""
-        engine, params = task.engine, {"active": active, "choices": choices, "widths": widths}
-        medians = None
-        if self._is_strict:
-            placed = engine.materialise("placed", "local/mondrian/count_places", **params)
-            medians = engine.materialise("medians", "local/mondrian/find_medians", placed=placed, weight=WEIGHT)
-        return engine.materialise("sides", "local/mondrian/side_rows", medians=medians, **params)
+    def _split(self, task: Task, checker: ClassChecker, flow: EngineFlow, last: int) -> int:
+        """Go on with the nodes that have sides which are both good; the last number of a node."""
+        active = flow["active"]
+        with flow.scope("active"):
+            flow.know(medians=None)
+            if self._is_strict:
+                flow.step("placed", "count_places")
+                flow.step("medians", "find_medians", weight=WEIGHT)
+            sides = flow.step("sides", "side_rows")
+            flow.engine.drop(active)  # all the rows, once a level
+            flow.know(margins=checker.margins(count_classes(flow.engine, task.encoded.sensitive, sides, weight=WEIGHT)))
+            splits = flow.step("splits", "list_splits", last=last)
+            flow.step("active", "move_rows")
+            return last + 2 * flow.engine.count(splits)
 
 
 def _codes(task: Task) -> list[Identifier]:
-    """The columns of all quasi-identifiers and sensitive attributes."""
     encoded = task.encoded
     return [*(axis.code for axis in encoded.axes), *(axis.code for axis in encoded.sensitive)]

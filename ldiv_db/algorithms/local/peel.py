@@ -1,18 +1,16 @@
-"""Absorbing: rows that are no good class of their own join classes that stay good with them.
-
-In rising order of cost, rows that are left are dealt out to the classes that have rows in the same place, small ones
-with slack first. A class takes as many of the rows offered to it as it can bear, of 1, 2, 4, and so on. Rows that no
-class takes in the end are merged with the classes that have the most slack, at the worst with all of them: the whole
-table is good.
-
-Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
+"""Peeling: the rows that can be published cheaply go first, the rest is generalised further, until all are placed.
 
 Ways to generalise (vectors of levels, `hierarchies`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
-wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Rows that
-are left at the end, because no class of them is good, join classes that can bear them (`absorb`), and classes near
-each other give and exchange rows where that saves (`trade`). Every class is then published as the
-lowest common ancestors of its own rows, which is mostly less than it was found by.
+wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone.
+
+Rows that are no good class of their own in the end join classes that can bear them (`Absorption`). In rising order of
+cost, rows that are left are dealt out to the classes that have rows in the same place, small ones with slack first. A
+class takes as many of the rows offered to it as it can bear, of 1, 2, 4, and so on. Rows that no class takes are merged
+with the classes that have the most slack, at the worst with all of them: the whole table is good.
+
+Classes near each other then give and exchange rows where that saves (`TRADES`). Every class is published as the lowest
+common ancestors of its own rows, which is mostly less than it was found by.
 
 Where rows are left out, a requirement that compares shares with those of the table means the table as it is published.
 Classes that are not good by that join others, at the worst all of them: the whole of it is good.
@@ -23,9 +21,8 @@ are to be left out where that costs more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 from ldiv_db.algorithms.base import Options, Plan, Task
@@ -44,7 +41,8 @@ from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, general
 from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
 
@@ -52,100 +50,83 @@ from ldiv_db.requirements import Distribution
 POWERS = 40
 
 
-@dataclass
 class Absorption:
-    """Rows without a class (`left`) and classes (`assigned`), both of `grid`; `class_slack` is one row a class."""
+    """Rows without a class (`left`) join classes (`assigned`) that lose no more than a limit by it.
 
-    task: Task
-    checker: ClassChecker
-    grid: Relation
-    left: Relation
-    assigned: Relation
-    unassigned_rows: int
-    hierarchies: Sequence[ValueHierarchy]
-    vectors: Sequence[Vector]
-    spread: Value
-    limit: int
+    `standing` is one row a class.
+    """
 
-    def __post_init__(self) -> None:
-        engine = self.task.engine
-        powers = [(power, 2**power) for power in range(POWERS)]
-        with engine.scope() as scope:
-            self.costs = scope.keep(self._load_costs())
-            self.powers = scope.keep(engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
-            by_key = self.assigned
-            self.assigned = scope.keep(engine.number_groups("numbered", by_key, "class_id"))
+    def __init__(self, state: Peeling, left: Relation, rows: int, vectors: Sequence[Vector], limit: int):
+        self._state, self._engine = state, state.task.engine
+        self.left, self.unassigned_rows = left, rows
+        by_key, powers = state.assigned, [(power, 2**power) for power in range(POWERS)]
+        self._flow = flow = EngineFlow(self._engine, "local/peel", waiting=left, limit=limit, most=POWERS)
+        flow.know(hierarchies=state.hierarchies, spread=state.spread)
+        with flow.scope("costs", "powers", "assigned", "standing"):
+            flow.know(costs=self._load_costs(vectors))
+            flow.know(powers=self._engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
+            flow.know(assigned=self._engine.number_groups("numbered", by_key, "class_id"))
             counts, margins = self._judged(self.assigned, CLASS_ID)
-            params = {"counts": counts, "margins": margins, "assigned": by_key, "costs": self.costs}
-            by = {"hierarchies": self.hierarchies, "spread": self.spread}
-            self.class_slack = scope.keep(engine.materialise("standing", "local/peel/list_standing", **params, **by))
+            flow.step("standing", "list_standing", counts=counts, margins=margins, assigned=by_key)
 
-    def _load_costs(self) -> Relation:
-        """Load the costs of each vector on each hierarchy."""
-        columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in self.hierarchies}
-        costs = [hierarchy.costs for hierarchy in self.hierarchies]
+    @property
+    def assigned(self) -> Relation:
+        """(row_id, class_id) of the classes."""
+        assigned: Relation = self._flow["assigned"]
+        return assigned
+
+    def _load_costs(self, vectors: Sequence[Vector]) -> Relation:
+        hierarchies = self._state.hierarchies
+        columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in hierarchies}
+        costs = [hierarchy.costs for hierarchy in hierarchies]
         rows = [
             (number, *(cost[level] for cost, level in zip(costs, vector, strict=True)))
-            for number, vector in enumerate(self.vectors)
+            for number, vector in enumerate(vectors)
         ]
-        return self.task.engine.load("costs", columns, rows)
+        return self._engine.load("costs", columns, rows)
 
-    def absorb(self, number: int, keys: Callable[[Relation], Relation]) -> int:
-        """Deal out rows by their places (row_id, class_no) by a vector, as `keys` has them; how many found a class."""
-        engine = self.task.engine
-        with engine.scope() as scope:
-            unassigned, all_keys = keys(self.left), keys(self.grid)
-            by = {"costs": self.costs, "hierarchies": self.hierarchies, "vector": Value(number)}
-            params = {"keys": all_keys, "waiting": unassigned, "assigned": self.assigned, "standing": self.class_slack}
-            offered = engine.materialise("guests", "local/peel/list_guests", **params, **by, limit=self.limit)
-            engine.drop(unassigned, all_keys)  # all the rows
-            taken = self._take(offered, by) if engine.count(offered) else 0
-            scope.keep(self.class_slack)
-        return taken
+    def absorb(self, number: int, vector: Vector) -> None:
+        """Deal out rows by their places by the vector of that number."""
+        flow = self._flow
+        with flow.scope("standing"):
+            unassigned, keys = (self._state.keys(range(1), [vector], of) for of in (self.left, self._state.grid))
+            flow.know(vector=number)
+            offered = flow.step("guests", "list_guests", waiting=unassigned, keys=keys)
+            self._engine.drop(unassigned, keys)  # all the rows
+            if self._engine.count(offered):
+                self._take()
 
-    def _take(self, offered: Relation, by: dict[str, Any]) -> int:
-        """Put offered rows into classes, as many as each can bear; how many."""
-        engine, most = self.task.engine, Value(POWERS)
-        params = {"assigned": self.assigned, "guests": offered, "powers": self.powers, "most": most}
-        trials = engine.materialise("trials", "local/peel/list_trials", **params)
-        _, margins = self._judged(trials)
-        settled = engine.materialise(
-            "settled", "local/peel/settle_trials", margins=margins, powers=self.powers, most=most
-        )
-        taken = engine.materialise("taken", "local/peel/take_guests", guests=offered, settled=settled)
-        params = {"standing": self.class_slack, "settled": settled, "guests": offered, "margins": margins, "most": most}
-        renewed = engine.materialise("standing", "local/peel/renew_standing", **params, **by)
-        engine.drop(self.class_slack)
-        self.class_slack = renewed
-        return self._assign(taken)
+    def _take(self) -> None:
+        """Put offered rows into classes, as many as each can bear."""
+        flow, standing = self._flow, self._flow["standing"]
+        _, margins = self._judged(flow.step("trials", "list_trials"))
+        flow.know(margins=margins)
+        flow.step("settled", "settle_trials")
+        taken = flow.step("taken", "take_guests")
+        flow.step("standing", "renew_standing")
+        self._engine.drop(standing)
+        self._assign(taken)
 
-    def _assign(self, taken: Relation) -> int:
-        engine = self.task.engine
-        count = engine.count(taken)
-        engine.extend(self.assigned, taken)
-        engine.delete_listed(self.left, Identifier("row_id"), taken)
-        self.unassigned_rows -= count
-        return count
+    def _assign(self, taken: Relation) -> None:
+        self.unassigned_rows -= self._engine.count(taken)
+        self._engine.extend(self.assigned, taken)
+        self._engine.delete_listed(self.left, Identifier("row_id"), taken)
 
     def merge(self) -> None:
         """Put all rows without a class into one with as many of the classes with most slack as it takes."""
-        engine = self.task.engine
-        params = {"assigned": self.assigned, "standing": self.class_slack, "waiting": self.left, "powers": self.powers}
-        trials = engine.materialise("trials", "local/peel/rank_classes", **params)
-        _, margins = self._judged(trials)
-        first = engine.least(margins, "class_no", GOOD)
+        _, margins = self._judged(self._flow.step("trials", "rank_classes"))
+        first = self._engine.least(margins, "class_no", GOOD)
         if first is None:  # of monotone requirements all classes together are good
             what = f"{count_phrase(self.unassigned_rows, 'row fits', 'rows fit')} no class"
-            raise nothing_found(self.task, "peel", what, "algorithm.residue: suppress leaves them out")
-        numbers = {"power": Value(first), "merged": Value(0)}
-        params = {"assigned": self.assigned, "trials": trials}
-        self.assigned = engine.materialise("assigned", "local/peel/merge_classes", **params, **numbers)
+            raise nothing_found(self._state.task, "peel", what, "algorithm.residue: suppress leaves them out")
+        self._flow.step("assigned", "merge_classes", power=first, merged=0)
         self.unassigned_rows = 0
 
     def _judged(self, members: Relation, number: Identifier = CLASS_NO) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of these members, by the column of their number."""
-        counts = count_classes(self.task.engine, self.task.encoded.sensitive, self.grid, members, number)
-        return counts, self.checker.margins(counts)
+        sensitive, grid = self._state.task.encoded.sensitive, self._state.grid
+        counts = count_classes(self._engine, sensitive, grid, members, number)
+        return counts, self._state.checker.margins(counts)
 
 
 #: How many rows times vectors one statement works on, and the most vectors.
@@ -197,18 +178,13 @@ class Peeling:
         rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
         with engine.scope() as scope:
             loaded = engine.load("vectors", columns, rows)
-            params = {
-                "rows": of or self.left,
-                "vectors": loaded,
-                "hierarchies": self.hierarchies,
-                "spread": self.spread,
-            }
-            return scope.keep(engine.materialise("keys", "local/peel/list_keys", **params))
+            flow = EngineFlow(engine, "local/peel", rows=of or self.left, vectors=loaded, spread=self.spread)
+            return scope.keep(flow.step("keys", "list_keys", hierarchies=self.hierarchies))
 
     @property
-    def spread(self) -> Value:
+    def spread(self) -> int:
         """More than any key."""
-        return Value(2 ** (sum(hierarchy.places.bit_length() for hierarchy in self.hierarchies) + 1))
+        return int(2 ** (sum(hierarchy.places.bit_length() for hierarchy in self.hierarchies) + 1))
 
     def _good(self, members: Relation, rows: Relation, number: Identifier = CLASS_NO, least: int = 1) -> Relation:
         """(class_no): the classes of these members, of at least so many rows, that violate nothing."""
@@ -216,11 +192,6 @@ class Peeling:
         with engine.scope() as scope:
             counts = count_classes(engine, self.task.encoded.sensitive, rows, members, number, least=least)
             return scope.keep(engine.select("good", self.checker.margins(counts), "class_no", where=[GOOD]))
-
-    def absorption(self, left: Relation, rows: int, vectors: Sequence[Vector], limit: int) -> Absorption:
-        """An absorption by which the rows `left` join classes that lose no more than `limit` by it."""
-        fixed = (self.hierarchies, vectors, self.spread, limit)
-        return Absorption(self.task, self.checker, self.grid, left, self.assigned, rows, *fixed)
 
     def compare_with_published(self) -> None:
         """Judge classes from here on by the shares of the rows that have a class alone."""
@@ -282,7 +253,7 @@ class Peel(LocalAlgorithm):
                 self._absorb(state, vectors)
             else:  # improvements reckon with the numbers of classes, and keys are too large for that
                 state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
-            if state.unassigned_rows and any(requirement.compares_with_table for requirement in task.requirements):
+            if state.unassigned_rows and task.compares_with_table:
                 self._settle(state, vectors)
             engine.drop(grid, left)  # all the rows, while trades are tried
             by = Improving(task, state.checker, measures)
@@ -310,7 +281,7 @@ class Peel(LocalAlgorithm):
         suppresses = self.options.residue == "suppress"
         limit = sum(hierarchy.full for hierarchy in state.hierarchies) if suppresses else NO_LIMIT
         with state.task.engine.scope() as scope:
-            absorption = state.absorption(state.left, state.unassigned_rows, vectors, limit)
+            absorption = Absorption(state, state.left, state.unassigned_rows, vectors, limit)
             self._deal_out(state, absorption, vectors)
             if absorption.unassigned_rows and self.options.residue == "incorporate":
                 absorption.merge()
@@ -321,7 +292,7 @@ class Peel(LocalAlgorithm):
         places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
         for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
             if absorption.unassigned_rows:
-                absorption.absorb(number, partial(state.keys, range(1), [vectors[number]]))
+                absorption.absorb(number, vectors[number])
 
     def _settle(self, state: Peeling, vectors: Sequence[Vector]) -> None:
         """Mend the classes that fail once the rows that are left out no longer count in the table."""
@@ -332,13 +303,12 @@ class Peel(LocalAlgorithm):
             state.resettled = engine.count(bad)
             if not state.resettled:
                 return
-            absorption = state.absorption(bad, state.resettled, vectors, NO_LIMIT)
+            absorption = Absorption(state, bad, state.resettled, vectors, NO_LIMIT)
             self._deal_out(state, absorption, vectors)
             if absorption.unassigned_rows:
                 absorption.merge()
             state.assigned = scope.keep(absorption.assigned)
 
     def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
-        """The entry on the work for the result."""
         search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.unassigned_rows}
         return search | ({"resettled": state.resettled} if state.resettled else {})

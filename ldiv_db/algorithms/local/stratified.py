@@ -1,6 +1,9 @@
-"""Stratified: classes by splits that keep shares of sensitive values, and splits anew of classes near each other.
+"""Stratified: everything starts in one class, which is split so that both sides keep its shares of sensitive values.
 
-Stratified splits: both sides keep as much of the shares of their node as requirements ask for.
+For requirements that compare classes with the whole table, as `t_closeness`, under which classes that follow the
+quasi-identifiers alone stay large. The idea is that of BUREL's ECTree, which halves every bucket of sensitive values
+(Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee, 2012), and of SABRE (Cao, Karras, Kalnis & Tan,
+2011); what is ours is where nodes are cut, and that shares are kept only as far as requirements ask for it.
 
 A round splits all nodes at once. Along each quasi-identifier the ends of a node's quarters are tried, and the
 boundaries between codes that are nearest to them. The rows of a stratum (a combination of sensitive values) go left in
@@ -13,20 +16,10 @@ can be split until they have few rows, where splits that follow the codes alone 
 that have used up what a requirement allows cannot be split by rounded shares, so large sides keep a reserve: they are
 judged as if they were farther from the shares of the whole table.
 
-Splits anew: classes near each other are put together and split by their own rows, where that costs less.
-
-A round sorts the classes by their centres, pairs neighbours, and splits the rows of each pair as above,
-without a reserve; pairs that cost less afterwards are replaced. The union of two good classes is good, as
-requirements are monotone, and so is what it is split into; of others only what is judged to be good is made. No row is
-lost, and the cost never rises.
-
-Stratified: everything starts in one class, which is cut so that both sides keep its shares of sensitive values.
-
-For requirements that compare classes with the whole table, as `t_closeness`, under which classes that follow the
-quasi-identifiers alone stay large. The idea is that of BUREL's ECTree, which halves every bucket of sensitive values
-(Cao & Karras, Publishing Microdata with a Robust Privacy Guarantee, 2012), and of SABRE (Cao, Karras, Kalnis & Tan,
-2011); what is ours is where nodes are cut, and that shares are kept only as far as requirements ask for it
-. In the end classes near each other are put together and split anew where that loses less.
+In the end classes are split anew. A round sorts them by their centres, pairs neighbours, and splits the rows of each
+pair as above, without a reserve; pairs that cost less afterwards are replaced. The union of two good classes is good,
+as requirements are monotone, and so is what it is split into; of others only what is judged to be good is made. No row
+is lost, and the cost never rises.
 
 Guarantee: every class meets every requirement, no row is left out.
 """
@@ -34,14 +27,14 @@ Guarantee: every class meets every requirement, no row is left out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good
-from ldiv_db.algorithms.local.mondrian import Width, widths_of
+from ldiv_db.algorithms.local.mondrian import widths_of
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Orders, Pass, Round, improve
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 
 #: The mixes of codes and shares that are tried, besides that of shares alone.
 MIXES = 2
@@ -53,113 +46,75 @@ KEPT, SPARE = 90, 5
 UNIT = 1000
 
 
-@dataclass
 class StratifiedSplits:
     """Splits nodes round by round; `reserved` if large sides keep a reserve."""
 
-    task: Task
-    checker: ClassChecker
-    measures: Sequence[Measure]
-    reserved: bool = True
-
-    def __post_init__(self) -> None:
-        engine, encoded = self.task.engine, self.task.encoded
+    def __init__(self, task: Task, checker: ClassChecker, measures: Sequence[Measure], reserved: bool = True):
+        engine, encoded = task.engine, task.encoded
+        self.task, self.measures, self.rounds = task, measures, 0
+        self._checker, self._reserved = checker, reserved
         codes = [axis.code.name for axis in encoded.sensitive]
+        self._flow = flow = EngineFlow(engine, "local/stratified", rows=encoded.rows, axes=encoded.axes)
         with engine.scope() as scope:
             counted = engine.count_groups("counted", encoded.rows, *codes)
-            self.strata = scope.keep(engine.number_groups("strata", counted, *codes, number="stratum", columns=()))
-        self.mixes = engine.load("mixes", {"mix": "BIGINT"}, [(mix,) for mix in range(MIXES + 1)])
-        self.widths: Sequence[Width] = widths_of(encoded.axes)
-        self.rounds = 0
+            flow.know(strata=scope.keep(engine.number_groups("strata", counted, *codes, number="stratum", columns=())))
+        flow.know(mixes=engine.load("mixes", {"mix": "BIGINT"}, [(mix,) for mix in range(MIXES + 1)]), parts=PARTS)
+        flow.know(sensitive=encoded.sensitive, widths=widths_of(encoded.axes), least=2 * checker.least)
+        flow.know(total=encoded.row_count, kept=KEPT, spare=SPARE, unit=UNIT, reserved=reserved)
 
     def split(self, classes: Relation, last: int) -> Relation:
         """The assignment (row_id, class_id) of the rows of `classes`, which is one, after all splits that gain.
 
         `last` is the greatest class_id of `classes`.
         """
-        engine, encoded = self.task.engine, self.task.encoded
-        with engine.scope() as scope:
-            assigned = scope.keep(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
-            params = {"rows": encoded.rows, "assigned": classes, "strata": self.strata}
-            active = engine.materialise(
-                "active", "local/stratified/start_nodes", **params, axes=encoded.axes, sensitive=encoded.sensitive
-            )
-            nodes = self._nodes(classes)
-            while True:
-                moved = self._round(active, nodes, assigned, last)
-                engine.drop(active, nodes)  # all the rows that are not settled, once a round
-                if moved is None:
-                    return assigned
-                active, nodes, splits = moved
+        flow, engine = self._flow, self.task.engine
+        with flow.scope("assigned"):
+            assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+            flow.step("active", "start_nodes", assigned=classes)
+            flow.know(assigned=assigned)
+            with flow.scope("nodes"):
+                flow.step("nodes", "list_nodes", chosen=None, **self.traced(classes))
+            while splits := self._round(last):
                 last += 2 * splits
-                if self.reserved:  # of all rows, and not of some that are split anew
-                    self.task.progress(engine.count(assigned), encoded.row_count)
+                if self._reserved:  # of all rows, and not of some that are split anew
+                    self.task.progress(engine.count(assigned), self.task.encoded.row_count)
+        return assigned
 
-    def _round(
-        self, active: Relation, nodes: Relation, assigned: Relation, last: int
-    ) -> tuple[Relation, Relation, int] | None:
-        """The rows of the nodes that were split, these nodes, and their number; the rows of the others are assigned."""
-        engine, axes = self.task.engine, self.task.encoded.axes
+    def _round(self, last: int) -> int:
+        """Split nodes, and assign the rows of those without a split; how many were split."""
+        flow, engine = self._flow, self.task.engine
+        active, nodes = flow["active"], flow["nodes"]
         self.rounds += 1
-        with engine.scope() as scope:
-            sides, cuts = self._try(active, nodes)
-            bounds, traced = self.traced(sides)
-            chosen = engine.materialise(
-                "chosen", "local/stratified/choose_cuts", traced=traced, cuts=cuts, nodes=nodes, last=last
-            )
-            engine.extend_others(assigned, active, chosen, "node", "row_id", ("node", "class_id"))
+        with flow.scope("active", "nodes"):
+            self._try()
+            flow.know(**self.traced(flow["sides"]))
+            chosen = flow.step("chosen", "choose_cuts", last=last)
+            engine.extend_others(flow["assigned"], active, chosen, "node", "row_id", ("node", "class_id"))
             splits = engine.count(chosen)
-            if not splits:
-                return None
-            moved = engine.materialise(
-                "active", "local/stratified/move_rows", active=active, sides=sides, chosen=chosen, axes=axes
-            )
-            params = {"bounds": bounds, "traced": traced, "chosen": chosen}
-            renewed = engine.materialise("nodes", "local/stratified/list_nodes", **params, axes=axes)
-            return scope.keep(moved), scope.keep(renewed), splits
+            if splits:
+                flow.step("active", "move_rows")
+                flow.step("nodes", "list_nodes")
+        engine.drop(active, nodes)  # all the rows that are not settled, once a round
+        return splits
 
-    def _try(self, active: Relation, nodes: Relation) -> tuple[Relation, Relation]:
-        """The rows on their sides of the cuts that leave good ones, and all cuts."""
-        engine, sensitive, last = self.task.engine, self.task.encoded.sensitive, Value(MIXES)
-        with engine.scope() as scope:
-            params = {"active": active, "nodes": nodes, "widths": self.widths}
-            placed = engine.materialise("placed", "local/stratified/place_rows", **params, least=2 * self.checker.least)
-            counted = engine.count_groups("counted", placed, "node", "axis", "code", "stratum")
-            cuts = engine.materialise("cuts", "local/stratified/list_cuts", counted=counted, parts=PARTS)
-            mixed = engine.materialise(
-                "mixed", "local/stratified/mix_shares", cuts=cuts, counted=counted, mixes=self.mixes, last=last
-            )
-            trials = engine.materialise(
-                "trials",
-                "local/stratified/count_trials",
-                mixed=mixed,
-                strata=self.strata,
-                sensitive=sensitive,
-                total=self.task.encoded.row_count,
-                kept=KEPT,
-                spare=SPARE,
-                unit=UNIT,
-                reserved=self.reserved,
-            )
-            margins = self.checker.margins(trials)
-            params = {"placed": placed, "cuts": cuts, "margins": margins, "mixed": mixed}
-            sides = engine.materialise("sides", "local/stratified/side_rows", **params, last=last)
-            return scope.keep(sides), scope.keep(cuts)
+    def _try(self) -> None:
+        """The rows on their `sides` of the `cuts` that leave good ones."""
+        flow = self._flow
+        with flow.scope("sides", "cuts"):
+            placed = flow.step("placed", "place_rows")
+            counted = flow.engine.count_groups("counted", placed, "node", "axis", "code", "stratum")
+            flow.know(counted=counted, last=MIXES)
+            flow.step("cuts", "list_cuts")
+            flow.step("mixed", "mix_shares")
+            flow.know(margins=self._checker.margins(flow.step("trials", "count_trials")))
+            flow.step("sides", "side_rows")
 
-    def _nodes(self, classes: Relation) -> Relation:
-        """The nodes of the first round, with their bounds and costs."""
-        engine, axes = self.task.engine, self.task.encoded.axes
-        with engine.scope() as scope:
-            bounds, traced = self.traced(classes)
-            params = {"bounds": bounds, "traced": traced, "chosen": None}
-            return scope.keep(engine.materialise("nodes", "local/stratified/list_nodes", **params, axes=axes))
-
-    def traced(self, classes: Relation) -> tuple[Relation, Relation]:
-        """The bounds of classes, given as (row_id, class_id), and what they cost."""
-        engine, encoded = self.task.engine, self.task.encoded
-        bounds = encoded.bound_classes(engine, classes)
-        traced = engine.materialise("traced", "bsgi/residue/trace_classes", bounds=bounds, measures=self.measures)
-        return bounds, traced
+    def traced(self, classes: Relation) -> dict[str, Relation]:
+        """The `bounds` of classes, given as (row_id, class_id), and what they cost (`traced`)."""
+        engine = self.task.engine
+        bounds = self.task.encoded.bound_classes(engine, classes)
+        params = {"bounds": bounds, "measures": self.measures}
+        return {"bounds": bounds, "traced": engine.materialise("traced", "bsgi/residue/trace_classes", **params)}
 
 
 #: The most rounds, unless told otherwise; classes of so many rows take no part.
@@ -167,7 +122,6 @@ ROUNDS, LARGE = 16, 4096
 
 
 def _splitting(state: Improving) -> Round:
-    """Rounds of splits anew."""
     task = state.task
     splits = StratifiedSplits(task, state.checker, state.measures, reserved=False)
     orders = Orders(task, state.measures)
@@ -184,18 +138,14 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
     with engine.scope() as scope:
         classes = ClassState.of(task, splits.measures, assigned, least=1, most=LARGE)
         engine.drop(classes.members)  # all the rows, while they are split
-        pairs = classes.pairs(order, offset, by_gain=True)
-        merged = engine.materialise("merged", "neighbours/resplit/merge_pairs", assigned=assigned, pairs=pairs)
-        split = splits.split(merged, last=engine.count(pairs))
-        _, traced = splits.traced(split)
-        params = {"merged": merged, "split": split}
-        better = engine.materialise(
-            "better", "neighbours/resplit/list_better", **params, traced=traced, pairs=pairs, measured=classes.measured
-        )
-        renewed = engine.materialise(
-            "assigned", "neighbours/resplit/take_better", **params, assigned=assigned, better=better
-        )
-        return Changed(scope.keep(renewed), engine.count(better), engine.total(better, "gain"), classes.cost)
+        flow = EngineFlow(engine, "neighbours/resplit", assigned=assigned, measured=classes.measured)
+        flow.know(pairs=classes.pairs(order, offset, by_gain=True))
+        merged = flow.step("merged", "merge_pairs")
+        split = splits.split(merged, last=engine.count(flow["pairs"]))
+        flow.know(split=split, traced=splits.traced(split)["traced"])
+        better = flow.step("better", "list_better")
+        renewed = scope.keep(flow.step("assigned", "take_better"))
+        return Changed(renewed, engine.count(better), engine.total(better, "gain"), classes.cost)
 
 
 #: The rounds in which its classes are split anew.

@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import ClassState, Orders, choose
-from ldiv_db.database.templates import Identifier, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 
 #: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 200
 #: How far the classes are that each is paired with on either side, within parts.
-STEPS = tuple(map(Value, range(1, 5)))
+STEPS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
@@ -79,21 +80,15 @@ def _round(state: _Exchangeable, order: Sequence[Measure], offset: int) -> tuple
 
 def _find(state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relation:
     """Both sides of the best exchange of each pair of classes, if one gains."""
-    classes, sensitive = state.classes, state.classes.task.encoded.sensitive[0]
-    engine, pairs = classes.task.engine, classes.pairs(order, offset, parts=state.parts, steps=STEPS)
-    params = {"members": classes.members, "pairs": pairs, "sensitive": sensitive}
-    common = None if state.parts else engine.materialise("common", "neighbours/list_common_values", **params)
-    return engine.materialise(
-        "exchanges",
-        "neighbours/find_exchanges",
-        **params,
-        common=common,
-        measures=classes.measures,
-        left="a",
-        right="b",
-        l=state.l,
-        square=state.l**2,
+    classes = state.classes
+    pairs = classes.pairs(order, offset, parts=state.parts, steps=STEPS)
+    flow = EngineFlow(
+        classes.task.engine, "neighbours", members=classes.members, pairs=pairs, measures=classes.measures
     )
+    flow.know(sensitive=classes.task.encoded.sensitive[0], common=None, l=state.l, square=state.l**2)
+    if not state.parts:
+        flow.step("common", "list_common_values")
+    return flow.step("exchanges", "find_exchanges", left="a", right="b")
 
 
 def _apply(state: _Exchangeable, exchanges: Relation) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders, ties
-from ldiv_db.database.templates import Relation, Value
+from ldiv_db.database.names import Relation, Value
 
 #: The most rounds, the orders of each in which classes are near, and the turns in which flows are made.
 ROUNDS, ORDERS, TURNS = 32, 2, 4

@@ -18,7 +18,7 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, count_classes
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: What is shown while classes are improved.

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_first, in_orders, ties
+from ldiv_db.database.names import Relation, Value
 from ldiv_db.database.steps import OneStatement
-from ldiv_db.database.templates import Relation, Value
 
 #: The most rounds, the orders of each in which classes are near, the seeds of a pair, and its balls that are judged.
 ROUNDS, ORDERS, SEEDS, RANKED = 32, 4, 4, 32

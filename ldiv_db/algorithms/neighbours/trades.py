@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders
-from ldiv_db.database.templates import Relation
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
 ROUNDS, FEWEST_ROUNDS, CELLS = 16, 2, 12_000_000
@@ -32,24 +33,13 @@ def _rounds(task: Task) -> int:
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
-    """One round of trades."""
     task, engine = state.task, state.task.engine
     with engine.scope() as scope:
         classes = ClassState.of(task, state.measures, assigned, grouped=task.encoded.cells is not None)
         near = classes.near(orders, number)
-        trades = engine.materialise(
-            "trades",
-            "neighbours/find_trades",
-            rests=classes.rests(whole=True),
-            near=near,
-            measures=state.measures,
-            sensitive=task.encoded.sensitive,
-            left="a",
-            right="b",
-            ranked=RANKED,
-            tried=TRIED,
-            turn=number,
-        )
+        flow = EngineFlow(engine, "neighbours", near=near, measures=state.measures, sensitive=task.encoded.sensitive)
+        flow.know(rests=classes.rests(whole=True), ranked=RANKED, tried=TRIED)
+        trades = flow.step("trades", "find_trades", left="a", right="b", turn=number)
         chosen, count, gain = choose_good(state, trades, assigned)
         return Changed(scope.keep(engine.reassign(assigned, chosen)), count, gain, classes.cost)
 

@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 
 #: Values rise by such a part of the gap, shared between them; rounds close such a part of it.
 _PARTS = 2
@@ -58,6 +59,12 @@ class Histogram:
     @property
     def gap(self) -> int:
         return self.removed.gap(self.l)
+
+    @property
+    def flow(self) -> EngineFlow:
+        """Steps on the histogram as it stands."""
+        known = {"state": self.state, "residue": self.residue, "l": self.l}
+        return EngineFlow(self.engine, "tp", height=self.removed.height, gap=self.gap, **known)
 
     def remove(self, taken: Relation) -> None:
         """Move rows of cells to the residue; `taken` is (group_no, code, taken) and is dropped."""
@@ -111,14 +118,7 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
     while histogram.gap:
         on_gap(histogram.gap)
         with engine.scope() as scope:
-            alive = engine.materialise(
-                "alive",
-                "tp/list_alive",
-                state=histogram.state,
-                residue=histogram.residue,
-                l=histogram.l,
-                height=histogram.removed.height,
-            )
+            alive = histogram.flow.step("alive", "list_alive")
             values = _values(engine, alive, "slack")
             if not values:
                 break
@@ -160,12 +160,12 @@ def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Re
 
 def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Relation, int]:
     """Rows of fat groups, and how many: values rise to the level, or as far as rows are offered and the gap goes."""
-    engine = histogram.engine
-    with engine.scope() as scope:
-        offers = engine.materialise("offers", "tp/offer_rows", alive=alive, level=level)
-        quotas = share_out(_values(engine, offers, "offered"), level, histogram.gap)
-        loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
-        taken = scope.keep(engine.materialise("taken", "tp/take_offers", offers=offers, quotas=loaded))
+    with histogram.engine.scope() as scope:
+        flow = histogram.flow
+        offers = flow.step("offers", "offer_rows", alive=alive, level=level)
+        quotas = share_out(_values(flow.engine, offers, "offered"), level, histogram.gap)
+        loaded = flow.engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
+        taken = scope.keep(flow.step("taken", "take_offers", quotas=loaded))
     return taken, sum(count for _, count in quotas)
 
 
@@ -191,15 +191,7 @@ def share_out(values: Sequence[_Value], level: int, gap: int) -> list[tuple[int,
 
 def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) -> Relation:
     """Rows of the pillars of thin groups that hold a value below the level, and of fat ones whose pillars all are."""
-    return histogram.engine.materialise(
-        "taken",
-        "tp/take_pillars",
-        alive=alive,
-        level=level,
-        height=histogram.removed.height,
-        gap=histogram.gap,
-        most=most,
-    )
+    return histogram.flow.step("taken", "take_pillars", alive=alive, level=level, most=most)
 
 
 # -- phase three -------------------------------------------------------------------------------------
@@ -209,13 +201,13 @@ def _cover_pillars(histogram: Histogram) -> int:
     """Remove rows of the pillars of groups that cover the residue's pillars; for how many rounds at once."""
     engine = histogram.engine
     with engine.scope() as scope:
-        pillars = engine.materialise("pillars", "tp/list_pillars", state=histogram.state)
+        flow = histogram.flow
+        pillars = flow.step("pillars", "list_pillars")
         groups = [(group_no,) for group_no in _choose(histogram, pillars)]
-        chosen = engine.load("chosen", {"group_no": "BIGINT"}, groups)
-        alike = engine.materialise("alike", "tp/find_alike", pillars=pillars, chosen=chosen)
-        rounds = _count_rounds(histogram, pillars, chosen, alike)
-        taken = engine.materialise("taken", "tp/take_cover", pillars=pillars, alike=alike, rounds=rounds)
-        scope.keep(taken)
+        flow.know(chosen=engine.load("chosen", {"group_no": "BIGINT"}, groups))
+        flow.step("alike", "find_alike")
+        rounds = _count_rounds(histogram, flow)
+        taken = scope.keep(flow.step("taken", "take_cover", rounds=rounds))
     histogram.remove(taken)
     return rounds
 
@@ -234,19 +226,11 @@ def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
     return chosen
 
 
-def _count_rounds(histogram: Histogram, pillars: Relation, chosen: Relation, alike: Relation) -> int:
+def _count_rounds(histogram: Histogram, flow: EngineFlow) -> int:
     """For how many rounds the cover stays one: until a group or R gets another pillar, or R may be eligible.
 
     A round, with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most.
     """
-    engine = histogram.engine
-    bounds = engine.record(
-        "tp/bound_rounds",
-        alike=alike,
-        pillars=pillars,
-        chosen=chosen,
-        residue=histogram.residue,
-        height=histogram.removed.height,
-    )
+    bounds = flow.record("bound_rounds")
     limits = [bounds["room"], histogram.gap // (_PARTS * histogram.l * bounds["groups"])]
     return int(max(1, min(limits if bounds["margin"] is None else [*limits, bounds["margin"]])))

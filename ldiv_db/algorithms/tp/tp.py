@@ -28,8 +28,8 @@ from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
 from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.database.templates import Relation
 
 
 def eligible_l(task: Task, name: str) -> int:
@@ -103,7 +103,6 @@ class Tp(Algorithm):
         return type(self)({**self.options.model_dump(exclude_unset=True), "coarsen": dict(levels)})
 
     def _publish(self, task: Task, l: int, levels: Mapping[str, int]) -> Plan:
-        """The plan at these levels of the taxonomies."""
         engine = task.engine
         task, coarse = coarsen(task, levels)
         assigned, search = self._classes(task, l)
@@ -172,7 +171,6 @@ def _count_cells(task: Task) -> Relation:
 
 
 def _kept_rows(engine: Engine, assigned: Relation) -> Relation:
-    """(row_id, class_id) of the rows that stay in their groups."""
     return engine.select("kept", assigned, where=[Where("class_id", 0, "<>")])
 
 

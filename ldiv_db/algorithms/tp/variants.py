@@ -1,15 +1,14 @@
-"""Coarsening: quasi-identifiers are raised to a level of their taxonomies, and treated as if they had no more to say.
+"""What variants of TP do to a table before or instead: coarser quasi-identifiers, and classes along a Hilbert curve.
 
-Level 0 is the leaves; at level k a value stands for its ancestor k levels above the deepest leaves, or for itself
-if that is a leaf nearer to the root. Fewer values make larger QI-groups, and fewer stars (Xiao, Yi, Tao, EDBT 2010,
-Section 5.6).
+Coarsening: at level 0 of a taxonomy values are leaves; at level k a value stands for its ancestor k levels above the
+deepest leaves, or for itself if that is a leaf nearer to the root. Fewer values make larger QI-groups, and fewer stars
+(Xiao, Yi, Tao, EDBT 2010, Section 5.6).
 
-Hilbert: rows in the order of a space-filling curve, cut into l-eligible classes (after Ghinita et al., VLDB 2007).
-
-The codes of the quasi-identifiers are the coordinates of a cube, every domain stretched over its side. The Hilbert
-curve visits all places of the cube, each next to the one before: rows near on it are near in all quasi-identifiers.
-Along it clipped bisection (`bisection`) cuts classes of l rows with l different sensitive values; the fewer than l
-rows left over join classes that lack their value. Rows that are l-eligible together give l-eligible classes alone.
+Hilbert (after Ghinita et al., VLDB 2007): the codes of the quasi-identifiers are the coordinates of a cube, every
+domain stretched over its side. The Hilbert curve visits all places of the cube, each next to the one before: rows near
+on it are near in all quasi-identifiers. Along it bisection (`bisect`) cuts classes of l rows with l different sensitive
+values; the fewer than l rows left over join classes that lack their value. Rows that are l-eligible together
+give l-eligible classes alone.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ldiv_db.algorithms.bsgi.bsgi import subtask_of
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse
-from ldiv_db.database.templates import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -118,11 +117,7 @@ def order(engine: Engine, rows: Relation, dimensions: Sequence[Dimension], bits:
         engine.drop(points)  # all combinations of codes, once a bit
         points = turned
     falling = [
-        {
-            "value": Value(2**bit),
-            "above": [Value(2**above) for above in range(bit + 1, bits)],
-            "flips": Identifier(f"flips_{bit}"),
-        }
+        {"value": 2**bit, "above": [2**one for one in range(bit + 1, bits)], "flips": Identifier(f"flips_{bit}")}
         for bit in range(bits - 1, -1, -1)
     ]
     ordered = engine.materialise("ordered", "tp/order_points", points=points, dimensions=dimensions, bits=falling)
@@ -150,5 +145,4 @@ def cut(task: Task, rows: Relation, l: int) -> tuple[Relation, int]:
 
 def _curve(ordered: Relation, length: int) -> Axis:
     """The place on the curve as the only quasi-identifier."""
-    code, low, high, table = (Identifier(f"curve_{part}") for part in ("code", "low", "high", "table"))
-    return Axis(Identifier("curve"), code, low, high, table, ordered, None, None, max(length - 1, 0), None, 1.0)
+    return Axis(Identifier("curve"), Identifier("curve_code"), ordered, max(length - 1, 0), None, 1.0)

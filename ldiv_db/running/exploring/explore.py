@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.analyst_queries import EXAMPLE
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
+from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
@@ -93,7 +93,6 @@ def explore(
 
 
 def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]:
-    """The problems of a policy that has no variants, and of what is asked about them."""
     if policy.is_series:
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         yield Problem("algorithm.name", what, "explore one release, without a key")
@@ -107,7 +106,6 @@ def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]
 
 
 def _bounds(engine: Engine, coding: Coding) -> Any:
-    """A function that finds the smallest and the largest number of a column."""
     codes = {axis.name: axis.code for axis in coding.axes}
 
     def bounds(column: QuasiColumn) -> tuple[float, float]:
@@ -176,6 +174,5 @@ def processors() -> int:
 
 
 def _document(written: Any) -> Mapping[str, Any] | None:
-    """The policy as it is written, None if it was not given as a document."""
     plain = isinstance(written, Mapping) and isinstance(written.get("source"), str | Mapping)
     return written if plain else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal
 
-from ldiv_db.display import Printed
+from ldiv_db.display import Printed, fields_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.precision import CountErrors, Precision
@@ -48,9 +48,6 @@ class Risk:
         """The number that variants are compared by: the posterior, without a sensitive attribute the prosecutor's."""
         return next((risk for risk in (self.posterior, self.prosecutor) if risk is not None), 0.0)
 
-    def as_dict(self) -> dict[str, Any]:
-        return dict(vars(self))
-
 
 @dataclass(frozen=True)
 class VariantOutcome:
@@ -86,30 +83,17 @@ class VariantOutcome:
     def as_dict(self) -> dict[str, Any]:
         """The outcome as JSON has it."""
         variant = self.variant
-        found: dict[str, Any] = {
-            "number": variant.number,
-            "label": variant.label,
-            "varied": dict(variant.varied),
-            "change": dict(variant.keys),
-            "status": self.status,
-        }
+        found = fields_of(variant, "number", "label")
+        found |= {"varied": dict(variant.varied), "change": dict(variant.keys), "status": self.status}
         if self.loss is None or self.risk is None:
             return found | {"reason": self.reason}
         loss = self.loss
         return found | {
-            "algorithm": self.algorithm,
-            "l": self.l,
-            "risk": self.risk.as_dict(),
-            "lm_mean": loss.lm_mean,
-            "lm_by_column": loss.lm_by_column,
-            "classes": loss.classes,
-            "smallest_class": loss.smallest_class,
-            "largest_class": loss.largest_class,
+            **fields_of(self, "algorithm", "l"),
+            "risk": dict(vars(self.risk)),
+            **fields_of(loss, "lm_mean", "lm_by_column", "classes", "smallest_class", "largest_class"),
             "avg_class_size": loss.average_class_size,
-            "rows_published": loss.rows_published,
-            "rows_suppressed": loss.rows_suppressed,
-            "cells_suppressed": loss.cells_suppressed,
-            "stars": loss.stars,
+            **fields_of(loss, "rows_published", "rows_suppressed", "cells_suppressed", "stars"),
             "precision": [one.as_dict() for one in loss.precision],
             "answers": [answer.as_dict() for answer in self.answers],
             "error": self.answers_error if self.answers else None,
@@ -167,7 +151,6 @@ class Exploration(Printed):
         return [(bound, min(self._within(bound), key=self.loss_of, default=None)) for bound in asked]
 
     def _within(self, bound: Any) -> list[VariantOutcome]:
-        """The rehearsed outcomes whose classes all have `1 / bound` rows."""
         least = 1 / Fraction(str(bound))
         return [one for one in self.ranked if one.loss is not None and one.loss.smallest_class >= least]
 
@@ -227,20 +210,20 @@ class Exploration(Printed):
             "quasi_identifiers": list(self.columns),
             "sensitive": list(self.sensitive),
             "risk": "posterior" if self.sensitive else "prosecutor",
-            "by": self.by,
-            "interrupted": self.interrupted,
-            "seed_is_written": self.seed_is_written,
+            **fields_of(self, "by", "interrupted", "seed_is_written"),
             "least_loss": [{"risk": bound, "number": one and one.variant.number} for bound, one in self.least],
             "costs": [{"column": name, "with": before, "without": after} for name, before, after in self.costs],
             "seconds": self.seconds,
             "variants": [
-                one.as_dict()
-                | ({} if one.loss is None else {"loss": self.measured(one, "loss"), "compared_by": self.loss_of(one)})
-                | ({} if one.loss is None else {"frontier": one.variant.number in best})
-                | {"policy": self.policy_of(one)}
-                for one in self.outcomes
+                one.as_dict() | self._compared(one, best) | {"policy": self.policy_of(one)} for one in self.outcomes
             ],
         }
+
+    def _compared(self, outcome: VariantOutcome, best: Set[int]) -> dict[str, Any]:
+        if outcome.loss is None:
+            return {}
+        loss, by = self.measured(outcome, "loss"), self.loss_of(outcome)
+        return {"loss": loss, "compared_by": by, "frontier": outcome.variant.number in best}
 
     def policy_of(self, outcome: VariantOutcome) -> dict[str, Any]:
         """The policy of the variant without its secrets if the document is known, else what changes in it."""
@@ -254,7 +237,6 @@ class Exploration(Printed):
 
 
 def _told(outcome: VariantOutcome) -> Sequence[Answer | CountErrors | Precision]:
-    """The few things that say best what a variant is good for: answers, or how closely its columns are told."""
     loss = outcome.loss
     assert loss is not None  # noqa: S101 - it was rehearsed
     said: list[Answer | CountErrors | Precision] = [*outcome.answers, *([loss.counts] if loss.counts else [])]

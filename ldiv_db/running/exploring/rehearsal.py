@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.attacking.attackers import Attackers
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.gains import Attack
+from ldiv_db.attacking.question import Knowledge
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
-from ldiv_db.database.templates import Relation, Statement
+from ldiv_db.database.names import Relation
+from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
@@ -123,23 +124,22 @@ def _rehearsed(job: Job, context: Context) -> VariantOutcome:
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
     encoded = replace(coding, engine=engine).encode()
-    ready, _, _ = make_ready(context.quiet, resolved, algorithm, encoded)
+    ready = make_ready(context.quiet, resolved, algorithm, encoded)
     check_ready(ready)
-    found = rehearsed(ready)
-    name = found.plan.algorithm or ready.algorithm.name
-    risk = _risk(_attacked(job, engine, found.release))
-    answers = answers_of(engine, found.release, resolved, job.variant.policy.preserve)
-    l = l_of(name, ready.task.requirements, found.plan.l)
-    return VariantOutcome(job.variant, "done", "", name, l, found.loss, risk, answers)
+    made, loss, release = rehearsed(ready)
+    name = made.algorithm or ready.algorithm.name
+    risk = _risk(_attacked(job, engine, release))
+    answers = answers_of(engine, release, resolved, job.variant.policy.preserve)
+    l = l_of(name, ready.task.requirements, made.l)
+    return VariantOutcome(job.variant, "done", "", name, l, loss, risk, answers)
 
 
 def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
-    """The gains from the table of attackers who know the policy alone."""
     resolved = job.resolved
     assert resolved  # noqa: S101 - it was rehearsed
     released, sensitive = resolved.released, resolved.policy.sensitive
     columns = Columns(released.identifying, released.class_ids, sensitive, folder=resolved.folder)
-    return attack_table(engine, release, columns, resolved.required.specs, Attackers())
+    return attack_table(engine, release, columns, resolved.required.specs, Knowledge())
 
 
 def _risk(attacks: Attacks) -> Risk:
@@ -187,8 +187,6 @@ def side_by_side(engine: Engine, jobs: Sequence[Job], workers: int) -> Generator
 
 
 class _WorkerThreads:
-    """Threads that take jobs until there are none left, each with a connection of its own."""
-
     def __init__(self, todo: queue.SimpleQueue[Job]):
         self._todo = todo
         self._done: queue.SimpleQueue[VariantOutcome | BaseException] = queue.SimpleQueue()

@@ -45,7 +45,6 @@ def coarser(qi: QuasiIdentifier, column: QuasiColumn, bounds: Bounds) -> dict[st
 
 
 def _without_lowest_level(spec: TaxonomySpec | None, column: QuasiColumn) -> dict[str, Any] | None:
-    """The taxonomy without the level next above the values."""
     if spec is None:
         return None
     written = spec.model_dump(exclude_unset=True)
@@ -59,7 +58,6 @@ def _without_lowest_level(spec: TaxonomySpec | None, column: QuasiColumn) -> dic
 
 
 def _ranges(column: QuasiColumn, bounds: Bounds) -> dict[str, Any] | None:
-    """A taxonomy of numbers or dates that were published as ranges of any width."""
     if column.column.is_time:
         return {"dates": _STRETCHES} if column.column.type == "DATE" else None
     if not column.column.is_number:
@@ -211,7 +209,6 @@ def _parameters(policy: Policy, name: str, values: Sequence[int]) -> list[int]:
 
 
 def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[_Change]:
-    """Every l with every k, as far as they are varied."""
     named = [[(name, value) for value in values] for name, values in (("l", ls), ("k", ks)) if values]
     for varied in map(dict, itertools.product(*named)):
         asking, keys = policy, dict[str, Any]()
@@ -222,7 +219,6 @@ def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[_
 
 
 def _left_out(policy: Policy) -> Iterator[_Change]:
-    """Each quasi-identifier not published, if there are others."""
     written = {name: qi.model_dump(exclude_unset=True) for name, qi in policy.quasi_identifiers.items()}
     for name in written if len(written) > 1 else ():
         others = {other: settings for other, settings in written.items() if other != name}
@@ -231,7 +227,6 @@ def _left_out(policy: Policy) -> Iterator[_Change]:
 
 
 def _coarser(resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
-    """Each quasi-identifier with one level fewer, if it has one to spare."""
     keys = resolved.policy.quasi_identifiers
     written = {name: qi.model_dump(exclude_unset=True) for name, qi in keys.items()}
     inferred = {one.column: one.settings for one in resolved.inferred}

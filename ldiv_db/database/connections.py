@@ -1,0 +1,151 @@
+"""Connections to databases by their client, and its extensions: the only module that imports `duckdb`.
+
+Extensions are loaded where they are: in DuckDB's folder, or in a wheel `duckdb-extension-NAME` for this very version.
+Where they are not it is said how they are installed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from ldiv_db.database import interrupts
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.failures import first_sentence
+from ldiv_db.database.names import Identifier, Relation, literal
+
+#: What the client has: connections, relations, whose rows a caller may read on, and its errors.
+Connection = duckdb.DuckDBPyConnection
+ClientRelation = duckdb.DuckDBPyRelation
+ClientError = duckdb.Error
+StoppedError = duckdb.InterruptException
+#: The last version of DuckDB for which PyPI has wheels of extensions.
+_LAST_WHEELS = "1.5.5"
+#: Extensions that another needs loaded first: it would look for them in DuckDB's folder alone.
+_NEEDS = {"iceberg": ("avro",)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The machine's resources that a database of ours may use; None leaves the database's default."""
+
+    threads: int | None = None
+    memory_limit: str | None = None
+    temp_directory: str | None = None
+
+
+@contextmanager
+def open_database(
+    path: str | Path, read_only: bool = False, create: bool = False, settings: Settings | None = None
+) -> Iterator[Connection]:
+    """A connection to the file at `path`; raises DatabaseError if it is missing (unless `create`), or locked."""
+    path = str(path)
+    if path != ":memory:" and not create and not Path(path).is_file():
+        raise DatabaseError(f"no database file {path}")
+    connection = connect(path, read_only, settings)
+    with closing(connection), stoppable(connection):
+        yield connection
+
+
+def connect(path: str, read_only: bool = False, settings: Settings | None = None) -> Connection:
+    """A connection to the database file at `path`, made if it is not there; raises DatabaseError if it cannot be."""
+    config: dict[str, Any] = {name: value for name, value in vars(settings or Settings()).items() if value is not None}
+    try:
+        return duckdb.connect(path, read_only=read_only and path != ":memory:", config=config)
+    except ClientError as error:
+        raise DatabaseError(f"cannot open {path}: {first_sentence(str(error))}") from error
+
+
+def stoppable(connection: Connection) -> AbstractContextManager[None]:
+    """A context in which Ctrl-C stops what the connection does."""
+    return interrupts.stopping(connection.interrupt)
+
+
+def relation_of(connection: Connection, table: Relation | FileRelation) -> ClientRelation:
+    """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
+    try:
+        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
+    except ClientError as error:
+        raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
+
+
+def attempt(connection: Any, sql: str) -> str | None:
+    """Run a statement that may hold a secret; what the database says if it fails, which may quote it as well."""
+    try:
+        connection.execute(sql).fetchall()
+    except StoppedError:
+        raise KeyboardInterrupt from None
+    except ClientError as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def database_version() -> str:
+    """The version of the database library."""
+    return str(duckdb.__version__)
+
+
+def load_extension(connection: Any, name: str, why: str) -> None:
+    """Load an extension, for `why`, and those that it needs; raises DatabaseError with how to install them."""
+    names = (*_NEEDS.get(name, ()), name)
+    for one in names:
+        if not _is_loaded(connection, one):
+            raise DatabaseError(f"{why} needs DuckDB's extension {one}, {_how_to_install(one, names)}")
+
+
+def _is_loaded(connection: Any, name: str) -> bool:
+    ((loaded,),) = connection.execute(
+        "SELECT coalesce(bool_or(loaded), false) FROM duckdb_extensions() WHERE extension_name = $name", {"name": name}
+    ).fetchall()
+    if loaded:
+        return True
+    file = wheel_of(name)
+    if file is not None and attempt(connection, f"LOAD {literal(str(file))}") is None:
+        return True
+    quoted = Identifier(name).sql()
+    if attempt(connection, f"LOAD {quoted}") is None:
+        return True
+    return attempt(connection, f"INSTALL {quoted}") is None and attempt(connection, f"LOAD {quoted}") is None
+
+
+def wheel_of(name: str) -> Path | None:
+    """The extension's file in a wheel that is installed, None if there is none for this version of DuckDB."""
+    file = _folder_of(name) / f"v{database_version()}" / f"{name}.duckdb_extension"
+    return file if file.is_file() else None
+
+
+def _folder_of(name: str) -> Path:
+    """The folder of the extension's files in its wheel, one subfolder a version; a missing path without the wheel."""
+    found = find_spec(f"duckdb_extension_{name}")
+    home = Path(found.origin).parent if found and found.origin else Path("no-such-folder")
+    return home / "extensions"
+
+
+def _how_to_install(name: str, names: Sequence[str]) -> str:
+    version = database_version()
+    fitting = version if _numbers(version) <= _numbers(_LAST_WHEELS) else _LAST_WHEELS
+    wheels = " ".join(f"duckdb-extension-{one.replace('_', '-')}=={fitting}" for one in names)
+    installs = "; ".join(f"INSTALL {one}" for one in names)
+    return (
+        f"{_what_is_there(name)} (this is {version}): online, `python -c \"import duckdb; duckdb.sql('{installs}')\"`;"
+        f" where DuckDB's server cannot be reached, `pip install duckdb=={fitting} {wheels}`"
+    )
+
+
+def _what_is_there(name: str) -> str:
+    if wheel_of(name) is not None:
+        return "whose wheel here cannot be loaded"
+    others = sorted(folder.name.removeprefix("v") for folder in _folder_of(name).glob("v*"))
+    return f"whose wheel here is for DuckDB {others[-1]}" if others else "which is not here"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)[:3]]

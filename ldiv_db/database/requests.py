@@ -1,0 +1,89 @@
+"""Requests: one dataclass is the question of a call, of which its arguments and the options of its command are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from inspect import Signature, signature
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+
+from ldiv_db.database.errors import Problem
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+P = ParamSpec("P")
+_KEY = "asked"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a command asks for a field of a request: in what words, and for what type; `read` makes the field's of it.
+
+    Without words it is an option that several commands share. A number is from `least` to `most`. Where it asks `of`
+    another request, the fields of that are options as well, named after this one.
+    """
+
+    words: str
+    read: Callable[[Any], Any] | None
+    of: Any
+    name: str
+    least: int | None
+    most: int | None
+
+
+def asked(
+    default: Any,
+    words: str = "",
+    read: Callable[[Any], Any] | None = None,
+    *,
+    of: Any = str | None,
+    name: str = "",
+    least: int | None = None,
+    most: int | None = None,
+) -> Any:
+    """A field of a request that commands ask for; see `Asked`."""
+    of = type(default) if isinstance(default, bool | int) and of == str | None else of
+    return field(default=default, metadata={_KEY: Asked(words, read, of, name, least, most)})
+
+
+def asked_fields(request: Any) -> dict[str, tuple[Any, Asked]]:
+    """The default of each field that commands ask for, and how they do."""
+    return {one.name: (one.default, one.metadata[_KEY]) for one in fields(request) if _KEY in one.metadata}
+
+
+def number_problems(request: Any, *names: str, prefix: str = "") -> Iterator[Problem]:
+    """Problems of those numbers of a request, by default of all, that are too small or too large."""
+    for name, (_, how) in asked_fields(request).items():
+        value, least, most = getattr(request, name), how.least, how.most
+        if least is None or most is None or value is None or (names and name not in names):
+            continue
+        if not least <= value <= most:
+            yield Problem(f"{prefix}{name}", f"takes a whole number from {least} to {most:,}")
+
+
+def request_of(kind: Callable[..., Request], arguments: Mapping[str, Any], **settled: Any) -> Request:
+    """The request that a call makes by the arguments of its fields' names, but for those that are `settled`."""
+    given = {name: arguments[name] for name in asked_fields(kind) if name in arguments}
+    return kind(**(given | settled))
+
+
+def asks(
+    request: Callable[P, Request],
+) -> Callable[[Callable[[Any, Request], Answer]], Callable[Concatenate[Any, P], Answer]]:
+    """Has a function of a connection and a request take the fields of the request as arguments of its own."""
+
+    def decorate(answer: Callable[[Any, Request], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+        first = next(iter(signature(answer).parameters.values()))
+        shape = Signature([first, *signature(request).parameters.values()])
+
+        @wraps(answer)
+        def call(*args: Any, **kwargs: Any) -> Answer:
+            given = shape.bind(*args, **kwargs)
+            connection = given.arguments.pop(first.name)
+            return answer(connection, cast(Callable[..., Request], request)(**given.arguments))
+
+        call.__signature__ = shape  # type: ignore[attr-defined]
+        return call
+
+    return decorate

@@ -1,0 +1,233 @@
+"""How columns generalise where nobody has said it: the ways of quasi-identifiers, and drafts of level files to edit.
+
+Numbers and times become ranges, times of few values stretches of time. A text is published as itself or as `*`; up to
+so many values stand in a level file, into which groups can be written: drafts have groups by what values begin with, by
+words, or by quantiles. Codes of one length, of more than a few values, lose their last characters. Of texts with few
+rows each, which may name people, those of very many values have no hierarchy, and of the others this is asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from ldiv_db.auditing.individuals import FEW_VALUES
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Step, equal_problems, is_nested
+from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.measuring import safe_harbor
+from ldiv_db.measuring.roles import is_postal
+from ldiv_db.measuring.uniqueness import Summary, Texts, summarise
+from ldiv_db.policy.quasi_identifiers import covers
+from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
+from ldiv_db.taxonomies import ready
+from ldiv_db.taxonomies import taxonomy as taxonomies
+from ldiv_db.taxonomies.readers import prefix_levels, warn_of_lengths
+from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
+
+#: Texts of up to this many values get a level file, of up to so many others are themselves or `*`.
+LISTED_VALUES, MANY_VALUES = 1_000, 10_000
+#: What is asked of texts that may name people.
+_QUESTION = "; few rows have each: DOES IT NAME PEOPLE? Then move it to `identifiers`"
+#: What makes texts one to a reader.
+FOLDED: tuple[Step, ...] = ("trim", "casefold")
+#: The stretches of time, rising.
+DATES = ("day", "month", "quarter", "year")
+#: What columns of codes of diagnoses, and of countries are called.
+_DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
+
+
+@dataclass(frozen=True)
+class Generalisation:
+    """A quasi-identifier's hierarchy: as a policy says it, in words, and the level file that must be written."""
+
+    settings: dict[str, Any]
+    said: str
+    file: str = ""
+
+
+class GeneralisationFinder:
+    """Finds the way of one quasi-identifier after the other, so that no two of them share a level file."""
+
+    def __init__(self, engine: Engine, table: Relation | FileRelation, hipaa: bool = False) -> None:
+        self._engine = engine
+        self._table = table
+        self._hipaa = hipaa
+        self._known = taxonomies.stored(engine)
+        self._taken: set[str] = set()
+
+    def find(self, summary: Summary) -> tuple[Generalisation | None, str]:
+        """The way of a column, or None and the reason why it takes a taxonomy that only the user can make."""
+        column = summary.column
+        if why := self._why_none(summary):
+            return None, why
+        if column.name in self._known and not self._hipaa and self._covers(column):
+            return Generalisation({"taxonomy": column.name}, "values: the catalog's taxonomy of this name"), ""
+        if summary.texts is None:
+            return self._on_a_line(summary)
+        return self._of_text(summary, summary.texts)
+
+    def _why_none(self, summary: Summary) -> str:
+        column = summary.column
+        if problems := equal_problems("", column):
+            return problems[0].what
+        if not summary.distinct:
+            return "holds nothing but NULL"
+        if is_nested(column):
+            return "holds several values a row: give one of them in a view"
+        if self._hipaa and is_postal(summary):
+            unfit = self._without_leaf(column, "hipaa_zip")
+            have = count_phrase(unfit, "of its values is no ZIP code", "of its values are no ZIP codes")
+            return f"{have} of five digits: convert them in a view" if unfit else ""
+        return safe_harbor.why_unfit(summary) if self._hipaa else ""
+
+    def _without_leaf(self, column: Column, name: str) -> int:
+        params = {"rows": self._table, "column": Identifier(column.name), "levels": ready.LEVELS[name]()}
+        return int(self._engine.scalar("taxonomies/count_without_leaf", **params))
+
+    def _lengths(self, column: Column) -> str:
+        with self._engine.scope():
+            counted = self._engine.count_groups("counted", self._table, (column.name, "value"))
+            told = warn_of_lengths(self._engine, column.name, counted)
+        return f"; {told}" if told else ""
+
+    def _covers(self, column: Column) -> bool:
+        taxonomy = taxonomies.fetch(self._engine, column.name)
+        return taxonomy is not None and covers(self._engine, taxonomy, self._table, column)
+
+    def _on_a_line(self, summary: Summary) -> tuple[Generalisation | None, str]:
+        column = summary.column
+        check: Callable[..., Any] = refuse_odd_years if column.is_time else bounds_of
+        try:
+            check(self._engine, self._table, Identifier(column.name), column)
+        except PolicyError as error:
+            return None, error.problems[0].what
+        if self._hipaa and (way := safe_harbor.way_of(summary, is_postal(summary))):
+            return Generalisation(*way), ""
+        if column.is_time and summary.distinct <= FEW_VALUES:
+            return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
+        said = "times: ranges" if column.is_time else "numbers: ranges"
+        if is_postal(summary):
+            said += f"; as texts, postal codes have prefixes, which are areas{self._lengths(column)}"
+        return Generalisation({"numeric": True}, said), ""
+
+    def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
+        may_name = summary.has_few_rows and not is_postal(summary)
+        if not texts.starred and (found := self._ready(summary, texts)):
+            return found, ""
+        if texts.stars:
+            why = "holds `*`, which in a release stands for anything"
+        elif may_name and summary.distinct > LISTED_VALUES:
+            what = f"{summary.distinct:,} different texts of few rows each, as names of people are"
+            why = f"{what}: give a taxonomy if they are none"
+        else:
+            return self._of_some(summary, texts, _QUESTION if may_name else "")
+        return None, why
+
+    def _ready(self, summary: Summary, texts: Texts) -> Generalisation | None:
+        column, many = summary.column, summary.distinct > FEW_VALUES
+        coded = _DIAGNOSES.search(column.name) or (many and texts.uncoded)
+        if coded and texts.longest <= ready.LONGEST and not self._without_leaf(column, "icd10cm"):
+            return Generalisation({"taxonomy": "icd10cm"}, "codes of diagnoses: blocks and chapters of ICD-10-CM")
+        kind = {(2, 2): "alpha2", (3, 3): "alpha3"}.get((texts.shortest, texts.longest), "name")
+        shown = kind == "name" or many or _COUNTRIES.search(column.name)
+        tree = ready.TREES[f"country_{kind}"]()
+        if not shown or summary.distinct > len(tree.leaves) or not covers(self._engine, tree, self._table, column):
+            return None
+        return Generalisation({"taxonomy": f"country_{kind}"}, "countries: regions of the UN")
+
+    def _of_some(self, summary: Summary, texts: Texts, asked: str) -> tuple[Generalisation | None, str]:
+        """The way of texts that are no names of people, or of which that is `asked`."""
+        spelt = texts.folded is not None and texts.folded < summary.distinct <= MANY_VALUES
+        if spelt and summary.column.type == "VARCHAR" and not is_postal(summary):
+            said = f"texts: themselves or `*`; {texts.folded:,} if case and blanks are ignored{asked}"
+            return Generalisation({"same": list(FOLDED)}, said), ""
+        if summary.column.type == "BOOLEAN":
+            return Generalisation({}, "values: themselves or `*`"), ""
+        if is_code(summary, texts) and not texts.starred:
+            settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
+            way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
+            why = "codes of one length: prefixes, if codes that begin alike are alike"
+            if is_postal(summary):
+                why = "postal codes: prefixes, which are areas"
+                why += "" if way or texts.shortest == texts.longest else self._lengths(summary.column)
+            return Generalisation(*(way or (settings, f"{why}{asked}"))), ""
+        if summary.distinct <= LISTED_VALUES and not texts.unlisted:
+            file = self._file_name(summary.column.name)
+            return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
+        if summary.distinct <= MANY_VALUES:
+            return Generalisation(
+                {"taxonomy": {"prefix": [max(1, texts.longest)]}}, f"texts: themselves or `*`{asked}"
+            ), ""
+        return None, f"{summary.distinct:,} different texts need a taxonomy that you make"
+
+    def _file_name(self, column: str) -> str:
+        """A file's name for a column's taxonomy that any file system takes, and that no other column has."""
+        stem = re.sub(r"[^\w-]+", "_", column)[:60]
+        name, number = f"{stem}.csv", 1
+        while name.lower() in self._taken:
+            number += 1
+            name = f"{stem}_{number}.csv"
+        self._taken.add(name.lower())
+        return name
+
+
+def is_code(summary: Summary, texts: Texts) -> bool:
+    """True if the beginnings of a column's texts mean something: postal codes by their name, codes of one length."""
+    if texts.longest < 2:
+        return False
+    alike = texts.shortest == texts.longest and not texts.uncoded
+    return is_postal(summary) or (alike and summary.distinct > FEW_VALUES)
+
+
+def falling_lengths(longest: int) -> list[int]:
+    """The lengths of prefixes of codes of that length, from 2 on: up to five, the whole code first."""
+    return list(range(longest, 0, -max(1 if longest == 2 else 2, -(-longest // 5))))
+
+
+Way = Literal["prefixes", "words", "quantiles"]
+WAYS: tuple[Way, ...] = get_args(Way)
+
+
+def draft_levels(
+    engine: Engine, table: Relation | FileRelation, column: Column, by: str | None = None
+) -> tuple[str, list[list[str]]]:
+    """How values were grouped, and the lines of a level file: from each value to the root, as long as one another.
+
+    Raises PolicyError for a column that takes no level file, and for a way that is none or not for its type.
+    """
+    summary = summarise(engine, table, column, engine.count(table))
+    problems = equal_problems("column", column)
+    if is_nested(column) or not 0 < summary.distinct <= MANY_VALUES:
+        what = f"{column.name} has {summary.distinct:,} different values, a level file takes 1 to {MANY_VALUES:,}"
+        problems.append(Problem("column", what, "take `prefix:`, `dates:`, `ranges:` or `numeric: true` in the policy"))
+    if by is not None and by not in WAYS:
+        problems.append(Problem("by", f"no way {by!r}", nearest(by, WAYS)))
+    texts = summary.texts
+    if texts is not None and (texts.unlisted or texts.stars):
+        what = f"{texts.unlisted + texts.stars:,} values are `*`, empty, a level's name, or have blanks at their ends"
+        problems.append(Problem("column", what, "change them in a view"))
+    way = by or ("quantiles" if texts is None else "prefixes" if is_code(summary, texts) else "words")
+    if (way == "quantiles") != (texts is None):
+        problems.append(Problem("by", f"{column.name} is {column.shown}, and quantiles are of numbers and times"))
+    refuse(problems)
+    name = Identifier(column.name)
+    if texts is not None and way == "prefixes":
+        levels = prefix_levels(falling_lengths(max(2, texts.longest)))
+        rows = engine.rows("taxonomies/list_paths", rows=table, column=name, levels=levels)
+    else:
+        rows = engine.rows("taxonomies/draft_groups", rows=table, column=name, quantiles=way == "quantiles")
+    return way, [_line(row) for row in rows]
+
+
+def _line(row: Sequence[str | None]) -> list[str]:
+    """A value and the groups above it; where it has none on a level the one below is said again, as level files do."""
+    line: list[str] = []
+    for label in row:
+        line.append(line[-1] if label is None else label)
+    return [*line, ROOT_LABEL]

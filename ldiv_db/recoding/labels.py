@@ -1,0 +1,68 @@
+"""The grammar of published labels, and its one reader; `sql/macros/labels.j2` has what writes them.
+
+A label is the text of a value or of a taxonomy's node, a range (`[a .. b]`, `[a .. b)`, `a .. b`, also with `-`, `~`,
+`,` or `to` between the ends, two columns of bounds; with one end `a+`, `>a`, `>=a`, `<a`, `<=a`, `a and over`, `under
+a`), a code with some characters starred (`816**`), `*` for everything, NULL, or a set `{a, "b, c", NULL}` of such
+labels. In a set a label that has one of `, " { }` in it stands in double quotes, doubled within: `{a"b, c}` cannot be
+read. What begins like a set may also be the label of a node: the whole is read first, or the set where it is known that
+sets were written.
+
+Reading has three steps: labels become parts; the caller finds the codes that each part covers, as it knows them; and
+the reading that holds is chosen. Only distinct labels are looked at.
+"""
+
+from __future__ import annotations
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
+
+#: The remedy in an error about labels that cannot be read as ranges.
+RANGE_FORMS = (
+    "ranges are written [20 .. 30], [20 .. 30), 20-30, 20~30, 20 to 30, 60+, >60, >=60, <20, <=20, 60 and over or under"
+    " 20"
+)
+
+
+def read_parts(engine: Engine, labels: Relation) -> Relation:
+    """The parts (value_no, part, text, word) of the labels (value_no, written): the whole, and a set's members."""
+    return engine.materialise("parts", "recoding/labels/list_parts", values_of=labels)
+
+
+def read_ranges(engine: Engine, parts: Relation, kind: str) -> Relation:
+    """The positions that parts name on a kind's line: (value_no, part, word, start, stop, start_side, stop_side)."""
+    return engine.materialise("ranges", "recoding/labels/read_ranges", parts=parts, kind=kind)
+
+
+def read_starred(
+    engine: Engine, parts: Relation, dictionary: Relation, nodes: Relation | None = None, null_code: int | None = None
+) -> Relation:
+    """The codes (text, code) of `dictionary` (value, code) and of leaves that parts with starred characters cover."""
+    params = {"dictionary": dictionary, "nodes": nodes, "null_code": null_code}
+    return engine.materialise("starred", "recoding/labels/list_starred", parts=parts, **params)
+
+
+def span_ranges(engine: Engine, ranges: Relation, ranks: Relation, null_code: int | None, last: int) -> Relation:
+    """The codes that ranges cover of `ranks` (position, code): (value_no, part, low, high, start, stop).
+
+    Codes run from 0 to `last`; without a `null_code` NULL covers all of them.
+    """
+    params = {"ranges": ranges, "ranks": ranks, "null_code": null_code, "last": last}
+    return engine.materialise("found", "recoding/labels/span_ranges", **params)
+
+
+def choose_reading(engine: Engine, found: Relation, sets_first: bool) -> tuple[Relation, Relation]:
+    """The parts that hold of (value_no, part, low, high), low being NULL where a part is no label, and their spans. Of
+    a set and the whole label the whole holds, or the set with `sets_first`. Spans are (value_no, low, high) and do not
+    touch. A label without a part that holds cannot be read. `found` is dropped."""
+    chosen = engine.materialise("chosen", "recoding/labels/choose_parts", found=found, sets_first=sets_first)
+    spans = engine.materialise("spans", "recoding/labels/merge_spans", chosen=chosen)
+    engine.drop(found)
+    return chosen, spans
+
+
+def count_unread(engine: Engine, labels: Relation, read: Relation) -> dict[str, int]:
+    """The number of labels (value_no, rows) that are not among those that were read, and of the rows that have them."""
+    unread = engine.select_others("unread", labels, read, "value_no")
+    found = {"count": engine.count(unread), "rows": engine.total(unread, "rows")}
+    engine.drop(unread)
+    return found

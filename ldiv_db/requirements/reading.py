@@ -1,0 +1,133 @@
+"""What a reader may take values of a column for: values may differ and be one to a reader, or one and be several.
+
+Spellings of one text, a value beside NULL, and numbers that hardly differ count as many; texts that look like sets of
+members count as one. What is said here holds nothing up: it says how many rows it bears on, and names no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import count_phrase, rows_phrase
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Relation
+from ldiv_db.requirements.base import Attribute, Requirement
+from ldiv_db.requirements.histogram import Classes
+
+#: Numbers are near if they lie within one such part of the column's range.
+PARTS = 100
+_APART = "`range` or `proximity` ask for values that are apart"
+_SPELLINGS = "`same: [trim, casefold]` counts them as one"
+
+
+@dataclass(frozen=True)
+class LikelySets:
+    """What looks like sets: a text has a `separator` between its members, a list None.
+
+    `values` split into members which others have too, in `rows` of the `whole`; `most` rows have the most frequent
+    member, the `largest` number the most frequent value.
+    """
+
+    separator: str | None
+    rows: int
+    values: int
+    largest: int
+    most: int
+    whole: int
+
+    @property
+    def setting(self) -> str:
+        """What a policy says of them."""
+        return f'set: "{self.separator}"' if self.separator else "set: true"
+
+    def __str__(self) -> str:
+        split = f"split at `{self.separator}` into members" if self.separator else "are lists of members"
+        known = f"{self.values:,} of its values, in {self.rows:,} of {self.whole:,} rows, {split} that others have too"
+        member = f"the most frequent member is in {rows_phrase(self.most)}"
+        counted = f"{member}, the most frequent value in {self.largest:,}"
+        return f"{known}, and each counts as one value: {counted}; `{self.setting}` counts members"
+
+
+def find_sets(engine: Engine, values: Relation, kind: str) -> LikelySets | None:
+    """The sets that `values` (value, rows) of that SQL type look like; None if they do not, or are of another type."""
+    lists = kind.endswith("]")
+    if not lists and kind != "VARCHAR":
+        return None
+    found = engine.records("requirements/reading/find_sets", totals=values, lists=lists)
+    return LikelySets(**found[0]) if found else None
+
+
+def warn_of_values(
+    engine: Engine, values: Relation | Classes, attribute: Attribute, requirements: Sequence[Requirement]
+) -> list[str]:
+    """The values of a column, (value, rows), that a reader takes for one, or for sets, a sentence each.
+
+    Of classes it says how many of their rows that concerns. NULL is one of the values. Where requirements ask for
+    nothing that is all that is said; where they ask for rows alone nothing is, and of numbers nothing where one asks
+    how far they are apart.
+    """
+    if not requirements:
+        return [f"{attribute.name}: nothing is required of it, and a class may tell its values for certain"]
+    if all(requirement.rows_only for requirement in requirements):
+        return []
+    histogram, totals = (values.histogram, values.totals) if isinstance(values, Classes) else (None, values)
+    with engine.scope():
+        known = {"totals": totals, "histogram": histogram, "is_time": attribute.is_time}
+        flow = EngineFlow(engine, "requirements/reading", **known)
+        warnings = _warnings(flow, attribute, requirements, in_classes=histogram is not None)
+        return [f"{attribute.name}: {what}" for what in warnings]
+
+
+def _warnings(
+    flow: EngineFlow, attribute: Attribute, requirements: Sequence[Requirement], in_classes: bool
+) -> Iterator[str]:
+    if attribute.of_sets and not any(r.on_people == "counts" and not r.rows_only for r in requirements):
+        # A row weighs one in shares, however many members it has.
+        labels = ", ".join(requirement.label for requirement in requirements if not requirement.rows_only)
+        what = f"{labels} spreads a row over its members, and all rows of a class may have one in common"
+        yield f"{what}; `frequency`, `distinct` or `alpha_k` bound how many have it"
+    counts = flow.record("count_lone" if in_classes else "count_nulls")
+    if not in_classes and 2 * counts["nulls"] > counts["rows"]:
+        yield f"NULL, in {_part(counts['nulls'], counts['rows'])}, is judged as a value like any other"
+    if in_classes and counts["lone"] and not attribute.of_sets:
+        what = f"{_part(counts['lone'], counts['rows'])} are in classes of one value beside NULL, which count as two"
+        yield f"{what}; `suppressed: ignore` judges rows that have a value alone"
+    if sets := find_sets(flow.engine, flow["totals"], attribute.type):
+        yield str(sets)
+    if attribute.type == "VARCHAR":
+        yield from _spellings(flow, in_classes)
+    one_a_row = (attribute.is_number or attribute.is_time) and not attribute.of_sets
+    if one_a_row and not any(requirement.uses_distances for requirement in requirements):
+        flow.step("places", "requirements/place_values")
+        if in_classes:
+            (near,) = flow.record("count_near", parts=PARTS).values()
+            what = (
+                f"{_part(near, counts['rows'])} are in classes whose values lie within 1/{PARTS} of the column's range"
+            )
+            if near:
+                yield f"{what}; {_APART}"
+        else:
+            (gap,) = flow.record("measure_gaps").values()
+            what = f"its {counts['values']:,} values count as different however near they are"
+            unit = " seconds" if attribute.is_time else ""
+            if gap is not None:
+                yield f"{what}, half of the neighbouring ones {gap:.9g}{unit} apart or less; {_APART}"
+
+
+def _spellings(flow: EngineFlow, in_classes: bool) -> Iterator[str]:
+    """Of how many values there are several spellings, and how many rows are in classes of one such value."""
+    flow.step("folded", "fold_values")
+    counts = flow.record("count_spellings")
+    if not counts["spellings"]:
+        return
+    (alone,) = flow.record("count_respelt").values() if in_classes else (0,)
+    said = f", and {count_phrase(alone, 'row is', 'rows are')} in classes of one of these alone" if alone else ""
+    spellings, rows = f"{counts['spellings']:,} of its values", f"in {counts['rows']:,} rows"
+    alike = f"are {counts['values']:,} if case, blanks and dashes are ignored"
+    yield f"{spellings}, {rows}, {alike}{said}; {_SPELLINGS}"
+
+
+def _part(part: int, rows: int) -> str:
+    return f"{part:,} of {rows:,} rows"
