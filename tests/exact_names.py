@@ -28,9 +28,7 @@ def encoded(name: str) -> str:
 
 def decoded(name: str) -> str:
     """The name that was encoded."""
-    return re.sub(
-        rf"{_SMALL}({_SMALL}|[A-Z])", lambda found: _SMALL if found[1] == _SMALL else found[1].lower(), name
-    )
+    return re.sub(rf"{_SMALL}({_SMALL}|[A-Z])", lambda found: _SMALL if found[1] == _SMALL else found[1].lower(), name)
 
 
 def resolved(sql: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 class TraitsThere:
     """The words of a dialect; those of most are the defaults.
 
-    `{here}` is a schema's name as a value, `{within}` the name before a point, of a schema that is there.
+    `{here}` is a schema's name as a value, `{within}` the name before a point.
     """
 
     #: The modules that its connections come from, and what drivers of ADBC call its vendor.
@@ -36,6 +36,8 @@ class TraitsThere:
     tables: str = "SELECT table_name FROM {catalog}information_schema.tables WHERE table_schema = {here}"
     here: str = "CURRENT_SCHEMA()"
     schemata: str = "SELECT schema_name FROM information_schema.schemata"
+    #: What an error says of a schema that is not there, where its tables are listed within it, and schemas nowhere.
+    no_schema: str = ""
     #: What makes a schema; nothing where there are none. What goes back to one, where names are looked up in the last.
     schema: str = "CREATE SCHEMA IF NOT EXISTS {}"
     go_back: str = ""
@@ -87,7 +89,7 @@ TRAITS = {
         bound=9_000,
         tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
         here="NULL",
-        schemata="SELECT schema_name FROM INFORMATION_SCHEMA.SCHEMATA",
+        no_schema="Not found: Dataset",
     ),
     # It has no transactions. Its driver writes 15 digits of a floating number. Its plain times begin in 1970, and have
     # no fractions. Without the setting an outer join fills what is missing with 0 and ''.

@@ -153,12 +153,22 @@ class Warehouse:
 
     def tables(self, beside: Relation) -> list[str]:
         """The names of the tables and views in the schema of a table."""
+        return self._listed(beside) or []
+
+    def _listed(self, beside: Relation) -> list[str] | None:
+        """The same, None where there is no such schema and the database says so."""
         here = literal(self.held(beside.parts[-2])) if len(beside.parts) > 1 else self.traits.here
         catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
         within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
-        if within and "{within}" in self.traits.tables and not self._has_schema(beside):
-            return []
-        return [name for (name,) in self.rows(self.traits.tables.format(here=here, catalog=catalog, within=within))]
+        asked, unknown = self.traits.tables.format(here=here, catalog=catalog, within=within), self.traits.no_schema
+        with self._plainly("read"), closing(self.connection.cursor()) as cursor:
+            try:
+                cursor.execute(asked)
+                return [name for (name,) in cursor.fetchall()]
+            except Exception as error:
+                if unknown and unknown in str(error):
+                    return None
+                raise
 
     def exists(self, table: Relation) -> bool:
         """True if there is a table or view of that name."""
@@ -169,6 +179,8 @@ class Warehouse:
         return exp.to_table(self.name(Relation((name,))), dialect=self.dialect).name
 
     def _has_schema(self, table: Relation) -> bool:
+        if self.traits.no_schema:  # its list of schemas is of one region
+            return self._listed(table) is not None
         return (self.held(table.parts[-2]),) in self.rows(self.traits.schemata)
 
     def make_schema(self, table: Relation) -> None:

@@ -19,10 +19,10 @@ from times import TIMES, seeds
 from ldiv_db.auditing.check import CheckRequest, Violations, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
-from ldiv_db.database.dialects import DIALECTS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Relation
+from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.reading import read_requirements, read_sensitive
 
 TEXTS = ["flu", "HIV", "é'\\", "e\u0301", "FLU", "", "*", "null"]
@@ -419,7 +419,9 @@ def test_each_name_is_one_by_the_engines_own_rules(seed, dialect, tmp_path):
     tables = {case.table: {name: {"text": "VARCHAR"}.get(kind, kind) for name, kind in types.items()}}
     with duckdb.connect() as con:
         try:
-            sql = check_statement(Engine(con), case.question(), Relation((case.table,)), dialect, {"s": case.type}, True)
+            sql = check_statement(
+                Engine(con), case.question(), Relation((case.table,)), dialect, {"s": case.type}, True
+            )
         except PolicyError as error:
             assert dialect in ("sqlite", "clickhouse"), error
             return
