@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ldiv_db
-from ldiv_db.database.templates import resource_folder
+from ldiv_db.database.templates import all_templates, resource_folder
 
 #: The program's text is the same with every version of the database.
 pytestmark = [pytest.mark.long, pytest.mark.always]
@@ -240,3 +240,16 @@ def test_what_follows_resolving_knows_no_policy():
     names = {f"ldiv_db.policy.{module}.Policy" for module in ("document", "reading")}
     found = {path.relative_to(PACKAGE).as_posix() for path in below if names & set(imported(parse(path), path))}
     assert found == KNOWING
+
+
+#: What the package holds at most. A change may lower these numbers, and explains where it raises them.
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_700, 269, 592
+MOST_LINES_OF_A_MODULE = 350
+
+
+def test_the_package_grows_by_decision_alone():
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert sum(lines.values()) <= MOST_LINES
+    assert len(MODULES) <= MOST_MODULES
+    assert len(all_templates()) <= MOST_TEMPLATES
+    assert {path.name: found for path, found in lines.items() if found > MOST_LINES_OF_A_MODULE} == {}

@@ -1,4 +1,4 @@
-"""`ldiv check`: the audit of any published table, or of an anatomised pair, and the classes that fail it as rows."""
+"""`ldiv check`: the audit of any published table, or of an anatomised pair."""
 
 from __future__ import annotations
 
@@ -8,25 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
-from ldiv_db.auditing.counts import Counted
 from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
-from ldiv_db.database import catalog
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
-from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
-from ldiv_db.requirements.histogram import suppress_if_few
 
-_TEMPLATE = "auditing/list_violations"
 #: What is said of a table whose policy names people, where no column says whose its rows are,
 UNTOLD = "rows were counted, but the policy protects people: name the column that identifies the person (`individual`)"
 #: and of one whose policy counts them, which no count of rows can judge.
@@ -41,74 +36,6 @@ NO_PEOPLE = (
     "rows are judged alone, so that what they violate is violated: the policy counts people as well, and no column"
     " identifies the person (`--individual COLUMN`); the run itself counted people, and the ledger has its audit"
 )
-#: The columns of a violation besides labels; a label of such a name gets an underscore.
-_COLUMNS = ("sensitive", "requirement", "class_no", "rows", "reached", "missing", "suppress", "values")
-
-
-@dataclass
-class Violations:
-    """Collects the violating classes of an audit; hand `see` to it as its watch.
-
-    Rows are (sensitive, requirement, class_no, [labels], rows, reached, missing, suppress, [values]), the worst
-    first: `class_no` is the place of the class in the order of its published values, `missing` what its
-    margin lacks, `suppress` the fewest rows whose suppression mends it, NULL where no exact rule is known. The
-    first `most` of each requirement are kept here; with `into`, all are written to that new table.
-    Sensitive values are shown on request alone.
-    """
-
-    engine: Engine
-    labels: bool = False
-    show_values: bool = False
-    most: int = 20
-    into: Relation | None = None
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    _written: bool = False
-
-    def refuse_target(self) -> None:
-        """Raise PolicyError if the table to be written is there already, or would lie in the catalog's own schema."""
-        if self.into is not None and catalog.is_ours(self.engine, self.into):
-            raise PolicyError(
-                [Problem("into", f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema")]
-            )
-        if self.into is not None and catalog.table_exists(self.engine, self.into):
-            raise PolicyError([Problem("into", f"{self.into} exists", "name another table")])
-
-    def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
-        """Take in the violating classes of one requirement."""
-        people = found.subject.person is not None
-        if people or (found.classes.of_people and not requirement.rows_only):
-            # Who has several values takes some of each along, and who has several rows all of these: no rule is known.
-            mended = suppress_if_few(self.engine, found.classes, measures, 0)
-        else:
-            mended = requirement.rows_to_suppress(self.engine, found.classes, measures)
-        params = {
-            "measures": measures,
-            "mended": mended,
-            "classes": found.listed,
-            "histogram": found.classes.histogram,
-            "labels": label_columns(found.columns[: len(found.subject.open_columns)], _COLUMNS) if self.labels else [],
-            "sensitive": sensitive or None,
-            "requirement": str(requirement) if self.show_values else requirement.label,
-            "show_values": self.show_values and bool(sensitive),
-            "most_is_worst": requirement.most_is_worst,
-        }
-        self.rows += self.engine.records(_TEMPLATE, most=self.most, **params)
-        if self.into is not None:
-            self._write(self.into, params)
-        self.engine.drop(mended)
-
-    def _write(self, target: Relation, params: dict[str, Any]) -> None:
-        if self._written:
-            self.engine.insert(target, _TEMPLATE, most=None, **params)
-        else:
-            self.engine.create(target, _TEMPLATE, most=None, **params)
-        self._written = True
-
-
-def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Renamed]:
-    """The class columns under the names that they have beside columns of the names `taken`."""
-    names = [column.column.name + "_" * (column.column.name.lower() in taken) for column in columns]
-    return [Renamed(Identifier(name), column.alias) for name, column in zip(names, columns, strict=True)]
 
 
 @dataclass(frozen=True)

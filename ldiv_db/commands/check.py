@@ -11,7 +11,8 @@ import typer
 
 from ldiv_db.api import Audits
 from ldiv_db.attacking.columns import with_people
-from ldiv_db.auditing.check import Violations, check
+from ldiv_db.auditing.check import check
+from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands.console import open_for_command, show, split_columns
 from ldiv_db.commands.options import Database, Json, Limits, Published, grouped
 from ldiv_db.commands.table_options import Judged

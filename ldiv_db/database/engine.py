@@ -104,8 +104,10 @@ class Engine(TableQueries):
         known = self._counted.get(rows) if isinstance(rows, Relation) and not where else None
         return super().count(rows, *where) if known is None else known
 
-    def refresh_count(self, target: Relation) -> None:
-        self._counted.pop(target, None)
+    def refresh_count(self, target: Relation, added: int | None = None) -> None:
+        known = self._counted.pop(target, None)
+        if known is not None and added is not None:
+            self._counted[target] = known + added
 
     def describe(self, source: Relation | FileRelation) -> list[tuple[str, str]]:
         """The columns of a table, view or file with their types; a table's are asked for once in a transaction of ours.

@@ -63,8 +63,8 @@ class Queries(ABC):
         """Run a named step; the rows that it made."""
 
     @abstractmethod
-    def refresh_count(self, target: Relation) -> None:
-        """Forget how many rows a table has."""
+    def refresh_count(self, target: Relation, added: int | None = None) -> None:
+        """Count rows that were `added` to a table, or forget how many it has."""
 
     @abstractmethod
     def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
@@ -142,8 +142,7 @@ class Queries(ABC):
         """Append what `template` selects to the table `target`, by column name."""
         statement = self.rendered(template, **params)
         statement.sql, statement.writes = f"INSERT INTO {target.sql()} BY NAME\n{statement.sql}", target
-        self.refresh_count(target)
-        self._timed("publish", statement)
+        self.refresh_count(target, self._timed("publish", statement))
 
     def export(self, path: Path, form: str, template: str, **params: Any) -> None:
         """Write what `template` selects to a file; `form` is one of `EXPORTS`."""
@@ -155,10 +154,10 @@ class Queries(ABC):
         """Insert rows of metadata into `target`: one statement, one parameter a column."""
         if not rows:
             return
-        self.refresh_count(target)
         names = ", ".join(Identifier(column).sql() for column in columns)
         given = listed(columns, rows)
         self.execute(f"INSERT INTO {target.sql()} ({names})\n{given.sql}", given.values)
+        self.refresh_count(target, len(rows))
 
     def delete(self, target: Relation, having: Mapping[str, Any]) -> None:
         """Delete the rows of `target` that have the values of `having`, by column."""

@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, check_counts, class_size, hardest_first
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
+from ldiv_db.algorithms.eligibility import check_counts, class_size, hardest_first
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, Task, class_size
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi
+from ldiv_db.algorithms.eligibility import class_size
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
 from ldiv_db.algorithms.local.stratified import Stratified

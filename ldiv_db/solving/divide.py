@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ldiv_db.algorithms.base import Algorithm, Task, quotas
+from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.algorithms.bsgi.bisection import DEPTH, PART, RANKED, SIMPLE, fill_root
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.algorithms.costs import lm_measures, span_costs
+from ldiv_db.algorithms.eligibility import quotas
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.database.names import Relation
 from ldiv_db.solving.nodes import HalvedNodes, Nodes

@@ -15,7 +15,7 @@ import ldiv_db
 from ldiv_db.algorithms.decomposition.grouping import DecompositionOptions, Grouping, Secret, deal
 from ldiv_db.algorithms.decomposition.steps import make_groups
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Identifier, Value
+from ldiv_db.database.names import Identifier
 from ldiv_db.requirements import Distribution
 
 pytestmark = pytest.mark.long
@@ -113,7 +113,7 @@ def attribute(engine, number, codes, l):
     dictionary = engine.load(f"dictionary_{number}", columns, rows)
     name = Identifier(f"s{number}")
     distribution = Distribution(sorted(counts.values(), reverse=True))
-    return Secret(name, name, Identifier(f"t{number}"), dictionary, distribution, Value(number), l)
+    return Secret(name, name, Identifier(f"t{number}"), dictionary, distribution, number, l)
 
 
 def grouping(engine, rows, ls, **more):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from times import seeds
 
-from ldiv_db.algorithms import base, costs
+from ldiv_db.algorithms import costs, eligibility
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi import selection
 from ldiv_db.database.engine import Engine
@@ -33,7 +33,7 @@ def test_most_classes_is_the_most_there_can_be(counts, l):
 @given(st.lists(st.integers(1, 60), min_size=2, max_size=9).map(lambda c: sorted(c, reverse=True)), st.integers(2, 5))
 def test_quotas_fill_the_classes_and_leave_different_values(counts, l):
     classes = most_classes(counts, l)
-    quotas = base.quotas(counts, l)
+    quotas = eligibility.quotas(counts, l)
     assert sum(quotas) == l * classes
     assert all(0 <= quota <= min(count, classes) for quota, count in zip(quotas, counts, strict=True))
     residue = [count - quota for count, quota in zip(counts, quotas, strict=True)]
@@ -96,7 +96,7 @@ def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, 
     draw = random.Random(seed)
     case = tables.random_case(draw, "greedy", largest=draw.choice([20, 80, 200]))
     task = encoded_task(con, case, tmp_path)
-    l = base.class_size(task)
+    l = eligibility.class_size(task)
     classes = most_classes(task.encoded.sensitive[0].distribution.counts, l)
     selected = con.execute(f"SELECT row_id, class_id FROM {selection.select(task, l, classes).sql()}").fetchall()
     assert len(selected) == l * classes

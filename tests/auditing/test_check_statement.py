@@ -16,9 +16,10 @@ from servers import started
 from sqlglot import exp
 from times import TIMES, seeds
 
-from ldiv_db.auditing.check import CheckRequest, Violations, check
+from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
+from ldiv_db.auditing.violations import Violations
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Relation

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ldiv_db.auditing.check import CheckRequest, Violations, check
+from ldiv_db.auditing.check import CheckRequest, check
+from ldiv_db.auditing.violations import Violations
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_requirements, read_sensitive

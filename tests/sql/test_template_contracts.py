@@ -32,9 +32,10 @@ from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.tp import tp as matching
 from ldiv_db.attacking import attacks, question
-from ldiv_db.auditing.check import CheckRequest, Violations, check
+from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
+from ldiv_db.auditing.violations import Violations
 from ldiv_db.database import migrate, warehouses
 from ldiv_db.database import steps as composer
 from ldiv_db.database.data_files import FileRelation

@@ -7,8 +7,8 @@ Guarantee: every class is unique distinct l-diverse (Definition 2), and there ar
 
 Steps, as `bsgi` takes them:
 
-1. `base.check_counts`: whether counts allow it, how many classes there are, how many rows of each sensitive value they
-   take.
+1. `eligibility.check_counts`: whether counts allow it, how many classes there are, how many rows of each sensitive
+   value they take.
 2. `bsgi.trimmed`: where several keys count, the rows without what is too much of any value.
 3. Select, in one of three ways: `bisection.split` (`refine`) splits the table where values part; `bisection.bisect`
    halves it; `selection` (`greedy`) is the paper's procedure (Figure 2), one class after the other.

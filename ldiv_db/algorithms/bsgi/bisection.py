@@ -103,7 +103,7 @@ class Position:
     coarse: Identifier | None = None
 
     @property
-    def null_code(self) -> int:
+    def null_code(self) -> int | None:
         return self.axis.null_code
 
 

@@ -17,21 +17,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ldiv_db.algorithms.base import (
-    Algorithm,
-    Feasibility,
-    Options,
-    Plan,
-    Task,
-    Traits,
-    check_counts,
-    hardest_first,
-    quotas,
-)
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.bsgi import bisection, selection
 from ldiv_db.algorithms.bsgi.repair import repair
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.algorithms.costs import lm_measures
+from ldiv_db.algorithms.eligibility import check_counts, hardest_first, quotas
 from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build

@@ -16,10 +16,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ldiv_db.algorithms.base import Task, quotas
+from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.bsgi.bisection import bisect
 from ldiv_db.algorithms.bsgi.bsgi import subtask_of
 from ldiv_db.algorithms.bsgi.selection import incorporate
+from ldiv_db.algorithms.eligibility import quotas
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
