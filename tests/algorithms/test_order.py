@@ -113,7 +113,7 @@ def attribute(engine, number, codes, l):
     dictionary = engine.load(f"dictionary_{number}", columns, rows)
     name = Identifier(f"s{number}")
     distribution = Distribution(sorted(counts.values(), reverse=True))
-    return Secret(name, name, Identifier(f"t{number}"), dictionary, distribution, number, l)
+    return Secret(name, name, dictionary, distribution, number, l)
 
 
 def grouping(engine, rows, ls, **more):
