@@ -407,7 +407,7 @@ class BigQuery(Server):
     types = _named("STRING", "INT64", "FLOAT64", "NUMERIC(12, 2)", "DATE", "DATETIME", "BOOL")
 
     def __init__(self) -> None:
-        from google.api_core.exceptions import BadRequest  # noqa: PLC0415
+        from google.api_core.exceptions import BadRequest, NotFound  # noqa: PLC0415
         from google.auth.credentials import AnonymousCredentials  # noqa: PLC0415
         from google.cloud import bigquery  # noqa: PLC0415
         from google.cloud.bigquery import dbapi  # noqa: PLC0415
@@ -415,7 +415,8 @@ class BigQuery(Server):
         class Client(bigquery.Client):  # type: ignore[misc]
             """It raises what the emulator says of a query that fails, in an answer that does not.
 
-            The emulator knows no default dataset: it is named where a statement names none.
+            The emulator lists no tables of a dataset that is not there, of which Google says that it is not found. It
+            knows no default dataset: it is named where a statement names none.
             """
 
             def _call_api(self, *given: Any, **more: Any) -> Any:
@@ -425,6 +426,9 @@ class BigQuery(Server):
                 return found
 
             def query_and_wait(self, query: str, **more: Any) -> Any:
+                asked = re.search(r"`?(\w+)`?\.INFORMATION_SCHEMA\.TABLES", query)
+                if asked and asked[1] not in {dataset.dataset_id for dataset in self.list_datasets()}:
+                    raise NotFound(f"Not found: Dataset p:{asked[1]} was not found in location US")
                 return super().query_and_wait(_with_dataset(query), **more)
 
         address = {"api_endpoint": f"http://127.0.0.1:{_bigquery_port()}"}
