@@ -77,6 +77,10 @@ class TargetCheck:
         if isinstance(self.source, Relation) and catalog.same_table(engine, table, self.source):
             raise refused("target", "is the source itself", "name another table")
         refuse_catalog_schema(engine, table, "target")
+        if [part.lower() for part in table.parts[:-1]] in ([], ["main"]):  # TEMP tables lie in a schema of that name
+            taken = catalog.looked_up(engine, Relation(table.parts[-1:]))
+            if taken is not None and len(taken.parts) > 1:  # the audit would read that one
+                raise refused("target", f"this connection has a TEMP table or view called {table.name}", "drop it")
         home = catalog.catalog_of(engine, table).lower()
         if home not in ("temp", (engine.catalog or home).lower()):
             what = "a table cannot be published in one transaction with a catalog in another database"

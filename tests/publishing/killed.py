@@ -15,7 +15,7 @@ from typing import Any
 from forked import die, fork_each
 
 import ldiv_db
-from ldiv_db.database import engine
+from ldiv_db.database.connections import open_database
 from ldiv_db.publishing import destinations as targets
 
 
@@ -32,7 +32,7 @@ def run(folder: Path, moment: str) -> None:
         targets.move = die
     if moment == "after":
         targets.move = lambda part, final: (real(part, final), die())
-    with engine.open_database(folder / "hospital.duckdb") as connection:
+    with open_database(folder / "hospital.duckdb") as connection:
         policy = ldiv_db.read_policy(folder / "policy.yml")
         ldiv_db.run(connection, policy, folder, ldiv_db.Listener(on_statement=listen))
     if moment == "count":

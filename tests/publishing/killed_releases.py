@@ -12,7 +12,7 @@ from pathlib import Path
 from forked import die, fork_each
 
 import ldiv_db
-from ldiv_db.database import engine
+from ldiv_db.database.connections import open_database
 from ldiv_db.publishing import destinations, series_draft
 
 
@@ -24,7 +24,7 @@ def run(folder: Path, moment: str) -> None:
         series_draft.record_members = die
     else:
         setattr(destinations, {"folder": "work_folder"}.get(moment, moment), die)
-    with engine.open_database(folder / "hospital.duckdb") as connection:
+    with open_database(folder / "hospital.duckdb") as connection:
         connection.execute("SET threads = 1")
         ldiv_db.run(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)
 

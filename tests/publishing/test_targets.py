@@ -473,3 +473,15 @@ def test_a_constraint_of_the_table_that_is_appended_to_is_named(con, columns):
     said = str(failed.value)
     assert "SELECT" not in said and "template" not in said and "d0" not in said
     assert con.execute("SELECT count(*) FROM out").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
+def test_a_temp_table_of_the_targets_name_is_not_audited_in_its_place(con, kind):
+    con.execute("CREATE TABLE people AS SELECT i % 5 AS age, 'd' || (i % 3) AS s FROM range(30) AS t (i)")
+    con.execute(f"CREATE TEMP {kind} out AS SELECT '*' AS age, 'd' || i AS s FROM range(9) AS t (i)")
+    policy = {"source": "people", "quasi_identifiers": {"age": {"numeric": True}}, "sensitive": "s"}
+    policy |= {"require": [{"frequency": 2}], "algorithm": "topdown"}
+    for target in ("out", "main.out"):
+        with pytest.raises(ldiv_db.PolicyError, match="TEMP table or view called out"):
+            ldiv_db.run(con, policy | {"target": target})
+    assert ldiv_db.run(con, policy | {"target": "memory.main.out"}).audits[0].rows == 30
