@@ -91,8 +91,9 @@ def may_name(summary: Summary) -> bool:
         return False
     if summary.texts is not None and (2 * summary.texts.labels > summary.distinct or summary.texts.starred):
         return False  # as a release has them
-    if is_dialled(summary.column.name) and summary.distinct <= FEW_VALUES and not _has_digits(summary):
-        return False  # makes of devices
+    many_texts = summary.column.type == "VARCHAR" and summary.distinct > FEW_VALUES
+    if is_dialled(summary.column.name) and not many_texts and not _has_digits(summary):
+        return False  # makes of devices, minutes of calls
     few_rows = summary.rows < CATEGORY_ROWS * summary.distinct
     kinds = summary.distinct <= _KINDS and summary.rows >= _KIND_ROWS * summary.distinct
     return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows and not kinds)
