@@ -149,16 +149,18 @@ def declared_params(template: str, folders: tuple[Path, ...] = ()) -> frozenset[
 
 
 @functools.cache
-def _kinds(template: str, folders: tuple[Path, ...]) -> dict[str, type[Identifier] | type[Value]]:
-    """What a text or a number becomes that is given for a parameter, by the parameter's name."""
+def _kinds(template: str, folders: tuple[Path, ...]) -> dict[str, type]:
+    """What a text or a number becomes that is given for a parameter, by the parameter's name; a relation is none."""
     head = header(template, folders)
-    kinds: list[tuple[str, type[Identifier] | type[Value]]] = [("identifiers", Identifier), ("values", Value)]
+    kinds: list[tuple[str, type]] = [("relations", Relation), ("identifiers", Identifier), ("values", Value)]
     return {name: kind for said, kind in kinds for name in head.get(said) or ()}
 
 
-def _typed(param: Any, kind: type[Identifier] | type[Value] | None) -> Any:
+def _typed(param: Any, kind: type | None) -> Any:
     """The parameter, or each item of a list, as the header's kind of it; what has a kind keeps it."""
-    if kind is None:
+    if kind is Relation and isinstance(param, SCALARS):
+        raise TemplateError(f"a parameter takes a Relation or a FileRelation here, not {type(param).__name__}")
+    if kind is None or kind is Relation:
         return param
     if isinstance(param, list | tuple):
         return [_typed(one, kind) for one in param]

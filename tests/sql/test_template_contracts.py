@@ -106,7 +106,7 @@ def test_a_plain_string_in_a_relation_is_refused():
             pytest.fail(template)
 
 
-@pytest.mark.parametrize("param", ["t", "x'; --", 3, 2.5, None, True, ["t"], b"t"])
+@pytest.mark.parametrize("param", ["t", "x'; --", 3, 2.5, True, ["t"], b"t"])
 def test_only_names_and_values_fill_a_param(param):
     with pytest.raises(TemplateError, match="a parameter takes"):
         render("database/count_rows", {"rows": param})
@@ -185,7 +185,7 @@ class Recorder:
             patch.setattr(Engine, "_execute", plan_first)
             # A scenario changes its source as it likes, and nobody has what it publishes.
             patch.setattr("ldiv_db.publishing.result.Earlier.require_safe", lambda earlier: None)
-            patch.setattr("ldiv_db.running.release._published_beside", lambda context, resolved, published: "")
+            patch.setattr("ldiv_db.running.release._published_beside", lambda resolved, published: "")
             scenario(self.listener)
         return [what for key, what in self.recorded.items() if key not in known], self.loops
 
