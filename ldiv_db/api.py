@@ -27,7 +27,7 @@ from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.requests import number_problems, request_of
+from ldiv_db.database.requests import number_problems
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, profile_table
 from ldiv_db.policy.context import GivenContext
@@ -228,7 +228,8 @@ def measure(
     does not fit or cannot be read, InfeasibleError for an empty source.
     """
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    wanted = request_of(MeasureRequest, locals(), counts=True, preserve=tuple(asked.preserve))
+    preserve = tuple(asked.preserve)
+    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, counts=True, preserve=preserve)
     with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
@@ -287,17 +288,26 @@ def report(
     """
     parsed = None if policy is None else parse_policy(policy)
     beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = request_of(
-        ReportRequest,
-        locals(),
+    asked = ReportRequest(
         policy=parsed,
         qi=names_of(qi),
         sensitive=sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
         require=[require] if isinstance(require, str | Mapping) else list(require),
         class_column=class_column,
+        individual=individual,
+        source=source,
+        known=known,
+        population=population,
+        control=control,
         threshold=None if threshold is None else str(threshold),
+        queries=queries,
+        tries=tries,
+        seed=seed,
+        budget=budget,
+        worlds=worlds,
         audience="public" if public else "internal",
         context=context_of(parsed, context, said),
+        final=final,
         folder=beside if folder is None else Path(folder),
     )
     return make_report(con, table, asked, catalog=catalog)

@@ -18,12 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.connections import (
-    ClientError,
-    Connection,
-    StoppedError,
-    attempt,
-)
+from ldiv_db.database.connections import ClientError, Connection, StoppedError, attempt
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.failures import failure_of, refuse_half_characters
@@ -183,9 +178,11 @@ class Engine(TableQueries):
         try:
             self.connection.register(view.name, frame)
         except (ClientError, TypeError) as error:
-            unread = re.search(r"Data type '([^']+)' not recognized", str(error))
-            if unread:  # of pandas': its intervals (as of `cut`), periods and the like
-                what = f"{type(frame).__name__} has a column of type {unread[1]}, which the database does not read"
+            # Of pandas': its intervals (as of `cut`, whose type DuckDB 1.5 does not tell), periods and the like.
+            told = re.findall(r"Data type '([^']+)' not recognized", str(error))
+            unread = [*told, *(kind for kind in map(str, getattr(frame, "dtypes", ())) if kind.startswith("interval"))]
+            if unread:
+                what = f"{type(frame).__name__} has a column of type {unread[0]}, which the database does not read"
                 raise DatabaseError(f"{what}: give its text, as `.astype(str)` does") from None
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
         self._caller_views.append(view)

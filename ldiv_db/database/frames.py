@@ -91,7 +91,7 @@ def _copied(engine: Engine, name: str, relation: Any) -> Relation:
     if lost:
         what = f"is of another connection, and column {lost[0]!r} has a type that cannot be carried over"
         raise refused(name, what, "give the relation's own connection first")
-    stream = engine.register(name, _Stream(relation))
+    stream = engine.register(name, _Stream(relation.project("*")))  # which gives columns of one name names of their own
     arrived = columns_of(engine, stream)
     columns = ", ".join(_cast(column.name, column.type, kind) for column, kind in zip(arrived, types, strict=True))
     return engine.copy(name, engine.view_of(name, f"SELECT {columns} FROM {stream.sql()}"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from inspect import Signature, signature
@@ -60,12 +60,6 @@ def number_problems(request: Any, *names: str, prefix: str = "") -> Iterator[Pro
             continue
         if not least <= value <= most:
             yield Problem(f"{prefix}{name}", f"takes a whole number from {least} to {most:,}")
-
-
-def request_of(kind: Callable[..., Request], arguments: Mapping[str, Any], **settled: Any) -> Request:
-    """The request that a call makes by the arguments of its fields' names, but for those that are `settled`."""
-    given = {name: arguments[name] for name in asked_fields(kind) if name in arguments}
-    return kind(**(given | settled))
 
 
 def asks(

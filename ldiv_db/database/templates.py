@@ -156,11 +156,20 @@ def _kinds(template: str, folders: tuple[Path, ...]) -> dict[str, type]:
     return {name: kind for said, kind in kinds for name in head.get(said) or ()}
 
 
+class _NoRelation:
+    """A relation that is left out: false to a template, which cannot write it."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
 def _typed(param: Any, kind: type | None) -> Any:
     """The parameter, or each item of a list, as the header's kind of it; what has a kind keeps it."""
-    if kind is Relation and isinstance(param, SCALARS):
-        raise TemplateError(f"a parameter takes a Relation or a FileRelation here, not {type(param).__name__}")
-    if kind is None or kind is Relation:
+    if kind is Relation:
+        if isinstance(param, SCALARS):
+            raise TemplateError(f"a parameter takes a Relation or a FileRelation here, not {type(param).__name__}")
+        return _NoRelation() if param is None else param
+    if kind is None:
         return param
     if isinstance(param, list | tuple):
         return [_typed(one, kind) for one in param]

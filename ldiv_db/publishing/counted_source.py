@@ -24,6 +24,8 @@ from ldiv_db.recoding.units import PERSON_NO
 
 #: Where the templates of releases in warehouses are.
 SQL = "publishing/warehouse"
+#: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
+_REPEATED = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,6 @@ def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequenc
         found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
         engine.drop(counts)
     return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
-
-
-#: The most rows that one row of a plan stands for: a warehouse may hold a list of as many.
-_REPEATED = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -221,7 +221,8 @@ class SeriesDraft(Draft[Released]):
         own = {"rows": self.rows, "shown": self.shown, "threshold": self.threshold}
         matched = {"matched": self.matched.rows, "groups": self.matched.groups}
         counts = self.engine.record("publishing/summarise_rows", **own, **matched)
-        return counts, counts.pop("short_groups")
+        short_groups = counts.pop("short_groups")
+        return counts, short_groups
 
     def _figures(self, counts: dict[str, Any]) -> dict[str, Any]:
         start, matched = self.start, self.matched

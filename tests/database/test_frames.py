@@ -200,7 +200,6 @@ def test_types_survive_from_one_connection_to_another(con):
         engine.close_scratch()
 
 
-@pytest.mark.long  # DuckDB 1.5.3 cannot read them
 def test_columns_of_one_name_are_carried_over(con):
     """The database itself tells them apart by a number."""
     relation = con.sql("SELECT 1 AS x, uuid() AS x, 'a' AS y")

@@ -106,7 +106,7 @@ def test_a_plain_string_in_a_relation_is_refused():
             pytest.fail(template)
 
 
-@pytest.mark.parametrize("param", ["t", "x'; --", 3, 2.5, True, ["t"], b"t"])
+@pytest.mark.parametrize("param", ["t", "x'; --", 3, 2.5, None, True, ["t"], b"t"])
 def test_only_names_and_values_fill_a_param(param):
     with pytest.raises(TemplateError, match="a parameter takes"):
         render("database/count_rows", {"rows": param})
