@@ -178,11 +178,8 @@ class Engine(TableQueries):
         try:
             self.connection.register(view.name, frame)
         except (ClientError, TypeError) as error:
-            # Of pandas': its intervals (as of `cut`, whose type DuckDB 1.5 does not tell), periods and the like.
-            told = re.findall(r"Data type '([^']+)' not recognized", str(error))
-            unread = [*told, *(kind for kind in map(str, getattr(frame, "dtypes", ())) if kind.startswith("interval"))]
-            if unread:
-                what = f"{type(frame).__name__} has a column of type {unread[0]}, which the database does not read"
+            if unread := _unread(frame, str(error)):
+                what = f"{type(frame).__name__} has a column of type {unread}, which the database does not read"
                 raise DatabaseError(f"{what}: give its text, as `.astype(str)` does") from None
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
         self._caller_views.append(view)
@@ -323,6 +320,17 @@ class Engine(TableQueries):
             raise
         finally:
             interrupts.work.statement = None
+
+
+def _unread(frame: Any, said: str) -> str:
+    """The type of a column of pandas' that is not read: intervals, periods and the like; empty if none is known.
+
+    DuckDB 1.5 does not tell intervals, in which `cut` has its categories.
+    """
+    if told := re.search(r"Data type '([^']+)' not recognized", said):
+        return told[1]
+    kinds = [getattr(getattr(kind, "categories", None), "dtype", kind) for kind in getattr(frame, "dtypes", ())]
+    return next((str(kind) for kind in kinds if str(kind).startswith("interval")), "")
 
 
 def is_joined(connection: Connection) -> bool:
