@@ -111,10 +111,10 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
 class SpanCosts:
     """The costs of spans of all quasi-identifiers, for one statement. `scales` is (axis, levels, full_cost, scale,
     null_code), a row a quasi-identifier by its number from 1; `levels` has each leaf's path in its taxonomy, by
-    `columns` that hold the levels of all of them."""
+    `columns` that hold the levels of all of them; None without a taxonomy."""
 
     columns: tuple[CostLevel, ...]
-    levels: Relation
+    levels: Relation | None
     scales: Relation
 
 
@@ -132,8 +132,10 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
         for number, m in enumerate(measures, 1)
         if m.levels
     ]
-    params = {"scales": scales, "trees": trees, "columns": columns}
-    return SpanCosts(columns, task.engine.materialise("levels", "neighbours/list_levels", **params), scales)
+    levels = (
+        task.engine.materialise("levels", "neighbours/list_levels", trees=trees, columns=columns) if trees else None
+    )
+    return SpanCosts(columns, levels, scales)
 
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from ldiv_db.database import interrupts
 from ldiv_db.database.connections import ClientError, Connection, StoppedError, attempt
@@ -27,6 +27,8 @@ from ldiv_db.database.queries import Step, Where, listed
 from ldiv_db.database.snapshot import CHANGES, Snapshot, read_snapshot
 from ldiv_db.database.table_queries import TableQueries
 from ldiv_db.database.templates import Statement, render
+
+Found = TypeVar("Found")
 
 
 class Scope:
@@ -74,6 +76,7 @@ class Engine(TableQueries):
         self._free: dict[str, list[Relation]] = {}  # small TEMP tables that nobody reads any more, by their steps
         self._views: set[Relation] = set()
         self._counted: dict[Relation, int] = {}  # rows of TEMP tables that hold what was selected, and nothing since
+        self._answers: dict[Relation, list[tuple[tuple[object, ...], Any]]] = {}  # what was asked of them, likewise
         self._described: dict[Relation | FileRelation, list[tuple[str, str]]] = {}
         self._caller_views: list[Relation] = []
         self._registered: set[Relation] = set()
@@ -91,6 +94,7 @@ class Engine(TableQueries):
         verb, target = ("CREATE OR REPLACE", free.pop()) if free else ("CREATE", self._temp_name(name))
         statement.sql = f"{verb} TEMP TABLE {target.sql()} AS\n{statement.sql}"
         self._scratch.append(target)
+        self._answers.pop(target, None)
         self._counted[target] = self._timed(name, statement)
         return target
 
@@ -99,7 +103,18 @@ class Engine(TableQueries):
         known = self._counted.get(rows) if isinstance(rows, Relation) and not where else None
         return super().count(rows, *where) if known is None else known
 
+    def remembered(self, rows: Relation, ask: Callable[[], Found], *question: object) -> Found:
+        """What `ask` finds of a TEMP table: asked once a question while the table is as it is."""
+        answers = self._answers.setdefault(rows, [])
+        for asked, known in answers:
+            if asked == question:
+                return cast(Found, known)
+        found = ask()
+        answers.append((question, found))
+        return found
+
     def refresh_count(self, target: Relation, added: int | None = None) -> None:
+        self._answers.pop(target, None)
         known = self._counted.pop(target, None)
         if known is not None and added is not None:
             self._counted[target] = known + added
@@ -223,6 +238,7 @@ class Engine(TableQueries):
         self._scratch.clear()
         self._free.clear()
         self._counted.clear()
+        self._answers.clear()
         self._caller_views.clear()
 
     def _all_scratch(self) -> list[Relation]:
@@ -255,6 +271,7 @@ class Engine(TableQueries):
                 self._scratch = [*dict.fromkeys([*before, *self._scratch])]
                 self._free.clear()
                 self._counted.clear()
+                self._answers.clear()
                 with suppress(DatabaseError):
                     self.refresh_servers()
                 raise

@@ -83,7 +83,11 @@ class Queries(ABC):
 
     def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
         """All rows that `template` selects: for counts, bounds and plans, never for data."""
-        return self._execute(self.rendered(template, **params))[1]
+        return self.rows_of(self.rendered(template, **params))
+
+    def rows_of(self, statement: Statement) -> list[tuple[Any, ...]]:
+        """As `rows`, of a statement that is rendered."""
+        return self._execute(statement)[1]
 
     def records(self, template: str, **params: Any) -> list[dict[str, Any]]:
         """As `rows`, each a dict by column name."""

@@ -185,6 +185,10 @@ class OneStatement:
         """The single row that `template` selects, as a dict by column name: the statement is run."""
         return self._engine.record_of(self._asking(template, params))
 
+    def rows(self, template: str, **params: Any) -> list[tuple[Any, ...]]:
+        """As `record`, all rows."""
+        return self._engine.rows_of(self._asking(template, params))
+
     def _asking(self, template: str, params: Mapping[str, Any]) -> Statement:
         """The parts so far, and what a template selects of them; it becomes no part."""
         before = dict(self._values), dict(self._parts)

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.measuring.utility import ESTIMATE_UNIT, draw_queries, nine_tenths, relative_errors
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
@@ -159,7 +160,8 @@ def _errors(
     if not pairs or not rows:
         return None
     with engine.scope():
-        flow = EngineFlow(engine, "measuring", pairs=pairs)
+        steps = OneStatement(engine)
+        flow = Flow(steps, "measuring", pairs=pairs)
         source = flow.step("source_pairs", "list_pairs", placed=True, counted=counted, weight=weight)
         flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
         names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
@@ -167,7 +169,7 @@ def _errors(
         flow.know(draws=engine.load("draws", columns, _draws(pairs, rows, seed)))
         flow.step("anchors", "anchor_pairs", pairs=source)
         flow.step("asked", "ask_pairs")
-        answers = flow.rows("answer_pairs", unit=float(ESTIMATE_UNIT))
+        answers = steps.rows(flow.path("answer_pairs"), **flow.params("answer_pairs", unit=float(ESTIMATE_UNIT)))
     errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
     median, most = statistics.median(errors), nine_tenths(errors)
     return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))

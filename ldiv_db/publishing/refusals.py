@@ -70,7 +70,8 @@ class TargetCheck:
             _check_database_file(destination)
         if isinstance(destination, DataFile):
             self._check_data_file(destination)
-        refuse_read_target(engine, self.policy, self.folder, self.source)
+        if not isinstance(destination, InDatabase):
+            refuse_read_target(engine, self.policy, self.folder, self.source)
 
     def _check_table(self, table: Relation) -> None:
         engine = self.engine
@@ -88,11 +89,14 @@ class TargetCheck:
         if home not in ("temp", engine.snapshot.current.lower()):
             what = f"{table} is in another database, one transaction writes one"
             raise refused("target.table", what, "give `file:` as well")
-        if self._is_there(table, "set if_exists: replace or append") and self.if_exists == "append":
+        if not self._is_there(table, "set if_exists: replace or append"):
+            return
+        if self.if_exists == "append":
             if self.types is not None:
                 hint = "what is appended to has labels as text: make it by if_exists: append"
                 compare_columns(engine, self.types, table, hint)
             self._refuse_keys(table)
+        refuse_read_tables(engine, self.source, [table])
 
     def _refuse_keys(self, table: Relation) -> None:
         """Raise PolicyError for keys of a table that the release is known to break, as it has the same values twice."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
+from ldiv_db.database.steps import OneStatement
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.histogram import Classes
 
@@ -118,11 +120,16 @@ def _warnings(
 
 def _spellings(flow: EngineFlow, in_classes: bool) -> Iterator[str]:
     """Of how many values there are several spellings, and how many rows are in classes of one such value."""
-    flow.step("folded", "fold_values")
-    counts = flow.record("count_spellings")
+
+    def asked(template: str) -> dict[str, Any]:
+        return steps.record(flow.path(template), **flow.params(template, folded=folded))
+
+    steps = OneStatement(flow.engine)
+    folded = steps.materialise("folded", flow.path("fold_values"), **flow.params("fold_values"))
+    counts = asked("count_spellings")
     if not counts["spellings"]:
         return
-    (alone,) = flow.record("count_respelt").values() if in_classes else (0,)
+    (alone,) = asked("count_respelt").values() if in_classes else (0,)
     said = f", and {count_phrase(alone, 'row is', 'rows are')} in classes of one of these alone" if alone else ""
     spellings, rows = f"{counts['spellings']:,} of its values", f"in {counts['rows']:,} rows"
     alike = f"are {counts['values']:,} if case, blanks and dashes are ignored"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
@@ -134,14 +135,21 @@ def shares_decide(task: Task) -> bool:
 
 def _is_settled(task: Task) -> bool:
     """True if at least half of the rows stand in cells that bounds of shares allow as they are."""
-    engine, encoded = task.engine, task.encoded
-    size, codes = max(found.share_size for found in task.requirements), [axis.code for axis in encoded.axes]
-    settled = []
+    size = max(found.share_size for found in task.requirements)
+    encoded, find = task.encoded, partial(_count_settled, task, size)
+    settled = task.engine.remembered(encoded.counted, find, encoded.axes, encoded.sensitive, size)
+    return 2 * settled >= encoded.row_count
+
+
+def _count_settled(task: Task, size: int) -> int:
+    """The rows in cells that bounds of shares by one sensitive attribute allow, of the one that allows the fewest."""
+    engine, encoded, settled = task.engine, task.encoded, list[int]()
+    codes = [axis.code for axis in encoded.axes]
     for attribute in encoded.sensitive:
         counts = encoded.count_cells(engine, attribute.code.name)
         settled.append(engine.scalar("solving/count_settled", counts=counts, codes=codes, size=size))
         engine.drop(counts)
-    return bool(2 * min(settled) >= encoded.row_count)
+    return min(settled)
 
 
 def checked(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
@@ -71,6 +72,12 @@ class ClassChecker:
             steps = OneStatement(self._engine)
             margins = self.measured(steps, counts)
             return scope.keep(steps.keep("margins", "database/list_rows", rows=margins, columns=[]))
+
+    def good(self, counts: Relation) -> Relation:
+        """The TEMP table (class_no) of the candidates that violate nothing."""
+        with self._engine.scope() as scope:
+            steps = OneStatement(self._engine)
+            return scope.keep(steps.keep("good", "local/list_good", margins=self.measured(steps, counts)))
 
     def measured(self, steps: Steps, counts: Relation) -> Relation:
         """As `margins`, a relation of `steps`, which may run with others in one statement."""
@@ -157,10 +164,7 @@ class LocalAlgorithm(Algorithm):
         Of others a note says what the whole table does not tell.
         """
         _refuse(task, self.name)
-        sure = [r for r in task.requirements if r.monotone]
-        wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
-        if sure:
-            refuse_whole(replace(task, requirements=sure, wanted=wanted))
+        refuse_whole(task)
         unsure, size = nonmonotone(task), max(2, ClassChecker(task).least)
         notes = (
             (f"{unsure}: every class is checked, and only the run shows whether there are classes",) if unsure else ()
@@ -174,14 +178,23 @@ def nonmonotone(task: Task) -> str:
 
 
 def refuse_whole(task: Task) -> None:
-    """Raise InfeasibleError if the table as one class violates one of the requirements, all monotone."""
+    """Raise InfeasibleError if the table as one class violates one of the requirements that are monotone."""
+    sure = [requirement for requirement in task.requirements if requirement.monotone]
+    wanted = {attribute: [r for r in asked if r.monotone] for attribute, asked in task.wanted.items()}
+    if sure:
+        asked = task.encoded.sensitive, sure, wanted
+        find = partial(_find_reasons, replace(task, requirements=sure, wanted=wanted))
+        if reasons := task.engine.remembered(task.encoded.counted, find, *asked):
+            raise InfeasibleError("\n".join(reasons))
+
+
+def _find_reasons(task: Task) -> list[str]:
+    """Why the table as one class violates one of the requirements; nothing if it does not."""
     with task.engine.scope():
         encoded = task.encoded
         whole = count_classes(task.engine, encoded.sensitive, encoded.counted, number=None, weight=encoded.weight)
         holds = task.engine.least(ClassChecker(task).margins(whole), "margin") >= 0
-        reasons = [] if holds else _known_failures(task, whole)
-    if not holds:
-        raise InfeasibleError("\n".join([*reasons, NOTHING_MEETS]))
+        return [] if holds else [*_known_failures(task, whole), NOTHING_MEETS]
 
 
 def _known_failures(task: Task, whole: Relation) -> list[str]:

@@ -191,7 +191,7 @@ class Peeling:
         engine = self.task.engine
         with engine.scope() as scope:
             counts = count_classes(engine, self.task.encoded.sensitive, rows, members, number, least=least)
-            return scope.keep(engine.select("good", self.checker.margins(counts), "class_no", where=[GOOD]))
+            return scope.keep(self.checker.good(counts))
 
     def compare_with_published(self) -> None:
         """Judge classes from here on by the shares of the rows that have a class alone."""

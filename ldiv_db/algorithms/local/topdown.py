@@ -22,6 +22,7 @@ tried.
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -73,7 +74,7 @@ class _Rounds:
         ]
         columns = {"axis": "INTEGER", "child": "BIGINT", "saved": "BIGINT"}
         flow.know(savings=engine.load("savings", columns, savings))
-        flow.know(sizes=engine.load("sizes", {"size": "BIGINT"}, [(size,) for size in SIZES]))
+        flow.know(sizes=json.dumps(SIZES))
 
     def run(self, assigned: Relation) -> bool:
         """Split the active nodes, whose rows are active then; those of other nodes are assigned. False if none was."""

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import ClassState, Orders, choose
-from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.steps import OneStatement
 
 #: Rounds end when two in a row lower the cost by less than this part of it.
 LEAST_PART = 200
@@ -82,13 +83,13 @@ def _find(state: _Exchangeable, order: Sequence[Measure], offset: int) -> Relati
     """Both sides of the best exchange of each pair of classes, if one gains."""
     classes = state.classes
     pairs = classes.pairs(order, offset, parts=state.parts, steps=STEPS)
-    flow = EngineFlow(
-        classes.task.engine, "neighbours", members=classes.members, pairs=pairs, measures=classes.measures
-    )
+    steps = OneStatement(classes.task.engine)
+    flow = Flow(steps, "neighbours", members=classes.members, pairs=pairs, measures=classes.measures)
     flow.know(sensitive=classes.task.encoded.sensitive[0], common=None, l=state.l, square=state.l**2)
     if not state.parts:
         flow.step("common", "list_common_values")
-    return flow.step("exchanges", "find_exchanges", left="a", right="b")
+    best = "find_exchanges"
+    return steps.keep("exchanges", flow.path(best), **flow.params(best, left="a", right="b"))
 
 
 def _apply(state: _Exchangeable, exchanges: Relation) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ldiv_db.algorithms.base import Task
@@ -143,11 +144,16 @@ def improve(
     return assigned, courses
 
 
+def _count_codes(engine: Engine, dictionary: Relation) -> int:
+    return len(engine.tally(dictionary, "code"))
+
+
 class Orders:
     """The orders of quasi-identifiers by which rounds sort classes."""
 
     def __init__(self, task: Task, measures: Sequence[Measure]):
-        codes = [len(task.engine.tally(m.axis.dictionary, "code")) for m in measures]
+        engine, read = task.engine, [m.axis.dictionary for m in measures]
+        codes = [engine.remembered(one, partial(_count_codes, engine, one), _count_codes) for one in read]
         self._coarse_first = [measures[i] for _, i in sorted((count, i) for i, count in enumerate(codes))]
         self._seed = task.seed
 
