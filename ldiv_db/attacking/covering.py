@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
@@ -146,7 +146,7 @@ def label_axes(described: Described) -> list[LabelAxis]:
 
 def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     """The axes with the names that their columns have among the classes."""
-    aliases = {renamed.column: renamed.alias for renamed in counts.columns}
+    aliases = {renamed.column: renamed.alias for renamed in counts.subject.renamed}
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 

@@ -23,7 +23,7 @@ from ldiv_db.attacking.covering import KnownAxis
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
@@ -112,7 +112,7 @@ class DeFinetti(Attacker):
         If the people have the column of groups too, they are guessed in their groups, otherwise those of equal
         quasi-identifiers alike.
         """
-        engine, group = self.table.engine, first.columns[0]
+        engine, group = self.table.engine, first.subject.renamed[0]
         grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, self.true)}
         columns = [*map(Identifier, names), *([group.column] if grouped else [])]
         self.marks = [Feature(column, "text", Identifier(f"v{i}"), i) for i, column in enumerate(columns, 1)]

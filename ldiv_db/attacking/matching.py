@@ -19,7 +19,7 @@ from typing import Any
 
 from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
 from ldiv_db.auditing.audit import CountPeople
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
-from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation

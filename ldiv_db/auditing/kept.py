@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.auditing.individuals import NEARLY_UNIQUE
-from ldiv_db.auditing.people_names import tells_one
+from ldiv_db.auditing.people_names import NEARLY_UNIQUE, tells_one
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import FileRelation

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from ldiv_db.auditing.individuals import FEW_VALUES
+from ldiv_db.auditing.people_names import FEW_VALUES
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine

@@ -21,7 +21,7 @@ from ldiv_db.database.requests import asked
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import measure_counts
-from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
+from ldiv_db.measuring.resolve import ResolvedColumn, Spread, compare_columns, resolve_axes, resolve_sensitive
 from ldiv_db.measuring.utility import QueryErrors, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
@@ -198,16 +198,16 @@ class _Measuring:
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
         """The quasi-identifiers and the sensitive attributes, whose published values are known."""
-        resolver = Resolver(self._engine, self._flow["counted"])
+        engine, counted = self._engine, self._flow["counted"]
         columns = [qi.column for qi in self._source.quasi_identifiers]
         kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
         sets = [self._forms[axis.name] == "set" for axis in axes]
-        found, sensitive = resolver.quasi_identifiers(axes, kinds, sets), []
+        found, sensitive = resolve_axes(engine, counted, axes, kinds, sets), []
         for number, column in enumerate(self._source.sensitive, 1):
             code, mapped = f"s{number}", "recoding/input/map_sensitive"
             how = {"column": code, "seed": self._wanted.seed, "individuals": False}
             dictionary = self._flow.step(f"dictionary_{code}", mapped, rows=copied.snapshot, **how)
-            sensitive.append(resolver.sensitive(column.name, number, dictionary, self._engine.count(dictionary)))
+            sensitive.append(resolve_sensitive(engine, counted, column.name, code, dictionary))
         return found, sensitive
 
     # -- losses --------------------------------------------------------------------------------------

@@ -14,8 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, are_few_kinds
-from ldiv_db.auditing.people_names import is_dialled, may_say_whose, tells_one, tells_somebody
+from ldiv_db.auditing.people_names import (
+    CATEGORY_ROWS,
+    FEW_VALUES,
+    NEARLY_UNIQUE,
+    are_few_kinds,
+    is_dialled,
+    may_say_whose,
+    tells_one,
+    tells_somebody,
+)
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
