@@ -30,13 +30,15 @@ from typing import Any, ClassVar
 
 from ldiv_db.attacking.base import ABOVE, NOTHING, UNDECIDED, WITHIN, Attacker, Verdict
 from ldiv_db.attacking.covering import KnownAxis, list_cells
-from ldiv_db.attacking.gains import Attack, Tried, tried_attack
+from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.matching import KEPT, Prefixes, number_prefixes, prefixes_of
-from ldiv_db.attacking.trials import SecretColumn, TrialPeople, draw, inference, tried_on
+from ldiv_db.attacking.trials import TrialPeople, Tried, inference, tried_attack, tried_on
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.measuring.utility import draw
 from ldiv_db.policy.reading import names_of
+from ldiv_db.recoding.encoded import Renamed
 
 #: Distances are summed in parts of a column's known values.
 _UNIT = 10**9
@@ -187,7 +189,7 @@ def singling_out(people: TrialPeople) -> Iterator[Attack]:
     sets = column_sets(people.seed, people.axes)
     columns = [column for axis in people.axes for column in axis.columns]
     for secret in people.secrets:
-        known = {"classes": table.classes, "histogram": table.histograms[secret.name], "columns": columns}
+        known = {"classes": table.classes, "histogram": table.histograms[secret.column.name], "columns": columns}
         flow = EngineFlow(table.engine, "attacking/singling_out", **known, value=_VALUE, seed=people.seed)
         with flow.scope():
             flow.step("rows", "list_rows")
@@ -200,7 +202,7 @@ def singling_out(people: TrialPeople) -> Iterator[Attack]:
         measure = "share of predicates that fit one person"
         for kind, name in _KINDS.items():
             compared = pairs[kind] if pairs else None
-            found = tried_attack(name, secret.name, measure, tried[kind], guessed[kind], compared)
+            found = tried_attack(name, secret.column.name, measure, tried[kind], guessed[kind], compared)
             yield found.with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
 
 
@@ -217,7 +219,7 @@ def _choose(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet]) ->
 
 
 def _against_control(
-    people: TrialPeople, chosen: Relation, secret: SecretColumn, tried: Counts
+    people: TrialPeople, chosen: Relation, secret: Renamed, tried: Counts
 ) -> dict[str, tuple[Tried, Tried]] | None:
     """The successes on targets and on the control, of each kind, where both are as many; None without a control."""
     if people.control is None:
@@ -229,7 +231,7 @@ def _against_control(
     return {kind: (tried[kind], control[kind]) for kind in _KINDS}
 
 
-def _counted(people: TrialPeople, drawn: Relation, secret: SecretColumn) -> tuple[Relation, Relation]:
+def _counted(people: TrialPeople, drawn: Relation, secret: Renamed) -> tuple[Relation, Relation]:
     """People as predicates are held against them: (cell_no, people, the known values) and (cell_no, value, rows).
 
     So many people of a cell have the sensitive value.

@@ -245,20 +245,21 @@ def draw_queries(
     """
     draws = []
     for query in range(queries):
-        count = at_least + _draw(seed, query, "count", len(keys) - at_least + 1)
-        order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
+        count = at_least + draw(seed, query, "count", len(keys) - at_least + 1)
+        order = sorted(range(len(keys)), key=lambda place: draw(seed, query, f"order {place}", 2**64))
         asked = set(order[:count])
-        asked |= {len(keys) + _draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()
-        line: list[int] = [query, _draw(seed, query, "anchor", rows)]
+        asked |= {len(keys) + draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()
+        line: list[int] = [query, draw(seed, query, "anchor", rows)]
         for place, column in enumerate([*keys, *sensitive]):
             width = _width(column, count) if place in asked else 0
-            line += [width, _draw(seed, query, f"shift {place}", width) if width else 0]
+            line += [width, draw(seed, query, f"shift {place}", width) if width else 0]
         draws.append(tuple(line))
     return draws
 
 
-def _draw(seed: int, query: int, what: str, below: int) -> int:
-    digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
+def draw(seed: int, number: int, what: str, below: int) -> int:
+    """A number from 0 to `below` - 1, by md5."""
+    digest = hashlib.md5(f"{seed}:{number}:{what}".encode(), usedforsecurity=False).hexdigest()
     return int(digest, base=16) % below
 
 
