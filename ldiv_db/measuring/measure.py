@@ -139,11 +139,13 @@ class _Measuring:
         self._wanted = wanted
         others = {"class": wanted.class_column, "class_label": wanted.class_label}
         self._cited = published_columns(original.released, names, others)
+        self._classes = [Renamed(Identifier(wanted.class_column), _CLASS)] if wanted.class_column else []
 
     def measure(self, show_values: bool) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
         copied, axes = scan(engine, source, show_values, counted=True)
-        flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + self._label)
+        label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
+        flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + label)
         with (
             read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
             read_exactly(engine, read) as table,
@@ -163,7 +165,7 @@ class _Measuring:
             rows_added=max(0, loss.rows_published - rows_in),
             rows_unmatched=None,
             rows_uncovered=None,
-            cm=self._minorities(found, loss) if self._label else None,
+            cm=self._minorities(found, loss) if label else None,
             queries=None,
             of_people=self._of_people,
         )
@@ -174,9 +176,8 @@ class _Measuring:
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:
-            by = measure_divergence(engine, tries, kept, loss.rows_published)
-            loss = replace(loss, kl=by.kl)
-            measured = replace(measured, rows_unmatched=by.rows_unmatched, rows_uncovered=by.rows_uncovered)
+            kl, uncovered, unmatched = measure_divergence(engine, tries, kept, loss.rows_published)
+            loss, measured = replace(loss, kl=kl), replace(measured, rows_unmatched=unmatched, rows_uncovered=uncovered)
         if wanted.queries:
             errors = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
             measured = replace(measured, queries=errors)
@@ -185,16 +186,6 @@ class _Measuring:
         if wanted.preserve is not None and source.weight is None:  # counts are not rows to ask
             measured = replace(measured, answers=ask(engine, source, both, numbered, wanted.preserve))
         return replace(measured, loss=loss)
-
-    # -- columns -------------------------------------------------------------------------------------
-
-    @property
-    def _classes(self) -> list[Renamed]:
-        return [Renamed(Identifier(self._wanted.class_column), _CLASS)] if self._wanted.class_column else []
-
-    @property
-    def _label(self) -> list[Renamed]:
-        return [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
         """The quasi-identifiers and the sensitive attributes, whose published values are known."""
@@ -209,8 +200,6 @@ class _Measuring:
             dictionary = self._flow.step(f"dictionary_{code}", mapped, rows=copied.snapshot, **how)
             sensitive.append(resolve_sensitive(engine, counted, column.name, code, dictionary))
         return found, sensitive
-
-    # -- losses --------------------------------------------------------------------------------------
 
     def _loss(
         self,
@@ -254,14 +243,11 @@ class _Measuring:
         told = self._flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
         return loss.rows_suppressed + int(told["minorities"])
 
-    def _judged(self, dictionary: Relation) -> Distribution:
-        where = [] if self._source.judges_null else [Where("value", None, "<>")]
-        counts = (rows for (rows,) in self._engine.find(dictionary, "rows", where=where))
-        return Distribution(sorted(counts, reverse=True))
-
     def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
-        judged = [self._judged(column.dictionary) for column in sensitive]
+        where = [] if self._source.judges_null else [Where("value", None, "<>")]
+        counts = [self._engine.find(column.dictionary, "rows", where=where) for column in sensitive]
+        judged = [Distribution(sorted((rows for (rows,) in of_values), reverse=True)) for of_values in counts]
         hardest = min(judged, key=lambda found: found.largest_l, default=None)
         wanted = self._required.resolved(hardest)
         return smallest_class(requirement for some in wanted.values() for requirement in some)

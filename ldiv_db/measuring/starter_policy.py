@@ -20,9 +20,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.measuring.generalisations import SAFE_HARBOR
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
-from ldiv_db.measuring.safe_harbor import HEADING
 from ldiv_db.measuring.suggestions import (
     ALPHA_K,
     MODEST_K,
@@ -42,7 +42,7 @@ _HEADING = "# A policy to start from: check every column's role, then `ldiv plan
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
     """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    lines = [_HEADING, *(f"# {line}" for line in HEADING if profile.hipaa)]
+    lines = [_HEADING, *(f"# {line}" for line in SAFE_HARBOR if profile.hipaa)]
     for key, value in policy.items():
         lines += [f"# {line}" for line in _comments(key, profile, suggestions)]
         if key == "identifiers":
