@@ -163,10 +163,10 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
         ]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
-        for part in numbered.drawn(table.budget // KEPT):
-            found = part.prefixes.flow("attacking/linkability", last=numbered.last, unit=_UNIT)
-            found.insert(nearest, "find_nearest", axes=distanced)
-            engine.extend(tried, part.part, "cell_no")
+        for found, part, _ in numbered.drawn(table.budget // KEPT):
+            flow = found.flow("attacking/linkability", last=numbered.last, unit=_UNIT)
+            flow.insert(nearest, "find_nearest", axes=distanced)
+            engine.extend(tried, part, "cell_no")
         cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
         placed = people.placed(drawn, cells, axes)
         yield {"people": placed, "nearest": nearest, "boxes": numbered.boxes, "last": numbered.last}
@@ -289,7 +289,6 @@ def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
 
 
 def _draw_random(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
-    """Random predicates, of either kind as many as were found."""
     axes: list[dict[str, Any]] = [
         {"columns": axis.columns, "bounded": axis.bounded, "table": axis.table}
         | {key: Identifier(f"{key}_{axis.number}") for key in ("use", "row")}  # whether it is asked for, in which row

@@ -140,7 +140,6 @@ def _attacks(table: AttackedTable) -> Iterator[Attack]:
 
 
 def _refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], known: Knowledge) -> None:
-    """Raise PolicyError with everything that is wrong with the question."""
     given, sets = known.given, [name for name, setting in columns.sensitive.items() if setting.set]
     asked = [(kind, kind.key or kind.people) for kind in ATTACKERS if (kind.key or kind.people) in given]
     problems = [*known.problems(), *request_problems(require, columns.sensitive)]

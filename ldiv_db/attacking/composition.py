@@ -137,18 +137,18 @@ class Composition(Attacker):
     def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
         if "known" not in known.people:
             yield Problem("also", "needs people who are in all releases", "give --known")
-        for other in known.also:
+        for other, _ in known.also:
             wanted = [("also", name) for name in columns.sensitive]
-            yield from missing_columns(engine, other.table, wanted, "other release")
+            yield from missing_columns(engine, other, wanted, "other release")
 
     def __init__(self, table: AttackedTable) -> None:
         super().__init__(table)
         releases = [(table.counts, table.columns.quasi_identifiers)]
-        for other in table.known.also:
-            same = {name: setting.reading for name, setting in other.columns.sensitive.items()}
-            subject = Subject(other.table, other.columns.labels, other.columns.ids, same=same)
+        for other, columns in table.known.also:
+            same = {name: setting.reading for name, setting in columns.sensitive.items()}
+            subject = Subject(other, columns.labels, columns.ids, same=same)
             counts = _counted(table.engine, table.stack, subject, table.columns.sensitive)
-            releases.append((counts, other.columns.quasi_identifiers))
+            releases.append((counts, columns.quasi_identifiers))
         people = table.known.people["known"]
         self.seen = OverlappingPeople(table.engine, table.stack, releases, people, table.budget)
 
@@ -157,7 +157,6 @@ class Composition(Attacker):
 
 
 def _counted(engine: Engine, stack: ExitStack, subject: Subject, names: Iterable[str]) -> Mapping[str, Counted]:
-    """A release, counted for each sensitive attribute."""
     return {name: stack.enter_context(counted(engine, subject, name)) for name in names}
 
 

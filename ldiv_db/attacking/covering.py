@@ -164,7 +164,6 @@ def open_population(
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
-    """The kind by which known values are compared; None if they cannot be."""
     if hierarchy.by_time:
         return column.kind if column.is_time else None
     if not hierarchy.by_range:
@@ -230,7 +229,6 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
 
 
 def _no_label(axis: KnownAxis) -> str:
-    """The words for what labels that cannot be read are not."""
     if axis.by_range:
         values = "number" if axis.kind == "real" else axis.kind
         return f"neither a range of {values}s nor NULL nor *"

@@ -93,9 +93,9 @@ class Journalist(Attacker):
             return
         of_people, of_presence = table.population_bounds
         populations = engine.load("populations", _POPULATIONS, [])
-        for drawn in self.prefixes.drawn(table.budget, by_classes=True):
-            classes = engine.select_among("kept", table.classes, drawn.part, "class_no")
-            engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
+        for found, part, _ in self.prefixes.drawn(table.budget, by_classes=True):
+            classes = engine.select_among("kept", table.classes, part, "class_no")
+            engine.insert(populations, "attacking/count_population", classes=classes, **found.alike())
         tried = engine.count(populations), engine.count(table.classes)
         params = {"populations": populations, "threshold": table.known.threshold, "unit": UNIT}
         summary = engine.record("attacking/summarise_population", **params)

@@ -114,9 +114,9 @@ def share_in(row: Mapping[str, Any]) -> Fraction | None:
     return None if row["numerator"] is None else Fraction(int(row["numerator"]), int(row["denominator"]))
 
 
-def mean_of(units: Any, rows: int) -> float | None:
+def mean_of(units: Any, rows: int, unit: int = UNIT) -> float | None:
     """The mean of what was summed in units."""
-    return float(Fraction(int(units), UNIT * rows)) if rows else None
+    return float(Fraction(int(units), unit * rows)) if rows else None
 
 
 @dataclass(frozen=True)

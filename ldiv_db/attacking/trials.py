@@ -34,7 +34,7 @@ from ldiv_db.attacking.matching import matched
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.utility import draw
@@ -105,7 +105,6 @@ def tried_attack(
 
 
 def _counts(prefix: str, tried: Tried) -> dict[str, Any]:
-    """The counts and the interval as figures."""
     return {f"{prefix}{name}": getattr(tried, name) for name in ("attempts", "successes", "interval")}
 
 
@@ -136,11 +135,13 @@ class TrialPeople:
         if control is not None:
             problems += _missing(engine, control, "control", [*(axis.name for axis in axes), *sensitive])
         refuse(problems)
-        if control is not None:
-            _refuse_other_types(engine, control, axes)
+        if control is not None:  # whose people must be compared as the targets are
+            compared = zip(axes, known_axes(axes, columns_of(engine, control), "control"), strict=True)
+            what = "is of another type than among the targets"
+            refuse(Problem("control", f"{axis.name} {what}") for axis, other in compared if axis.kind != other.kind)
         read = tuple(replace(axis, known=axis.value, number=number) for number, axis in enumerate(axes, 1))
         secrets = tuple(Renamed(Identifier(name), Identifier(f"s{i}")) for i, name in enumerate(sensitive, 1))
-        counts = (_count(engine, targets), None if control is None else _count(engine, control))
+        counts = (engine.count(targets), None if control is None else engine.count(control))
         return cls(table, read, secrets, *counts)
 
     @property
@@ -197,19 +198,6 @@ def _missing(engine: Engine, table: Table, key: str, names: Sequence[str]) -> It
     for name in names:
         if name.lower() not in lower:
             yield Problem(key, f"has no column {name}", nearest(name, known))
-
-
-def _refuse_other_types(engine: Engine, control: Table, axes: Sequence[KnownAxis]) -> None:
-    """Raise PolicyError if people of the control are not compared as the targets are."""
-    found = known_axes(axes, columns_of(engine, control), "control")
-    others = [axis for axis, other in zip(axes, found, strict=True) if axis.kind != other.kind]
-    if others:
-        what = "is of another type than among the targets"
-        raise PolicyError([Problem("control", f"{axis.name} {what}") for axis in others])
-
-
-def _count(engine: Engine, table: Table) -> int:
-    return int(engine.scalar("database/count_rows", rows=table))
 
 
 def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:

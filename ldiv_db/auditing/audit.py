@@ -289,7 +289,6 @@ def _read_again(
 
 
 def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
-    """The arguments of the package's test, as a project writes them."""
     parameters = {
         name: plain_decimal(value) if isinstance(value, Decimal) else value
         for name, value in requirement.parameters.items()

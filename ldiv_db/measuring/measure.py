@@ -188,7 +188,6 @@ class _Measuring:
         return replace(measured, loss=loss)
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
-        """The quasi-identifiers and the sensitive attributes, whose published values are known."""
         engine, counted = self._engine, self._flow["counted"]
         columns = [qi.column for qi in self._source.quasi_identifiers]
         kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
