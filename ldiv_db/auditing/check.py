@@ -157,7 +157,13 @@ def check(
     _refuse(engine, table, request)
     home = request.pair.table if request.pair else table
     attributes, requirements = request.requirements(engine, columns_of(engine, home))
-    _refuse_uncounted(request, requirements)
+    named = sorted({one.label for wanted in requirements.values() for one in wanted if one.named_population})
+    if request.pair is not None:
+        what = "is about the people whom labels cover, and a pair publishes values as they are"
+        refuse(Problem("require", f"{label} {what}") for label in named)
+    elif request.people is None:
+        what = "needs a policy, which says what labels stand for"
+        refuse(Problem("require", f"{label} {what}", "give --policy") for label in named)
     with read_as_one(engine, home, request.same) as read:
         every = Subject(read, [], same=request.same)
         values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
@@ -209,17 +215,6 @@ def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckReques
         problems += missing_columns(engine, pair.table, [("group", pair.group), *sensitive, *counts], "sensitive table")
     problems += problems_of(request)
     refuse(problems)
-
-
-def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence[Requirement]]) -> None:
-    """Raise PolicyError for requirements on people of a population where nothing says whom labels cover."""
-    named = {r.label for wanted in requirements.values() for r in wanted if r.named_population}
-    if named and request.pair is not None:
-        what = "is about the people whom labels cover, and a pair publishes values as they are"
-        raise PolicyError([Problem("require", f"{label} {what}") for label in sorted(named)])
-    if named and request.people is None:
-        what = "needs a policy, which says what labels stand for"
-        raise PolicyError([Problem("require", f"{label} {what}", "give --policy") for label in sorted(named)])
 
 
 def problems_of(request: CheckRequest) -> list[Problem]:

@@ -189,8 +189,11 @@ def measure_uniqueness(
     columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
     cells = engine.count_groups("cells", table, *((c.column.name, c.alias.name) for c in columns))
     size = engine.count(cells)
-    if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
-        whole, *parts = _with_each_left_out(engine, cells, columns)
+    if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:  # all, then all but each
+        others = [[other for other in columns if other is not column] for column in columns]
+        numbered = [{"number": i, "alias": c.alias, "others": others[i - 1]} for i, c in enumerate(columns, 1)]
+        params = {"cells": cells, "columns": numbered, "rare": RARE}
+        whole, *parts = engine.records("measuring/profile/measure_uniqueness", **params)
     else:
         whole, parts = _count(engine, cells, columns), []
     found = Uniqueness(
@@ -207,15 +210,6 @@ def measure_uniqueness(
 
 def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[str, Any]:
     return engine.record("measuring/profile/count_unique", cells=cells, columns=columns, rare=RARE)
-
-
-def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
-    """The counts of all columns, then of all but each of them, in their order: one statement."""
-    numbered = [
-        {"number": i, "alias": column.alias, "others": [other for other in columns if other is not column]}
-        for i, column in enumerate(columns, 1)
-    ]
-    return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=RARE)
 
 
 def _small(
