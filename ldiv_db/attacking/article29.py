@@ -302,10 +302,10 @@ def _draw_random(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet
 
 def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
     """Of each random predicate its number and kind; of the value and each axis whether it is asked for, and a row."""
-    rows, columns = people.table.rows, len(people.axes)
+    seed, rows, columns = people.seed, people.table.rows, len(people.axes)
     kinds = [kind for kind, count in counts.items() for _ in range(count)]
     of_kind = {kind: [asked.places for asked in sets if (len(asked.places) == 1) == (kind == "one")] for kind in counts}
     for number, kind in enumerate(kinds, 1):
-        places = of_kind[kind][people.draw(number, "set", len(of_kind[kind]))]
-        asked = [(int(place in places), people.draw(number, f"row {place}", rows)) for place in range(columns + 1)]
+        places = of_kind[kind][draw(seed, number, "set", len(of_kind[kind]))]
+        asked = [(int(place in places), draw(seed, number, f"row {place}", rows)) for place in range(columns + 1)]
         yield (number, kind, *asked[columns], *(item for pair in asked[:columns] for item in pair))

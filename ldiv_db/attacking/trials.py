@@ -177,15 +177,11 @@ class TrialPeople:
         flow = EngineFlow(self.table.engine, "attacking/trials", people=people, secrets=self.secrets)
         return flow.step("placed", "place_people", cells=cells, axes=axes)
 
-    def draw(self, number: int, what: str, below: int) -> int:
-        """As `draw`, by the seed that was asked for."""
-        return draw(self.seed, number, what, below)
-
     def guessed(self, flow: EngineFlow) -> Tried:
         """The successes of random guesses, as an attack counts them: of each by two rows of the release."""
         engine, rows, names = self.table.engine, self.table.rows, ("first_row", "second_row")
         count = min(self.tries, self.targets) if rows else 0
-        listed = [(number, *(self.draw(number, name, rows) for name in names)) for number in range(1, count + 1)]
+        listed = [(number, *(draw(self.seed, number, name, rows) for name in names)) for number in range(1, count + 1)]
         draws = engine.load("draws", dict.fromkeys(["number", *names], "BIGINT"), listed)
         found = Tried(**flow.record("count_random", draws=draws))
         engine.drop(draws)

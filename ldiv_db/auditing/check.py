@@ -235,8 +235,8 @@ def problems_of(request: CheckRequest) -> list[Problem]:
     taken = [name for name in request.sensitive if name.lower() in keys]  # every class would have one value of them
     problems += [Problem("sensitive", f"{name!r} is under {keys[name.lower()]} already") for name in taken]
     if request.individual is not None:
-        taken = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
-        if request.individual.lower() in taken:
+        others = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
+        if request.individual.lower() in others:
             problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
         if any(setting.set for setting in request.sensitive.values()):
             problems.append(Problem("individual", "does not go with sets: a person's rows have one value each"))

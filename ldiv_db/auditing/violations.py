@@ -56,7 +56,7 @@ class Violations:
             mended = suppress_if_few(self.engine, found.classes, measures, 0)
         else:
             mended = requirement.rows_to_suppress(self.engine, found.classes, measures)
-        params = {
+        params: dict[str, Any] = {
             "measures": measures,
             "mended": mended,
             "classes": found.listed,
@@ -69,15 +69,10 @@ class Violations:
         }
         self.rows += self.engine.records(_TEMPLATE, most=self.most, **params)
         if self.into is not None:
-            self._write(self.into, params)
+            write = self.engine.insert if self._written else self.engine.create
+            write(self.into, _TEMPLATE, most=None, **params)
+            self._written = True
         self.engine.drop(mended)
-
-    def _write(self, target: Relation, params: dict[str, Any]) -> None:
-        if self._written:
-            self.engine.insert(target, _TEMPLATE, most=None, **params)
-        else:
-            self.engine.create(target, _TEMPLATE, most=None, **params)
-        self._written = True
 
 
 def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Renamed]:

@@ -69,7 +69,7 @@ def measure_counts(
     numbered: Relation,
     rows: int,
     seed: int,
-    weight: Identifier = _ROWS,
+    weight: Identifier | None = _ROWS,
 ) -> CountErrors | None:
     """The errors of counts of the `rows` of the source's `cells`, by the published rows `numbered` by their values.
 

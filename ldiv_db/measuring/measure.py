@@ -156,6 +156,10 @@ class _Measuring:
         numbered = flow.step("numbered", "number_published", columns=both)
         rows_in, kept = copied.rows_in, copied.rows_in - copied.left_out
         loss = self._loss(found, sensitive, axes, rows_in)
+        cm = None
+        if label:  # the rows without the most frequent label of their class, and those that are suppressed
+            told = flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
+            cm = loss.rows_suppressed + int(told["minorities"])
         measured = Measurement(
             published=str(self._published),
             source=str(source.relation),
@@ -165,7 +169,7 @@ class _Measuring:
             rows_added=max(0, loss.rows_published - rows_in),
             rows_unmatched=None,
             rows_uncovered=None,
-            cm=self._minorities(found, loss) if label else None,
+            cm=cm,
             queries=None,
             of_people=self._of_people,
         )
@@ -236,11 +240,6 @@ class _Measuring:
                 engine, axes, [Told(i, column=column) for i, column in enumerate(found)], total
             ),
         )
-
-    def _minorities(self, found: Sequence[ResolvedColumn], loss: Loss) -> int:
-        """CM: the rows without the most frequent label of their class, and those that are suppressed."""
-        told = self._flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
-        return loss.rows_suppressed + int(told["minorities"])
 
     def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
