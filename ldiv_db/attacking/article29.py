@@ -30,13 +30,15 @@ from typing import Any, ClassVar
 
 from ldiv_db.attacking.base import ABOVE, NOTHING, UNDECIDED, WITHIN, Attacker, Verdict
 from ldiv_db.attacking.covering import KnownAxis, list_cells
-from ldiv_db.attacking.gains import Attack, Tried, tried_attack
+from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.matching import KEPT, Prefixes, number_prefixes, prefixes_of
-from ldiv_db.attacking.trials import SecretColumn, TrialPeople, draw, inference, tried_on
+from ldiv_db.attacking.trials import TrialPeople, Tried, inference, tried_attack, tried_on
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.measuring.utility import draw
 from ldiv_db.policy.reading import names_of
+from ldiv_db.recoding.encoded import Renamed
 
 #: Distances are summed in parts of a column's known values.
 _UNIT = 10**9
@@ -161,10 +163,10 @@ def _side(people: TrialPeople, drawn: Relation, axes: tuple[KnownAxis, ...]) -> 
         ]
         nearest = engine.load("nearest", {"cell_no": "BIGINT", "box": "BIGINT"}, [])
         tried = engine.load("tried", {"cell_no": "BIGINT"}, [])
-        for part in numbered.drawn(table.budget // KEPT):
-            found = part.prefixes.flow("attacking/linkability", last=numbered.last, unit=_UNIT)
-            found.insert(nearest, "find_nearest", axes=distanced)
-            engine.extend(tried, part.part, "cell_no")
+        for found, part, _ in numbered.drawn(table.budget // KEPT):
+            flow = found.flow("attacking/linkability", last=numbered.last, unit=_UNIT)
+            flow.insert(nearest, "find_nearest", axes=distanced)
+            engine.extend(tried, part, "cell_no")
         cells = engine.select_among("kept", numbered.cells, tried, "cell_no")
         placed = people.placed(drawn, cells, axes)
         yield {"people": placed, "nearest": nearest, "boxes": numbered.boxes, "last": numbered.last}
@@ -187,7 +189,7 @@ def singling_out(people: TrialPeople) -> Iterator[Attack]:
     sets = column_sets(people.seed, people.axes)
     columns = [column for axis in people.axes for column in axis.columns]
     for secret in people.secrets:
-        known = {"classes": table.classes, "histogram": table.histograms[secret.name], "columns": columns}
+        known = {"classes": table.classes, "histogram": table.histograms[secret.column.name], "columns": columns}
         flow = EngineFlow(table.engine, "attacking/singling_out", **known, value=_VALUE, seed=people.seed)
         with flow.scope():
             flow.step("rows", "list_rows")
@@ -200,7 +202,7 @@ def singling_out(people: TrialPeople) -> Iterator[Attack]:
         measure = "share of predicates that fit one person"
         for kind, name in _KINDS.items():
             compared = pairs[kind] if pairs else None
-            found = tried_attack(name, secret.name, measure, tried[kind], guessed[kind], compared)
+            found = tried_attack(name, secret.column.name, measure, tried[kind], guessed[kind], compared)
             yield found.with_untried("predicates", tried[kind].attempts, counts.get(kind, 0))
 
 
@@ -217,7 +219,7 @@ def _choose(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet]) ->
 
 
 def _against_control(
-    people: TrialPeople, chosen: Relation, secret: SecretColumn, tried: Counts
+    people: TrialPeople, chosen: Relation, secret: Renamed, tried: Counts
 ) -> dict[str, tuple[Tried, Tried]] | None:
     """The successes on targets and on the control, of each kind, where both are as many; None without a control."""
     if people.control is None:
@@ -229,7 +231,7 @@ def _against_control(
     return {kind: (tried[kind], control[kind]) for kind in _KINDS}
 
 
-def _counted(people: TrialPeople, drawn: Relation, secret: SecretColumn) -> tuple[Relation, Relation]:
+def _counted(people: TrialPeople, drawn: Relation, secret: Renamed) -> tuple[Relation, Relation]:
     """People as predicates are held against them: (cell_no, people, the known values) and (cell_no, value, rows).
 
     So many people of a cell have the sensitive value.
@@ -287,7 +289,6 @@ def _drawn_sets(seed: int, count: int) -> set[tuple[int, ...]]:
 
 
 def _draw_random(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Relation:
-    """Random predicates, of either kind as many as were found."""
     axes: list[dict[str, Any]] = [
         {"columns": axis.columns, "bounded": axis.bounded, "table": axis.table}
         | {key: Identifier(f"{key}_{axis.number}") for key in ("use", "row")}  # whether it is asked for, in which row
@@ -301,10 +302,10 @@ def _draw_random(flow: EngineFlow, people: TrialPeople, sets: Sequence[ColumnSet
 
 def _draws(people: TrialPeople, sets: Sequence[ColumnSet], counts: dict[str, int]) -> Iterator[tuple[object, ...]]:
     """Of each random predicate its number and kind; of the value and each axis whether it is asked for, and a row."""
-    rows, columns = people.table.rows, len(people.axes)
+    seed, rows, columns = people.seed, people.table.rows, len(people.axes)
     kinds = [kind for kind, count in counts.items() for _ in range(count)]
     of_kind = {kind: [asked.places for asked in sets if (len(asked.places) == 1) == (kind == "one")] for kind in counts}
     for number, kind in enumerate(kinds, 1):
-        places = of_kind[kind][people.draw(number, "set", len(of_kind[kind]))]
-        asked = [(int(place in places), people.draw(number, f"row {place}", rows)) for place in range(columns + 1)]
+        places = of_kind[kind][draw(seed, number, "set", len(of_kind[kind]))]
+        asked = [(int(place in places), draw(seed, number, f"row {place}", rows)) for place in range(columns + 1)]
         yield (number, kind, *asked[columns], *(item for pair in asked[:columns] for item in pair))

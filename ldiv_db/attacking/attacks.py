@@ -30,10 +30,9 @@ from ldiv_db.attacking.question import Knowledge
 from ldiv_db.attacking.replay import Replayer
 from ldiv_db.attacking.several_rows import SeveralRows
 from ldiv_db.auditing.check import request_problems
-from ldiv_db.auditing.counts import Counted, counted
-from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.kept import warn_of_release
-from ldiv_db.auditing.subject import Subject
+from ldiv_db.auditing.people_names import people_warning
+from ldiv_db.auditing.subject import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.csv_files import as_spelt
 from ldiv_db.database.engine import Engine
@@ -141,7 +140,6 @@ def _attacks(table: AttackedTable) -> Iterator[Attack]:
 
 
 def _refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], known: Knowledge) -> None:
-    """Raise PolicyError with everything that is wrong with the question."""
     given, sets = known.given, [name for name, setting in columns.sensitive.items() if setting.set]
     asked = [(kind, kind.key or kind.people) for kind in ATTACKERS if (kind.key or kind.people) in given]
     problems = [*known.problems(), *request_problems(require, columns.sensitive)]

@@ -17,15 +17,14 @@ from ldiv_db.attacking.covering import known_axes, within
 from ldiv_db.attacking.gains import Attack, Bounds, Gain, Prior
 from ldiv_db.attacking.matching import Lost, Matches, Prefixes, prefixes_of, refuse_shared
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.auditing.counts import Counted
 from ldiv_db.auditing.refusals import require_listed
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.requirements import Attribute, Categories, Classes, Requirement
-from ldiv_db.requirements.guarantees import ONE, Guarantee, together
-from ldiv_db.requirements.values import Named
+from ldiv_db.requirements.guarantees import Guarantee, together
 
 #: Verdicts of a report on an attack.
 WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold", "undecided", "nothing to try"
@@ -117,7 +116,6 @@ def held_against(attack: Attack, gain: Gain, most: float) -> Verdict:
 # -- one sensitive attribute ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class AttackedAttribute:
     """One sensitive attribute: its classes, its categories if any, its values' `priors`, what is promised of it.
 
@@ -125,20 +123,25 @@ class AttackedAttribute:
     if they are `of_sets`.
     """
 
-    engine: Engine
-    sensitive: str
-    classes: Classes
-    categories: Categories | None
-    priors: Relation
-    bounds: Bounds
-    promise: Guarantee
-    harmless: tuple[Named, ...] = ()
-    others: Fraction = ONE
-    of_sets: bool = False
-
-    @property
-    def histogram(self) -> Relation:
-        return self.classes.histogram
+    def __init__(
+        self,
+        engine: Engine,
+        attribute: Attribute,
+        classes: Classes,
+        promise: Guarantee,
+        of_sets: bool = False,
+        on_people: bool = False,
+    ) -> None:
+        """Raise PolicyError if a value of the table is of no category; of a promise `on_people` rows keep a part."""
+        self.engine, self.classes, self.promise, self.of_sets = engine, classes, promise, of_sets
+        self.sensitive, self.categories, self.harmless = attribute.name, attribute.categories, attribute.harmless
+        self.histogram = classes.histogram
+        if self.categories:
+            require_listed(engine, self.sensitive, self.categories, classes.totals)
+        of_rows = promise.of_rows if on_people else promise
+        self.priors = place_values(engine, classes.totals, of_rows, self.categories)
+        self.bounds = bounds_of(engine, self.priors, of_rows)
+        self.others = max([of_rows.share, *(share for value, share in of_rows.shares if value not in self.harmless)])
 
     @cached_property
     def rows(self) -> int:
@@ -150,33 +153,11 @@ class AttackedAttribute:
         return Fraction(rows, self.rows) if self.rows else None
 
 
-def make_target(
-    engine: Engine,
-    attribute: Attribute,
-    classes: Classes,
-    promise: Guarantee,
-    of_sets: bool = False,
-    on_people: bool = False,
-) -> AttackedAttribute:
-    """The target that is attacked; raises PolicyError if a value of the table is of no category.
-
-    Of a promise `on_people` rows keep a part alone.
-    """
-    categories, harmless = attribute.categories, attribute.harmless
-    if categories:
-        require_listed(engine, attribute.name, categories, classes.totals)
-    of_rows = promise.of_rows if on_people else promise
-    priors = place_values(engine, classes.totals, of_rows, categories)
-    bounds = Bounds(of_rows, list_priors(engine, priors))
-    others = max([of_rows.share, *(share for value, share in of_rows.shares if value not in harmless)])
-    told = (promise, harmless, others, of_sets)
-    return AttackedAttribute(engine, attribute.name, classes, categories, priors, bounds, *told)
-
-
-def list_priors(engine: Engine, priors: Relation) -> list[Prior]:
-    """The values of a table that are alike, in order; `priors` are those of `place_values`."""
+def bounds_of(engine: Engine, priors: Relation, promise: Guarantee) -> Bounds:
+    """The bounds that a promise puts on attacks on a table with the `priors` of `place_values`."""
     kinds = sorted(engine.tally(priors, "rows", "numerator", "denominator", "category"))
-    return [Prior(values, rows, Fraction(int(n), int(d)), category) for rows, n, d, category, values in kinds]
+    alike = [Prior(values, rows, Fraction(int(n), int(d)), category) for rows, n, d, category, values in kinds]
+    return Bounds(promise, alike)
 
 
 def place_values(
@@ -237,7 +218,7 @@ class AttackedTable:
             promised = [one for one in required[name] if not of_sets or one.on_people == "counts"]
             promise = together(one.promise() for one in promised)
             told = (promise, of_sets, columns.on_people)
-            self.targets.append(make_target(engine, attribute, counts[name].classes, *told))
+            self.targets.append(AttackedAttribute(engine, attribute, counts[name].classes, *told))
             self.made.append(self.targets[-1].priors)
 
     @property

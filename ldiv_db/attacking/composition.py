@@ -16,20 +16,19 @@ several classes at once it is not: that is a hard problem, and more may follow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from typing import ClassVar
 
-from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker, make_target
+from ldiv_db.attacking.base import AttackedAttribute, AttackedTable, Attacker
 from ldiv_db.attacking.columns import Columns, Table
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis, known_axes, list_cells, within
 from ldiv_db.attacking.disclosure import one_value_gain
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.attacking.matching import number_prefixes
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.auditing.counts import Counted, counted
-from ldiv_db.auditing.subject import Subject
+from ldiv_db.auditing.subject import Counted, Subject, counted
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
@@ -79,45 +78,41 @@ _SHOWN = {"release_no": "INTEGER", "class_no": "BIGINT", "value": "VARCHAR", "ro
 _FITS = {"release_no": "INTEGER", "cell_no": "BIGINT", "class_no": "BIGINT"}
 
 
-@dataclass(frozen=True)
 class OverlappingPeople:
     """People who are in each of several releases: `cells` (cell_no, people), `fits` (release_no, cell_no, class_no).
 
     They are `everybody` who is known, or those whom a budget was enough for. `releases` are counted for each attribute.
     """
 
-    releases: Sequence[Mapping[str, Counted]]
-    cells: Relation
-    fits: Relation
-    everybody: int
+    def __init__(
+        self,
+        engine: Engine,
+        stack: ExitStack,
+        releases: Sequence[tuple[Mapping[str, Counted], Sequence[LabelAxis]]],
+        people: Table,
+        budget: int,
+    ) -> None:
+        """Match the known people, or drawn ones, with all releases, each with the quasi-identifiers of its labels.
 
-
-@contextmanager
-def _people_in_all(
-    engine: Engine,
-    releases: Sequence[tuple[Mapping[str, Counted], Sequence[LabelAxis]]],
-    people: Table,
-    budget: int,
-) -> Iterator[OverlappingPeople]:
-    """The known people in all releases, each counted, with the quasi-identifiers of its labels; or drawn ones.
-
-    Raises PolicyError for people of whom a release has no quasi-identifier, and for labels that cannot be read.
-    """
-    columns = columns_of(engine, people)
-    firsts = [next(iter(counts.values())) for counts, _ in releases]
-    axes = [within(first, labelled) for first, (_, labelled) in zip(firsts, releases, strict=True)]
-    known = [_numbered(known_axes(one, columns, "known"), number) for number, one in enumerate(axes, 1)]
-    with engine.scope() as scope:
-        cells = list_cells(engine, [axis for axes in known for axis in axes], people)
-        everybody = engine.total(cells, "people")
-        fits = engine.load("fits", _FITS, [])
-        for number, (first, read) in enumerate(zip(firsts, known, strict=True), 1):
-            matches = number_prefixes(engine, first.listed, read, cells).match(budget // (_PAIR * len(releases)))
-            cells = matches.cells
-            engine.extend(fits, matches.pairs, "cell_no", "class_no", constants={"release_no": number})
-        cells, fits = scope.keep(cells), scope.keep(engine.select_among("kept", fits, cells, "cell_no"))
-    yield OverlappingPeople([counts for counts, _ in releases], cells, fits, everybody)
-    engine.drop(cells, fits)
+        What is made is there until the stack closes. Raises PolicyError for people of whom a release has no
+        quasi-identifier, and for labels that cannot be read.
+        """
+        columns = columns_of(engine, people)
+        self.releases = [counts for counts, _ in releases]
+        firsts = [next(iter(counts.values())) for counts in self.releases]
+        axes = [within(first, labelled) for first, (_, labelled) in zip(firsts, releases, strict=True)]
+        known = [_numbered(known_axes(one, columns, "known"), number) for number, one in enumerate(axes, 1)]
+        with engine.scope() as scope:
+            cells = list_cells(engine, [axis for axes in known for axis in axes], people)
+            self.everybody = engine.total(cells, "people")
+            fits = engine.load("fits", _FITS, [])
+            for number, (first, read) in enumerate(zip(firsts, known, strict=True), 1):
+                matches = number_prefixes(engine, first.listed, read, cells).match(budget // (_PAIR * len(releases)))
+                cells = matches.cells
+                engine.extend(fits, matches.pairs, "cell_no", "class_no", constants={"release_no": number})
+            self.cells = scope.keep(cells)
+            self.fits = scope.keep(engine.select_among("kept", fits, cells, "cell_no"))
+        stack.callback(engine.drop, self.cells, self.fits)
 
 
 def _numbered(axes: Sequence[KnownAxis], release: int) -> list[KnownAxis]:
@@ -142,27 +137,26 @@ class Composition(Attacker):
     def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
         if "known" not in known.people:
             yield Problem("also", "needs people who are in all releases", "give --known")
-        for other in known.also:
+        for other, _ in known.also:
             wanted = [("also", name) for name in columns.sensitive]
-            yield from missing_columns(engine, other.table, wanted, "other release")
+            yield from missing_columns(engine, other, wanted, "other release")
 
     def __init__(self, table: AttackedTable) -> None:
         super().__init__(table)
         releases = [(table.counts, table.columns.quasi_identifiers)]
-        for other in table.known.also:
-            same = {name: setting.reading for name, setting in other.columns.sensitive.items()}
-            subject = Subject(other.table, other.columns.labels, other.columns.ids, same=same)
+        for other, columns in table.known.also:
+            same = {name: setting.reading for name, setting in columns.sensitive.items()}
+            subject = Subject(other, columns.labels, columns.ids, same=same)
             counts = _counted(table.engine, table.stack, subject, table.columns.sensitive)
-            releases.append((counts, other.columns.quasi_identifiers))
+            releases.append((counts, columns.quasi_identifiers))
         people = table.known.people["known"]
-        self.seen = table.stack.enter_context(_people_in_all(table.engine, releases, people, table.budget))
+        self.seen = OverlappingPeople(table.engine, table.stack, releases, people, table.budget)
 
     def on(self, target: AttackedAttribute) -> Iterator[Attack]:
         yield composition(target, self.seen)
 
 
 def _counted(engine: Engine, stack: ExitStack, subject: Subject, names: Iterable[str]) -> Mapping[str, Counted]:
-    """A release, counted for each sensitive attribute."""
     return {name: stack.enter_context(counted(engine, subject, name)) for name in names}
 
 
@@ -218,10 +212,10 @@ def compare_releases(
     """The attack on each sensitive attribute by releases of one policy, of which each alone keeps the promises."""
     with ExitStack() as stack:
         counts = [(_counted(engine, stack, one, attributes), axes) for one in releases]
-        seen = stack.enter_context(_people_in_all(engine, counts, people, budget))
+        seen = OverlappingPeople(engine, stack, counts, people, budget)
         found = []
         for name, attribute in attributes.items():
-            target = make_target(engine, attribute, counts[0][0][name].classes, promises[name])
+            target = AttackedAttribute(engine, attribute, counts[0][0][name].classes, promises[name])
             found.append(composition(target, seen))
             engine.drop(target.priors)
     return tuple(found)

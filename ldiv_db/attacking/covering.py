@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
@@ -146,7 +146,7 @@ def label_axes(described: Described) -> list[LabelAxis]:
 
 def within(counts: Counted, axes: Sequence[LabelAxis]) -> list[LabelAxis]:
     """The axes with the names that their columns have among the classes."""
-    aliases = {renamed.column: renamed.alias for renamed in counts.columns}
+    aliases = {renamed.column: renamed.alias for renamed in counts.subject.renamed}
     return [replace(axis, columns=tuple(aliases[column] for column in axis.columns)) for axis in axes]
 
 
@@ -164,7 +164,6 @@ def open_population(
 
 
 def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
-    """The kind by which known values are compared; None if they cannot be."""
     if hierarchy.by_time:
         return column.kind if column.is_time else None
     if not hierarchy.by_range:
@@ -230,7 +229,6 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
 
 
 def _no_label(axis: KnownAxis) -> str:
-    """The words for what labels that cannot be read are not."""
     if axis.by_range:
         values = "number" if axis.kind == "real" else axis.kind
         return f"neither a range of {values}s nor NULL nor *"

@@ -13,23 +13,24 @@ proportional fitting. An anatomised release shows who is in which group. True va
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from ldiv_db.attacking.base import ABOVE, UNDECIDED, AttackedAttribute, AttackedTable, Attacker, Verdict
 from ldiv_db.attacking.columns import Columns
-from ldiv_db.attacking.covering import KnownAxis
+from ldiv_db.attacking.covering import TEXT, KnownAxis
 from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.policy.quasi_identifiers import Hierarchy
 
 _FOLDER = "attacking/definetti"
 #: How often the likelihoods are learned; more rounds change few guesses.
@@ -40,24 +41,6 @@ SLOT = 2
 PERSON = 10**6
 #: The weight of a combination's likeliest value; what is less likely by more has the weight 1.
 MOST = 10**9
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A quasi-identifier that is learned from: the known column, its kind, and its value and code among the cells."""
-
-    known: Identifier
-    kind: str
-    value: Identifier
-    place: int
-
-    code = NamedAfter("code_{0.place}")
-    table = NamedAfter("l_{0.place}")
-
-    @classmethod
-    def of(cls, axes: Sequence[KnownAxis]) -> list[Feature]:
-        """The features of the quasi-identifiers that people are matched by."""
-        return [cls(axis.known, axis.kind, axis.value, number) for number, axis in enumerate(axes, 1)]
 
 
 class DeFinetti(Attacker):
@@ -102,7 +85,7 @@ class DeFinetti(Attacker):
         if table.columns.pair is None:
             self.matches = table.matches("definetti", SLOT)
             self.cells = self.matches.cells
-            self.features = self.marks = Feature.of(self.matches.prefixes.axes)
+            self.features = self.marks = self.matches.prefixes.axes
         else:
             self._by_groups(table.first, table.columns.labels)
 
@@ -112,10 +95,13 @@ class DeFinetti(Attacker):
         If the people have the column of groups too, they are guessed in their groups, otherwise those of equal
         quasi-identifiers alike.
         """
-        engine, group = self.table.engine, first.columns[0]
+        engine, group = self.table.engine, first.subject.renamed[0]
         grouped = group.column.name.lower() in {column.name.lower() for column in columns_of(engine, self.true)}
         columns = [*map(Identifier, names), *([group.column] if grouped else [])]
-        self.marks = [Feature(column, "text", Identifier(f"v{i}"), i) for i, column in enumerate(columns, 1)]
+        self.marks = tuple(
+            KnownAxis(column.name, (), Hierarchy(), known=column, kind=TEXT, value=Identifier(f"v{i}"), number=i)
+            for i, column in enumerate(columns, 1)
+        )
         self.features = self.marks[: len(names)]
         with read_exactly(engine, first.subject.table) as published:
             flow = EngineFlow(engine, _FOLDER, published=published, classes=first.listed, group=group, unit=PERSON)

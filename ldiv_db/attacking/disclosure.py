@@ -173,8 +173,8 @@ class Linking(Attacker):
     def on(self, target: AttackedAttribute) -> Iterator[Attack]:
         engine, known = target.engine, self.prefixes
         measures = engine.load("measures", _MEASURES, [])
-        for drawn in known.drawn(self.table.budget // len(self.table.targets)):
-            engine.insert(measures, "attacking/measure_people", histogram=target.histogram, **drawn.alike())
+        for found, _, _ in known.drawn(self.table.budget // len(self.table.targets)):
+            engine.insert(measures, "attacking/measure_people", histogram=target.histogram, **found.alike())
         summary = engine.record("attacking/summarise_people", measures=measures, unit=UNIT)
         shown = _surest(target, known, measures) if self.table.known.asked.show_values else None
         engine.drop(measures)
@@ -185,11 +185,11 @@ class Linking(Attacker):
             gain_of("posterior", share_in(summary), target.bounds.posterior),
             one_value_gain(summary, target.bounds.one_value),
         )
-        found = Attack("linking", target.sensitive, gains, figures, shown)
+        attack = Attack("linking", target.sensitive, gains, figures, shown)
         if people and not matched:
-            yield found.without_people(people)
+            yield attack.without_people(people)
         else:
-            yield found.with_untried("people", people, engine.total(known.cells, "people"))
+            yield attack.with_untried("people", people, engine.total(known.cells, "people"))
 
 
 def one_value_gain(summary: Mapping[str, Any], bound: Fraction | None) -> Gain:
@@ -199,7 +199,6 @@ def one_value_gain(summary: Mapping[str, Any], bound: Fraction | None) -> Gain:
 
 
 def _surest(target: AttackedAttribute, known: Prefixes, measures: Relation) -> list[dict[str, Any]]:
-    """The people that are told most surely, with their values."""
     flow = known.flow("attacking", measures=measures, histogram=target.histogram)
     with flow.scope():
         codes = flow.step("surest", "list_surest_people", most=SHOWN)
@@ -209,5 +208,4 @@ def _surest(target: AttackedAttribute, known: Prefixes, measures: Relation) -> l
 
 
 def _plain(value: Any) -> Any:
-    """A known value as JSON has it: a number, or text."""
     return value if value is None or isinstance(value, int | float) else str(value)

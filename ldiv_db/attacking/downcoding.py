@@ -37,7 +37,7 @@ from typing import Any, ClassVar
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.attacking.base import NO_THRESHOLD, AttackedTable, Attacker, Verdict, held_against
 from ldiv_db.attacking.covering import KnownAxis, LabelAxis
-from ldiv_db.attacking.gains import Attack, Gain, gain_of
+from ldiv_db.attacking.gains import Attack, Gain, gain_of, mean_of
 from ldiv_db.attacking.matching import Matches
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
@@ -85,7 +85,7 @@ class Downcoding(Attacker):
             yield Attack("downcoding", None, self._gains("release", 0, 0), {"note": note})
             return
         with table.engine.scope():
-            gains = self._gains("release", *_count_halved(table))
+            gains = self._gains("release", *self._halved())
             more, figures = self._hold_against(population) if population else ((), {})
             tried = table.engine.count(population.classes) if population else 0
         found = Attack("downcoding", None, (*gains, *more), figures)
@@ -111,6 +111,14 @@ class Downcoding(Attacker):
             gain_of(f"share of cells narrowed by the {by}", Fraction(cells, in_all) if rows else None, None),
         )
 
+    def _halved(self) -> tuple[int, int]:
+        """The rows and the cells of classes of two rows that have one of two values."""
+        axes = [_labelled(self.table, axis) for axis in self.table.axes if axis.hierarchy.is_plain]
+        if not axes:
+            return 0, 0
+        counts = self.table.engine.record(f"{_FOLDER}/count_halved", classes=self.table.classes, axes=axes)
+        return counts["rows"], counts["cells"]
+
     def _hold_against(self, population: Matches) -> tuple[tuple[Gain, ...], dict[str, Any]]:
         """The gains by a population, class by class, and what goes with them."""
         engine, prefixes = self.table.engine, population.prefixes
@@ -134,28 +142,15 @@ class Downcoding(Attacker):
         sums = flow.record("summarise_classes")
         single = gain_of(SINGLED_OUT, Fraction(sums["single"], rows) if rows else None, None)
         figures = {
-            "people_alike": _mean(sums["before"], sums["rows"]),
-            "people_alike_narrowed": _mean(sums["after"], sums["rows"]),
+            "people_alike": mean_of(sums["before"], sums["rows"], unit=1),
+            "people_alike_narrowed": mean_of(sums["after"], sums["rows"], unit=1),
             "rows_unexplained": sums["unexplained"],
             "rows_untried": sums["untried"],
         }
         return (*self._gains("population", sums["narrowed"], cells, rows), single), figures
 
 
-def _mean(total: Any, rows: int) -> float | None:
-    return float(Fraction(int(total), rows)) if rows else None
-
-
 # -- by the release alone ----------------------------------------------------------------------------
-
-
-def _count_halved(table: AttackedTable) -> tuple[int, int]:
-    """The rows and the cells of classes of two rows that have one of two values."""
-    axes = [_labelled(table, axis) for axis in table.axes if axis.hierarchy.is_plain]
-    if not axes:
-        return 0, 0
-    counts = table.engine.record(f"{_FOLDER}/count_halved", classes=table.classes, axes=axes)
-    return counts["rows"], counts["cells"]
 
 
 def _labelled(table: AttackedTable, axis: LabelAxis) -> AxisParameter:

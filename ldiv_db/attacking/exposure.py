@@ -93,9 +93,9 @@ class Journalist(Attacker):
             return
         of_people, of_presence = table.population_bounds
         populations = engine.load("populations", _POPULATIONS, [])
-        for drawn in self.prefixes.drawn(table.budget, by_classes=True):
-            classes = engine.select_among("kept", table.classes, drawn.part, "class_no")
-            engine.insert(populations, "attacking/count_population", classes=classes, **drawn.alike())
+        for found, part, _ in self.prefixes.drawn(table.budget, by_classes=True):
+            classes = engine.select_among("kept", table.classes, part, "class_no")
+            engine.insert(populations, "attacking/count_population", classes=classes, **found.alike())
         tried = engine.count(populations), engine.count(table.classes)
         params = {"populations": populations, "threshold": table.known.threshold, "unit": UNIT}
         summary = engine.record("attacking/summarise_population", **params)
@@ -176,7 +176,7 @@ class Form(Attacker):
         values = [
             Renamed(Identifier(name), Identifier(f"v{i}")) for i, name in enumerate(self.table.columns.sensitive, 1)
         ]
-        flow = EngineFlow(self.table.engine, "attacking/form", class_columns=counts.columns, values=values)
+        flow = EngineFlow(self.table.engine, "attacking/form", class_columns=counts.subject.renamed, values=values)
         with flow.scope():
             with read_exactly(flow.engine, table) as read:
                 flow.step("placed", "place_rows", published=read)
@@ -189,7 +189,7 @@ class Form(Attacker):
         """Counts numbers of classes that fall where labels rise; nothing for classes without either."""
         counts = self.table.first
         width = len(counts.subject.labels)
-        labels, ids = counts.columns[:width], counts.columns[width:]
+        labels, ids = counts.subject.renamed[:width], counts.subject.renamed[width:]
         if not labels or not ids:
             return {}
         params = {"classes": counts.listed, "labels": labels, "ids": ids}

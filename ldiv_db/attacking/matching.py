@@ -19,7 +19,7 @@ from typing import Any
 
 from ldiv_db.attacking.covering import NONE, KnownAxis, LabelAxis, list_cells, open_population, read_axes, within
 from ldiv_db.auditing.audit import CountPeople
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
@@ -99,18 +99,23 @@ class Prefixes:
         """The classes and cells (class_no, cell_no) behind its pairs; of cells `alike` one stands for all."""
         return self.flow().step("matches", "list_pairs", alike=alike)
 
+    def alike(self) -> dict[str, Relation]:
+        """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
+        return {"cells": self.flow().step("alike", "list_alike"), "matches": self.covered(alike=True)}
+
     def drawn(
         self, budget: int, by_classes: bool = False, keep: Callable[[Prefixes], int] | None = None
-    ) -> Iterator[Drawn]:
+    ) -> Iterator[tuple[Prefixes, Relation, int]]:
         """Parts of the people, or of the classes, drawn, each with all its pairs, until the budget is spent.
 
-        What `keep` keeps of a part, so many pairs of a class and a cell, counts too.
+        Of each its prefixes, its codes (or boxes), and how many pairs were made. What `keep` keeps of a part, so many
+        pairs of a class and a cell, counts too.
         """
         engine = self.engine
         side, other = (self.boxes, self.codes) if by_classes else (self.codes, self.boxes)
         if self.pairs != NONE and keep is None:
             with engine.scope():
-                yield Drawn(self, side, 0)
+                yield self, side, 0
             return
         lots = self.flow().step("lots", "draw_lots", rows=side)
         done, spent, total = 0, 0, engine.count(lots)
@@ -121,7 +126,7 @@ class Prefixes:
                 part = engine.select_among("part", side, drawn, (self.last.prefix.name, "number"))
                 found, made = (replace(self, boxes=part) if by_classes else replace(self, codes=part)).paired()
                 made += keep(found) // _CELL_PAIRS if keep else 0
-                yield Drawn(found, part, made)
+                yield found, part, made
             done, spent = done + step, spent + made
             affordable = [(pairs * done) // max(spent, 1) for pairs in (_AT_ONCE, budget - spent)]
             step = min(total - done, _GROWTH * step, max(affordable[0], 1), affordable[1])
@@ -131,9 +136,9 @@ class Prefixes:
         """With all pairs if they are few: made once for all who ask. What it makes is the caller's."""
         engine, total, done, made = self.engine, self.engine.count(self.codes), 0, 0
         pairs, matches = engine.load("pairs", {"cell": "INTEGER", "box": "INTEGER"}, []), _no_matches(engine)
-        for drawn in self.drawn(budget // _TENTH, keep=_keeping(matches)):
-            engine.extend(pairs, drawn.prefixes.pairs)
-            done, made = done + engine.count(drawn.part), made + drawn.made
+        for found, part, spent in self.drawn(budget // _TENTH, keep=_keeping(matches)):
+            engine.extend(pairs, found.pairs)
+            done, made = done + engine.count(part), made + spent
             bounded = (engine.count(pairs), _SETTLED), (engine.count(matches), _AT_ONCE), (made, budget // _TENTH)
             if any(count * total > most * done for count, most in bounded):
                 break
@@ -150,8 +155,8 @@ class Prefixes:
         if self.matches != NONE and self.made <= budget // KEPT:
             return Matches(self.classes, self.cells, self.matches, self)
         pairs, tried = _no_matches(engine), engine.load("tried", {key: "BIGINT"}, [])
-        for drawn in self.drawn(budget // KEPT, by_classes, keep=_keeping(pairs)):
-            engine.extend(tried, drawn.part, key)
+        for _, part, _ in self.drawn(budget // KEPT, by_classes, keep=_keeping(pairs)):
+            engine.extend(tried, part, key)
         whole = self.classes if by_classes else self.cells
         if engine.count(tried) == engine.count(whole):
             return Matches(self.classes, self.cells, pairs, self)
@@ -212,20 +217,6 @@ class Lost:
         what = f"{key}: {max(self.lost, no_class):,} of {self.people:,} people {NO_CLASS}"
         listed = ", ".join(f"{name} ({count:,})" for name, count in self.columns)
         return f"{what}; no label covers their {listed}" if listed else what
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A part of people or classes with all their pairs: `part` are its codes, or its boxes; so many pairs were made."""
-
-    prefixes: Prefixes
-    part: Relation
-    made: int
-
-    def alike(self) -> dict[str, Relation]:
-        """The people (cell_no, people), those being one whom the same labels cover, and their `matches`."""
-        found = self.prefixes
-        return {"cells": found.flow().step("alike", "list_alike"), "matches": found.covered(alike=True)}
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,8 @@ from ldiv_db.requirements.risk import HIGH, bounded_risk
 
 #: So many targets, people of a control, and predicates are tried unless it is said; more say nothing more of a rate.
 TRIES, MOST_TRIES = 2_000, 100_000
+#: Another release of the same people, and the columns that its policy gives it.
+OtherRelease = tuple[Table, Columns]
 #: More digits than any seed has are as wrong as one more.
 _DIGITS = 60
 
@@ -184,7 +186,7 @@ class AttackRequest:
             folder = given.parent if isinstance(given, Path) else Path(self.folder)
             read = read_policy(given) if isinstance(given, Path) else parse_policy(given)
             table = open_given(engine, name, "also")
-            found.append(OtherRelease(table, columns_by_policy(engine, table, read, folder)))
+            found.append((table, columns_by_policy(engine, table, read, folder)))
         return found
 
 
@@ -217,14 +219,6 @@ def read_threshold(written: float | str | Decimal) -> Decimal:
 
 
 # -- opened --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OtherRelease:
-    """Another release of the same people, by the columns that its policy gives it."""
-
-    table: Table
-    columns: Columns
 
 
 @dataclass(frozen=True)

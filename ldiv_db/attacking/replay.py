@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ldiv_db.attacking.base import Attacker, list_priors, place_values
-from ldiv_db.attacking.gains import UNIT, Attack, Bounds, gain_of, mean_of, share_in
+from ldiv_db.attacking.base import Attacker, bounds_of, place_values
+from ldiv_db.attacking.gains import UNIT, Attack, gain_of, mean_of, share_in
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -219,7 +219,7 @@ def replay_attack(found: Replayed, sensitive: str, column: Identifier, promise: 
     flow = EngineFlow(engine, "attacking/replay", **known, column=column, unit=UNIT)
     with flow.scope():
         priors = place_values(engine, engine.count_groups("totals", found.people, (column.name, "value")), promise)
-        bounds = Bounds(promise, list_priors(engine, priors))
+        bounds = bounds_of(engine, priors, promise)
         masses = {"world_no": "BIGINT", "set_no": "BIGINT", "mass": "HUGEINT"}
         flow.know(tally=engine.load("tally", masses, tally.masses()), priors=priors)
         flow.step("judged", "judge_beliefs", errors=ERRORS if tally.tries else 0)

@@ -114,6 +114,6 @@ class SeveralRows(Attacker):
             columns = ("class_no", ("class_no", "group_no"), "value", "rows")
             flow.know(groups=target.engine.select("groups", histogram, *columns))
         else:
-            known = {"class_columns": counts.columns, "sensitive": target.sensitive, "person": self.pseudonym}
+            known = {"class_columns": counts.subject.renamed, "sensitive": target.sensitive, "person": self.pseudonym}
             flow.step("groups", "list_groups", published=counts.read.table, **known)
         flow.step("judged", "judge_together", linked=self.pseudonym is not None)

@@ -50,7 +50,6 @@ def solve(people: Mapping[int, int], rows: Mapping[int, int], routes: Sequence[R
 
 
 def _components(routes: Sequence[Route]) -> Iterable[list[Route]]:
-    """The routes of each component of their graph, in their order."""
     near: defaultdict[int, list[int]] = defaultdict(list)
     for kind, box in routes:
         near[kind].append(-box)
@@ -157,7 +156,6 @@ class Placing:
         return []
 
     def _pass_on(self, chain: Sequence[Route]) -> None:
-        """Move as many people along the chain as each of its kinds can."""
         start, last = chain[0][1], chain[-1][0]
         given = [self.placed[kind][other] for (kind, _), (_, other) in pairwise(chain)]
         count = min(self.needed[start], self.left[last], *given)

@@ -4,6 +4,12 @@ A control tells what is learnt of anybody like that, in the release or not. All 
 seed: the same for any number of threads and any order of rows. People are read as text and compared as labels are read
 (`covering`); sensitive values are compared as text.
 
+Rates follow Giomi et al., "A Unified Framework for Quantifying Privacy Risk in Synthetic Data" (PoPETs 2023), as their
+program Anonymeter computes them: a rate of successes is estimated by the centre of its Wilson score interval (Wilson,
+JASA 22, 1927) of 95 %, half as wide is its error. The risk is what the rate on targets, who are in the release, has
+above the rate on a control, people like them who are not: `(r - c) / (1 - c)`, of what there was to gain. Errors are
+propagated to first order; risk and interval are cut to 0..1.
+
 Inference guesses the sensitive value of somebody whose quasi-identifiers are known: the most frequent value among the
 rows of all classes that cover the person; whom no class covers gets the most frequent value of the release. It is right
 if it is the person's own value (Anonymeter's inference attack takes the value of the nearest row in its place, and of
@@ -14,42 +20,108 @@ classes as well, each other ones, and all be guessed right.
 
 from __future__ import annotations
 
-import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 from ldiv_db.attacking.base import AttackedTable
 from ldiv_db.attacking.columns import Table
 from ldiv_db.attacking.covering import KnownAxis, known_axes
-from ldiv_db.attacking.gains import Attack, Tried, tried_attack
+from ldiv_db.attacking.gains import Attack, Gain, gain_of
 from ldiv_db.attacking.matching import matched
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.measuring.utility import draw
+from ldiv_db.recoding.encoded import Renamed
+
+#: The 97.5 % quantile of the normal distribution: of intervals of 95 %.
+Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class SecretColumn:
-    """A sensitive attribute as people have it: its column, and the working name of its values as text."""
+class Tried:
+    """The attempts of an attack, and those that succeeded."""
 
-    name: str
-    column: Identifier
-    alias: Identifier
+    attempts: int
+    successes: int
+
+    @property
+    def share(self) -> Fraction | None:
+        return Fraction(self.successes, self.attempts) if self.attempts else None
+
+    @property
+    def rate(self) -> float:
+        """The centre of the Wilson interval."""
+        return (self.successes + Z * Z / 2) / (self.attempts + Z * Z)
+
+    @property
+    def error(self) -> float:
+        """Half the width of the Wilson interval; half of all that a rate may be if nothing was tried."""
+        if not self.attempts:
+            return 0.5
+        spread = self.successes * (self.attempts - self.successes) / self.attempts + Z * Z / 4
+        return Z / (self.attempts + Z * Z) * math.sqrt(spread)
+
+    @property
+    def interval(self) -> list[float]:
+        """The Wilson interval of 95 %: from 0 if nothing succeeded, to 1 if all did, which rounding would miss."""
+        low, high = _cut(self.rate, self.error)
+        return [low if self.successes else 0.0, high if self.successes < self.attempts else 1.0]
+
+
+def _cut(value: float, error: float) -> list[float]:
+    return [min(max(bound, 0.0), 1.0) for bound in (value - error, value + error)]
+
+
+def risk_beyond(targets: Tried, control: Tried) -> tuple[float, list[float]]:
+    """The risk of the targets beyond that of the control, of what it could be above, and its interval of 95 %; 0..1."""
+    left = 1 - control.rate
+    value = (targets.rate - control.rate) / left
+    error = math.hypot(targets.error / left, control.error * (targets.rate - 1) / left**2)
+    return min(max(value, 0.0), 1.0), _cut(value, error)
+
+
+def tried_attack(
+    name: str, sensitive: str | None, measure: str, tried: Tried, guessed: Tried, pair: tuple[Tried, Tried] | None
+) -> Attack:
+    """The attack as a report has it: nothing is promised of it.
+
+    `guessed` is the same by random guesses; `pair` is what succeeds on targets and on as many of the control, if
+    there is one.
+    """
+    gains: tuple[Gain, ...] = (gain_of(measure, tried.share, None),)
+    figures = _counts("", tried) | _counts("random_", guessed)
+    if pair:
+        risk, interval = risk_beyond(*pair) if pair[0].attempts and pair[1].attempts else (None, None)
+        gains += (Gain("risk beyond the control", risk, None, None),)
+        figures |= {**_counts("control_", pair[1]), "risk_interval": interval}
+    return Attack(name, sensitive, gains, figures)
+
+
+def _counts(prefix: str, tried: Tried) -> dict[str, Any]:
+    return {f"{prefix}{name}": getattr(tried, name) for name in ("attempts", "successes", "interval")}
+
+
+# -- people --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TrialPeople:
-    """People of targets and control: `axes` as they are in tables of drawn people, and `secrets`.
+    """People of targets and control: `axes` as they are in tables of drawn people, and their sensitive columns.
 
-    `targets` and `control` are how many there are; the latter None without a control.
+    These `secrets` have working names there. `targets` and `control` are how many people there are, the latter None
+    without a control.
     """
 
     table: AttackedTable
     axes: tuple[KnownAxis, ...]
-    secrets: tuple[SecretColumn, ...]
+    secrets: tuple[Renamed, ...]
     targets: int
     control: int | None
 
@@ -63,13 +135,13 @@ class TrialPeople:
         if control is not None:
             problems += _missing(engine, control, "control", [*(axis.name for axis in axes), *sensitive])
         refuse(problems)
-        if control is not None:
-            _refuse_other_types(engine, control, axes)
+        if control is not None:  # whose people must be compared as the targets are
+            compared = zip(axes, known_axes(axes, columns_of(engine, control), "control"), strict=True)
+            what = "is of another type than among the targets"
+            refuse(Problem("control", f"{axis.name} {what}") for axis, other in compared if axis.kind != other.kind)
         read = tuple(replace(axis, known=axis.value, number=number) for number, axis in enumerate(axes, 1))
-        secrets = tuple(
-            SecretColumn(name, Identifier(name), Identifier(f"s{i}")) for i, name in enumerate(sensitive, 1)
-        )
-        counts = (_count(engine, targets), None if control is None else _count(engine, control))
+        secrets = tuple(Renamed(Identifier(name), Identifier(f"s{i}")) for i, name in enumerate(sensitive, 1))
+        counts = (engine.count(targets), None if control is None else engine.count(control))
         return cls(table, read, secrets, *counts)
 
     @property
@@ -94,7 +166,7 @@ class TrialPeople:
         engine, people = self.table.engine, self.table.known.people[key]
         names = {column.name.lower(): column.name for column in columns_of(engine, people)}
         known = [replace(axis, known=Identifier(names[axis.name.lower()])) for axis in self.axes]
-        secrets = [replace(secret, column=Identifier(names[secret.name.lower()])) for secret in self.secrets]
+        secrets = [replace(secret, column=Identifier(names[secret.column.name.lower()])) for secret in self.secrets]
         params = {"axes": known, "secrets": secrets, "seed": self.seed, "most": most}
         with read_exactly(engine, people) as read:
             template, control = "attacking/trials/draw_people", int(key == "control")
@@ -105,15 +177,11 @@ class TrialPeople:
         flow = EngineFlow(self.table.engine, "attacking/trials", people=people, secrets=self.secrets)
         return flow.step("placed", "place_people", cells=cells, axes=axes)
 
-    def draw(self, number: int, what: str, below: int) -> int:
-        """As `draw`, by the seed that was asked for."""
-        return draw(self.seed, number, what, below)
-
     def guessed(self, flow: EngineFlow) -> Tried:
         """The successes of random guesses, as an attack counts them: of each by two rows of the release."""
         engine, rows, names = self.table.engine, self.table.rows, ("first_row", "second_row")
         count = min(self.tries, self.targets) if rows else 0
-        listed = [(number, *(self.draw(number, name, rows) for name in names)) for number in range(1, count + 1)]
+        listed = [(number, *(draw(self.seed, number, name, rows) for name in names)) for number in range(1, count + 1)]
         draws = engine.load("draws", dict.fromkeys(["number", *names], "BIGINT"), listed)
         found = Tried(**flow.record("count_random", draws=draws))
         engine.drop(draws)
@@ -126,25 +194,6 @@ def _missing(engine: Engine, table: Table, key: str, names: Sequence[str]) -> It
     for name in names:
         if name.lower() not in lower:
             yield Problem(key, f"has no column {name}", nearest(name, known))
-
-
-def _refuse_other_types(engine: Engine, control: Table, axes: Sequence[KnownAxis]) -> None:
-    """Raise PolicyError if people of the control are not compared as the targets are."""
-    found = known_axes(axes, columns_of(engine, control), "control")
-    others = [axis for axis, other in zip(axes, found, strict=True) if axis.kind != other.kind]
-    if others:
-        what = "is of another type than among the targets"
-        raise PolicyError([Problem("control", f"{axis.name} {what}") for axis in others])
-
-
-def _count(engine: Engine, table: Table) -> int:
-    return int(engine.scalar("database/count_rows", rows=table))
-
-
-def draw(seed: int, number: int, what: str, below: int) -> int:
-    """A number from 0 to `below` - 1, by md5."""
-    digest = hashlib.md5(f"{seed}:{number}:{what}".encode(), usedforsecurity=False).hexdigest()
-    return int(digest, base=16) % below
 
 
 def tried_on(counts: Sequence[tuple[int, int, int]]) -> tuple[Tried, Tried]:
@@ -161,10 +210,10 @@ def inference(people: TrialPeople, drawn: Relation) -> Iterator[Attack]:
         tried = engine.count(placed), engine.count(drawn)
         known = {"cells": matches.cells, "matches": matches.pairs, "people": placed}
         for secret in people.secrets:
-            histogram = table.histograms[secret.name]
+            histogram = table.histograms[secret.column.name]
             flow = EngineFlow(engine, "attacking/inference", **known, histogram=histogram, secret=secret.alias)
             flow.step("guesses", "guess_values")
             pair = tried_on(flow.rows("count_right"))
             compared, guessed = None if people.control is None else pair, people.guessed(flow)
-            attack = tried_attack("inference", secret.name, "share of guesses right", pair[0], guessed, compared)
+            attack = tried_attack("inference", secret.column.name, "share of guesses right", pair[0], guessed, compared)
             yield attack.with_untried("people", *tried)

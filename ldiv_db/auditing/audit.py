@@ -1,22 +1,30 @@
-"""The audit: does a published table meet its requirements? It trusts nothing but the table."""
+"""The audit: does a published table meet its requirements? It trusts nothing but the table.
+
+Whether a class has two rows of an individual stands in no release: that is judged on the classes before they are
+published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from decimal import Decimal
+from typing import Any, ClassVar
 
-from ldiv_db.auditing.counts import Counted, counted
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown, refuse_unlisted
-from ldiv_db.auditing.subject import CHEAP, Subject, Suppressed, read_again
+from ldiv_db.auditing.subject import Counted, Subject, Suppressed, counted
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import read_exactly
-from ldiv_db.database.errors import AuditError, PolicyError, Problem
-from ldiv_db.database.names import Relation
+from ldiv_db.database.equality import members_of, read_exactly
+from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase, rows_phrase
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown, fields_of
-from ldiv_db.requirements import Attribute, Requirement, Verdict, judge
+from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.requirements import HARMLESS, Attribute, Classes, Requirement, Verdict, judge
+from ldiv_db.requirements.parameters import plain_decimal
 from ldiv_db.requirements.reading import warn_of_values
 
 
@@ -85,14 +93,14 @@ class Audit(Shown):
         }
 
 
-def hold_together(audits: Sequence[Audit]) -> bool | None:
-    """True if all audits hold; None if none fails and one of them is left open."""
-    return _all_of([audit.holds for audit in audits])
-
-
 def _all_of(found: Sequence[bool | None]) -> bool | None:
     """True if all hold; None if none fails and one of them is left open."""
     return None if None in found and False not in found else all(found)
+
+
+def hold_together(audits: Sequence[Audit]) -> bool | None:
+    """True if all audits hold; None if none fails and one of them is left open."""
+    return _all_of([audit.holds for audit in audits])
 
 
 class Audits(Shown, list[Audit]):
@@ -106,11 +114,13 @@ class Audits(Shown, list[Audit]):
 
 #: Is shown every requirement's measures (class_no, rows, reached, margin) while the classes are there.
 Watch = Callable[[str, Requirement, Counted, Relation], None]
-
-
 #: Counts how many people of a population each class of a table covers, (class_no, rows), by the population's name and
 #: for the requirements on it; raises PolicyError if these cannot be judged, as classes share people.
 CountPeople = Callable[[Engine, Counted, str, Sequence[Requirement]], Relation]
+#: A run has its release read again where that takes no more rows than these: those of the table, or, where every class
+#: is compared with all values, as many as classes times values.
+CHEAP = 1_000_000
+UNREAD = "the dbt package cannot read it"
 
 
 def audit_table(
@@ -138,16 +148,37 @@ def audit_table(
     if subject.pair and known:
         what = "others_known: a pair does not show which other sensitive values a row has"
         raise PolicyError([Problem("require", what)])
+
+    def judged(counts: Counted, wanted: Sequence[Requirement]) -> dict[Requirement, Verdict]:
+        refuse_unlisted(engine, sensitive, wanted, counts.classes.totals)
+        bound = (lambda requirement, _, measures: watch(sensitive, requirement, counts, measures)) if watch else None
+        names = sorted({requirement.named_population for requirement in wanted} - {""})
+        asked = {name: [r for r in wanted if r.named_population == name] for name in names}
+        covered = {name: people(engine, counts, name, on_it) for name, on_it in asked.items()} if people else {}
+        counts.classes.place_people(covered)
+        found = {requirement: judge(engine, requirement, counts.classes, bound) for requirement in wanted}
+        engine.drop(*covered.values())
+        return found if twice is False else _read_again(engine, counts, sensitive, others, found, not twice)
+
     with counted(engine, subject, sensitive) as counts:
-        plain = [requirement for requirement in requirements if not requirement.others_known]
-        verdicts = _judge_all(engine, sensitive, plain, counts, watch, people)
-        verdicts = _again(engine, sensitive, others, counts, verdicts, twice)
-        warnings = _warnings(engine, sensitive, requirements, counts)
-        audit = replace(_audit_of(engine, sensitive, counts), warnings=warnings)
+        verdicts = judged(counts, [requirement for requirement in requirements if not requirement.others_known])
+        of_people, taken, left_out = subject.person is not None, subject.suppressed, counts.suppressed_rows
+        audit = Audit(
+            sensitive,
+            classes=engine.count(counts.listed),
+            rows=engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows"),
+            verdicts=(),
+            suppressed_rows=left_out,
+            ignored_rows=left_out if taken == "ignore" else 0,
+            unmatched_groups=counts.unmatched_groups,
+            of_people=of_people,
+            warnings=_warnings(engine, sensitive, requirements, counts),
+            suppressed=taken,
+            least_people=engine.least(counts.listed, "class_rows") if of_people else None,
+        )
     if known:
         with counted(engine, replace(subject, known=others), sensitive) as counts:
-            refined = _judge_all(engine, sensitive, known, counts, watch, people)
-            verdicts |= _again(engine, sensitive, others, counts, refined, twice)
+            verdicts |= judged(counts, known)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
@@ -165,65 +196,118 @@ def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement
     return tuple(line for found in attributes for line in warn_of_values(engine, counts.classes, found, requirements))
 
 
-def _audit_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
-    classes, of_people = engine.count(counts.listed), counts.subject.person is not None
-    rows = engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows")
-    left_out, taken = counts.suppressed_rows, counts.subject.suppressed
-    ignored = left_out if taken == "ignore" else 0
-    found = Audit(sensitive, classes, rows, (), left_out, ignored, counts.unmatched_groups, of_people)
-    return replace(
-        found, suppressed=taken, least_people=engine.least(counts.listed, "class_rows") if of_people else None
-    )
+# -- individuals: whose a row is stands in no release ----------------------------------------------------
 
 
-def _judge_all(
+@dataclass(frozen=True)
+class Individuals(Requirement, in_policy=False):
+    """No individual has two rows in a class (BSGI, Section 5.2.2): whose a row is differs like a unique value."""
+
+    name = "individuals"
+    reaches = "rows"
+    l: ClassVar[int] = 1
+
+    @property
+    def template(self) -> str:
+        return "requirements/unique_distinct"
+
+    def unique_class_size(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        return "one row of an individual"
+
+
+def audit_individuals(engine: Engine, encoded: Encoded, assigned: Relation) -> list[Audit]:
+    """The audit of the classes as they are about to be published; empty if the policy names no individual.
+
+    `assigned` is (row_id, class_id), whose rows are those of the encoded table.
+    """
+    if encoded.individual is None:
+        return []
+    params = {"rows": encoded.rows, "assigned": assigned, "individual": encoded.individual.code}
+    histogram = engine.materialise("histogram", "auditing/count_individuals", **params)
+    classes = Classes(engine, histogram)
+    verdict = judge(engine, Individuals(), classes)
+    rows = engine.total(classes.totals, "rows")
+    classes.drop()
+    engine.drop(histogram)
+    return [Audit(encoded.individual.column.name, verdict.classes, rows, (verdict,))]
+
+
+def require_together(engine: Engine, judged: Subject) -> None:
+    """Raise AuditError unless all rows of a person have the labels of one class."""
+    params = {"published": judged.table, "class_columns": judged.renamed, "person": Identifier(judged.person or "")}
+    parted = engine.scalar("auditing/count_parted", **params)
+    if parted:
+        raise AuditError(f"rows of {count_phrase(parted, 'person', 'people')} stand in several classes, not together")
+
+
+# -- the second reading --------------------------------------------------------------------------------
+
+
+def _read_again(
     engine: Engine,
-    sensitive: str,
-    requirements: Sequence[Requirement],
     counts: Counted,
-    watch: Watch | None,
-    people: CountPeople | None,
-) -> dict[Requirement, Verdict]:
-    refuse_unlisted(engine, sensitive, requirements, counts.classes.totals)
-    bound = _bound(watch, sensitive, counts)
-    names = sorted({requirement.named_population for requirement in requirements} - {""})
-    asked = {name: [r for r in requirements if r.named_population == name] for name in names}
-    covered = {name: people(engine, counts, name, on_it) for name, on_it in asked.items()} if people else {}
-    counts.classes.place_people(covered)
-    found = {requirement: judge(engine, requirement, counts.classes, bound) for requirement in requirements}
-    engine.drop(*covered.values())
-    return found
-
-
-def _again(
-    engine: Engine,
     sensitive: str,
     others: Sequence[str],
-    counts: Counted,
     verdicts: Mapping[Requirement, Verdict],
-    twice: bool | None,
+    cheaply: bool,
 ) -> dict[Requirement, Verdict]:
-    """The verdicts, held against a second reading as `audit_table` says."""
-    if twice is False:
-        return dict(verdicts)
-    found, subject = {}, counts.subject
+    """The verdicts, each with the classes that violate by the second reading, or with why there is none.
+
+    It shares no template with the first: the tests of the dbt package read the same table, whose text is compared by
+    bytes and after `same`, and take the numbers of a requirement as its verdict names them. Where people are counted
+    it reads their rows, if classes must be good by these.
+    """
+    subject = counts.subject.of_rows
+    unread = subject.pair is not None or (counts.subject.person is not None and not counts.subject.by_rows)
+
+    def again(table: Relation | FileRelation, verdict: Verdict) -> Verdict:
+        requirement = verdict.requirement
+        values = engine.count(counts.classes.totals) if requirement.compares_with_table else 0
+        rows = max(counts.rows, verdict.classes * values)
+        if cheaply and rows > CHEAP:
+            return replace(verdict, once=f"reading it again would take {rows_phrase(rows)}, more than {CHEAP:,}")
+        if unread:
+            return replace(verdict, once=UNREAD)
+        try:
+            arguments = _arguments(subject, sensitive, others, requirement)
+            return replace(verdict, second=count_failures(engine, table, "meets_policy", **arguments))
+        except NotReadError:  # its words may quote values that a policy names
+            return replace(verdict, once=UNREAD)
+
     with ExitStack() as stack:
-        read = counts.read
+        table = counts.read.table
         if subject.is_set(sensitive) and subject.pair is None:  # the first reading has taken sets apart there
-            exact = stack.enter_context(read_exactly(engine, subject.table, subject.class_columns))
-            read = replace(subject, table=exact)
-        for requirement, verdict in verdicts.items():
-            compared = verdict.classes * engine.count(counts.classes.totals) if requirement.compares_with_table else 0
-            most = None if twice else CHEAP
-            rows = max(counts.rows, compared)
-            found[requirement] = read_again(engine, read, sensitive, others, verdict, most, rows)
-    return found
+            table = stack.enter_context(read_exactly(engine, subject.table, subject.class_columns))
+        return {requirement: again(table, verdict) for requirement, verdict in verdicts.items()}
 
 
-def _bound(watch: Watch | None, sensitive: str, counts: Counted) -> Any:
-    if watch is None:
-        return None
-    return lambda requirement, classes, measures: watch(sensitive, requirement, counts, measures)
+def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
+    parameters = {
+        name: plain_decimal(value) if isinstance(value, Decimal) else value
+        for name, value in requirement.parameters.items()
+    }
+    settings: dict[str, Any] = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
+    if (members := members_of(subject.same.get(sensitive, ()))) is not None:  # which it reads by itself
+        same = [step for step in subject.same[sensitive] if step is not members]
+        settings |= {"set": members.separator or True, "same": same}
+    known = {"others_known": True} if parameters.pop("others_known", False) else {}
+    judged = {} if requirement.rows_only else {"sensitive": sensitive}
+    columns: dict[str, Any] = {name: {} for name in (others if known else ())}
+    columns |= {} if requirement.rows_only else {sensitive: settings}
+    taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
+    return {
+        "policy": taken or None,
+        "require": [{requirement.name: parameters, **judged, **known}],
+        "quasi_identifiers": [*subject.labels, *subject.ids],
+        "sensitive": columns,
+    }
 
 
 def require_good(audits: Sequence[Audit]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
-from ldiv_db.auditing.individuals import people_warning
 from ldiv_db.auditing.kept import warn_of_release
+from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation
@@ -82,6 +82,11 @@ class CheckRequest:
         return [self.class_column] if self.class_column else []
 
     @property
+    def told_apart_by(self) -> list[tuple[str, str]]:
+        """The columns by which classes are told apart, each with the key that names it."""
+        return [*(("qi", name) for name in self.quasi_identifiers), *(("class", name) for name in self.ids)]
+
+    @property
     def same(self) -> dict[str, Reading]:
         """How values of sensitive columns are read as one, by their names."""
         return {name: setting.reading for name, setting in self.sensitive.items()}
@@ -107,11 +112,14 @@ class CheckRequest:
         return attributes, resolve_all(engine, self.require, attributes)
 
 
-def request_by_policy(policy: Policy) -> CheckRequest:
-    """The request that a policy makes of its release, whose pseudonym says whose a row is.
+def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
+    """The request of a caller: what is `given`, and what the policy of the release asks instead of the rest.
 
-    Raises PolicyError if the release's columns follow from its source.
+    The release's pseudonym says whose a row is. Raises PolicyError if its columns follow from its source.
     """
+    given = {name: value for name, value in given.items() if value}
+    if policy is None:
+        return replace(CheckRequest([], {}, []), **given)
     if policy.decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
@@ -119,21 +127,20 @@ def request_by_policy(policy: Policy) -> CheckRequest:
     if policy.output.bounds and open_columns:
         what = f"publishes bounds, and only the source shows whether {open_columns[0]} has them"
         raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
-    ids = next(iter(policy.released.class_ids), None)
-    keys, folder = policy.released.identifying, policy.path.parent if policy.path else Path()
-    request = CheckRequest(keys, policy.sensitive, policy.require, ids, policy.suppressed, folder=folder)
-    named, counts, person = policy.individual is not None, policy.counts_people, policy.released.person
-    request = replace(request, kept=policy.keep, by_rows=policy.by_rows)
-    return replace(request, protects_people=named, counts_people=counts, individual=person)
-
-
-def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
-    """The request of a caller: what is `given`, and what the policy of the release asks instead of the rest.
-
-    Raises PolicyError for a policy whose columns follow from its source.
-    """
-    request = CheckRequest([], {}, []) if policy is None else request_by_policy(policy)
-    return replace(request, **{name: value for name, value in given.items() if value})
+    request = CheckRequest(
+        policy.released.identifying,
+        policy.sensitive,
+        policy.require,
+        next(iter(policy.released.class_ids), None),
+        policy.suppressed,
+        folder=policy.path.parent if policy.path else Path(),
+        individual=policy.released.person,
+        kept=policy.keep,
+        protects_people=policy.individual is not None,
+        counts_people=policy.counts_people,
+        by_rows=policy.by_rows,
+    )
+    return replace(request, **given)
 
 
 def check(
@@ -150,7 +157,13 @@ def check(
     _refuse(engine, table, request)
     home = request.pair.table if request.pair else table
     attributes, requirements = request.requirements(engine, columns_of(engine, home))
-    _refuse_uncounted(request, requirements)
+    named = sorted({one.label for wanted in requirements.values() for one in wanted if one.named_population})
+    if request.pair is not None:
+        what = "is about the people whom labels cover, and a pair publishes values as they are"
+        refuse(Problem("require", f"{label} {what}") for label in named)
+    elif request.people is None:
+        what = "needs a policy, which says what labels stand for"
+        refuse(Problem("require", f"{label} {what}", "give --policy") for label in named)
     with read_as_one(engine, home, request.same) as read:
         every = Subject(read, [], same=request.same)
         values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
@@ -182,17 +195,16 @@ def _of_rows(engine: Engine, subject: Subject, request: CheckRequest, audits: li
     audits[0] = replace(audits[0], warnings=(*audits[0].warnings, *([told] if told else [])))
     if not request.is_open:
         return audits
-    return [replace(one, verdicts=tuple(_left_open(verdict, request) for verdict in one.verdicts)) for one in audits]
 
+    def left_open(verdict: Verdict) -> Verdict:  # unless rows must be good as well and are not
+        return replace(verdict, holds=False if request.by_rows and verdict.holds is False else None)
 
-def _left_open(verdict: Verdict, request: CheckRequest) -> Verdict:
-    """The verdict by rows as one on people: open, unless rows must be good as well and are not."""
-    return replace(verdict, holds=False if request.by_rows and verdict.holds is False else None)
+    return [replace(one, verdicts=tuple(map(left_open, one.verdicts))) for one in audits]
 
 
 def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckRequest) -> None:
     pair = request.pair
-    main = _told_apart_by(request)
+    main = request.told_apart_by
     sensitive = [("sensitive", name) for name in request.sensitive]
     person = [("individual", request.individual)] if request.individual else []
     problems = missing_columns(
@@ -205,21 +217,10 @@ def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckReques
     refuse(problems)
 
 
-def _refuse_uncounted(request: CheckRequest, requirements: Mapping[str, Sequence[Requirement]]) -> None:
-    """Raise PolicyError for requirements on people of a population where nothing says whom labels cover."""
-    named = {r.label for wanted in requirements.values() for r in wanted if r.named_population}
-    if named and request.pair is not None:
-        what = "is about the people whom labels cover, and a pair publishes values as they are"
-        raise PolicyError([Problem("require", f"{label} {what}") for label in sorted(named)])
-    if named and request.people is None:
-        what = "needs a policy, which says what labels stand for"
-        raise PolicyError([Problem("require", f"{label} {what}", "give --policy") for label in sorted(named)])
-
-
 def problems_of(request: CheckRequest) -> list[Problem]:
     """Problems of the request, whatever the table."""
     problems, pair = [], request.pair
-    main = _told_apart_by(request)
+    main = request.told_apart_by
     if pair is not None:
         what = "does not go with --group: the classes of a pair are its groups"
         problems += [Problem(key, what) for key in dict.fromkeys(key for key, _ in main)]
@@ -230,35 +231,26 @@ def problems_of(request: CheckRequest) -> list[Problem]:
         )
     elif not main:
         problems.append(Problem("qi", "is missing: a class is the rows with equal quasi-identifiers"))
-    problems += _twice(main + ([("group", pair.group)] if pair else []), request.sensitive)
+    keys = {name.lower(): key for key, name in [*main, *([("group", pair.group)] if pair else [])]}
+    taken = [name for name in request.sensitive if name.lower() in keys]  # every class would have one value of them
+    problems += [Problem("sensitive", f"{name!r} is under {keys[name.lower()]} already") for name in taken]
     if request.individual is not None:
-        taken = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
-        if request.individual.lower() in taken:
+        others = {name.lower() for name in [*(name for _, name in main), *request.sensitive]}
+        if request.individual.lower() in others:
             problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
         if any(setting.set for setting in request.sensitive.values()):
             problems.append(Problem("individual", "does not go with sets: a person's rows have one value each"))
     return problems + request_problems(request.require, request.sensitive)
 
 
-def _told_apart_by(request: CheckRequest) -> list[tuple[str, str]]:
-    ids = [("class", request.class_column)] if request.class_column else []
-    return [*(("qi", name) for name in request.quasi_identifiers), *ids]
-
-
-def _twice(main: Sequence[tuple[str, str]], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
-    """The sensitive columns that classes are told apart by: every class would have one value of them."""
-    keys = {name.lower(): key for key, name in main}
-    return [
-        Problem("sensitive", f"{name!r} is under {keys[name.lower()]} already")
-        for name in sensitive
-        if name.lower() in keys
-    ]
-
-
 def request_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
     """Problems of requirements on a table without a source, and of what is said of its sensitive columns."""
     known = {name.lower() for name in sensitive}
-    problems = lacking_sensitive(require, sensitive)
+    problems = []
+    asking = [] if sensitive else [spec.name for spec in require if not spec.kind.rows_only]
+    if asking:
+        what = "is missing: requirements are about its values, k alone is not"
+        problems.append(Problem("sensitive", what, f"name the column that {asking[0]} is about"))
     for spec in require:
         what, hint = spec.kind.lacks_source
         auto = [Problem("require", f"{spec.name}: {what}", hint)] if spec.is_auto else []
@@ -269,10 +261,3 @@ def request_problems(require: Sequence[RequirementSpec], sensitive: Mapping[str,
             if name.lower() not in known
         ]
     return problems + [p for name, setting in sensitive.items() for p in setting.problems(f"sensitive.{name}")]
-
-
-def lacking_sensitive(require: Sequence[RequirementSpec], sensitive: Mapping[str, Sensitive]) -> list[Problem]:
-    """That requirements on values have none, if no sensitive column is named."""
-    asking = [] if sensitive else [spec.name for spec in require if not spec.kind.rows_only]
-    what = "is missing: requirements are about its values, k alone is not"
-    return [Problem("sensitive", what, f"name the column that {asking[0]} is about")] if asking else []

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.auditing.individuals import NEARLY_UNIQUE
-from ldiv_db.auditing.people_names import tells_one
+from ldiv_db.auditing.people_names import NEARLY_UNIQUE, tells_one
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import FileRelation
@@ -116,9 +115,18 @@ def measure_kept(
     columns = numbered((column, False) for column in kept.values())
     counts = engine.rows(COUNTED, source=table, columns=columns, person=person, weight=weight, most=FEW)
     found = as_counted(list(kept), counts)
-    follows = _compare(engine, table, {one.name: kept[one.name] for one in found if one.is_compared}, others, weight)
-    of_people = person is not None
-    return [replace(one, follows=tuple(follows.get(one.name, ())), of_people=of_people) for one in found]
+    pairs = [(one.name, other) for one in found if one.is_compared for other in others]
+    follows: dict[str, list[Follows]] = {name: [] for name in kept}
+    if pairs:
+        asked = [{"number": i, "one": kept[one], "other": others[other]} for i, (one, other) in enumerate(pairs)]
+        named = list(dict.fromkeys([*(kept[one] for one, _ in pairs), *others.values()]))
+        params = {"source": table, "weight": weight, "columns": named, "pairs": asked}
+        for row in engine.records("auditing/kept/compare_columns", **params):
+            one, other = pairs[row["pair"]]
+            from_kept = _share(row["rows"], row["other_guessed"], row["different"], row["other_largest"])
+            from_other = _share(row["rows"], row["guessed"], row["other_different"], row["largest"])
+            follows[one].append(Follows(other, from_kept, from_other))
+    return [replace(one, follows=tuple(follows[one.name]), of_people=person is not None) for one in found]
 
 
 def numbered(columns: Iterable[tuple[Identifier, bool]]) -> list[dict[str, Any]]:
@@ -131,29 +139,6 @@ def as_counted(names: Sequence[str], counts: Iterable[Sequence[int]]) -> list[Ke
     found = (tuple(map(int, row)) for row in counts)
     by_number = {number: (rows, different, single, few) for number, rows, different, single, few in found}
     return [KeptColumn(name, *by_number[number]) for number, name in enumerate(names)]
-
-
-def _compare(
-    engine: Engine, table: Table, kept: Named, others: Named, weight: Identifier | None
-) -> dict[str, list[Follows]]:
-    pairs = [(one, other) for one in kept for other in others]
-    if not pairs:
-        return {}
-    params: dict[str, Any] = {
-        "columns": list(dict.fromkeys([*kept.values(), *others.values()])),
-        "pairs": [{"number": i, "one": kept[one], "other": others[other]} for i, (one, other) in enumerate(pairs)],
-    }
-    found: dict[str, list[Follows]] = {}
-    for row in engine.records("auditing/kept/compare_columns", source=table, weight=weight, **params):
-        one, other = pairs[row["pair"]]
-        found.setdefault(one, []).append(_follows(other, row))
-    return found
-
-
-def _follows(other: str, counts: Mapping[str, int]) -> Follows:
-    rows = counts["rows"]
-    from_kept = _share(rows, counts["other_guessed"], counts["different"], counts["other_largest"])
-    return Follows(other, from_kept, _share(rows, counts["guessed"], counts["other_different"], counts["largest"]))
 
 
 def _share(rows: int, guessed: int, given: int, largest: int) -> Fraction | None:
@@ -188,8 +173,7 @@ def warn_of_release(
         return [not_measured(kept)]
     person = Identifier(subject.person) if subject.person else None
     with read_exactly(engine, table) as read:
-        found = measure_kept(engine, read, named, values, person)
-    return [one.warning for one in found if one.warning]
+        return kept_warnings(engine, read, named, values, person=person)
 
 
 def not_measured(kept: Sequence[str], what: str = "what kept columns tell") -> str:

@@ -7,7 +7,7 @@ dialect does not express is refused by name, never left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
@@ -94,16 +94,6 @@ _ABSENT_TEMPLATE = "auditing/statement/count_absent"
 _COLUMNS = ("requirement", "sensitive", "rows", "reached", "margin")
 
 
-@dataclass(frozen=True)
-class _Named:
-    """The values that a requirement names (place, value), and the column, as it is counted, that may have them."""
-
-    requirement: Requirement
-    sensitive: str
-    members: Relation
-    counts: Relation
-
-
 def check_statement(
     engine: Engine,
     request: CheckRequest,
@@ -144,7 +134,8 @@ class _Writer:
         self._labels = label_columns(self._subject.renamed, _COLUMNS) if labels else []
         self._judged: list[dict[str, Any]] = []  # the measures of each requirement, and the classes that they are of
         self._open: list[dict[str, Any]] = []  # what leaves the verdicts on an attribute open, and how often
-        self._named: dict[int, list[_Named]] = {}
+        #: The requirements that name values, with these (place, value), and counts of the column that may have them.
+        self._named: dict[int, list[tuple[Requirement, str, dict[str, Relation]]]] = {}
 
     def judge(self, attribute: Attribute, requirements: Sequence[Requirement], others: Sequence[str]) -> None:
         """Write the steps for one attribute; those with `others_known` have classes refined by the others."""
@@ -160,11 +151,11 @@ class _Writer:
 
     def refuse_absent(self) -> None:
         """Note the values named that no row has: one that is misspelt would be protected by nothing."""
-        for place, columns in self._named.items():
-            wanted = columns[0].requirement
+        for place, named in self._named.items():
+            (wanted, sensitive, _), columns = named[0], [counted for _, _, counted in named]
             key, before = f"require.{place}.{wanted.name}", len(self._steps.doubts)
             self._steps.refuse_any(partial(_absent, key), _ABSENT_TEMPLATE, columns=columns, named=len(wanted.named))
-            self._tell(columns[0].sensitive if len(columns) == 1 else "", before)
+            self._tell(sensitive if len(columns) == 1 else "", before)
 
     def text(self) -> str:
         """The statement."""
@@ -183,7 +174,10 @@ class _Writer:
             judged = {"requirement": Value(requirement.label), "sensitive": sensitive}
             self._judged.append({**judged, "measures": measures, "classes": numbered.listed})
             if requirement.named and not requirement.absent:
-                self._seek(requirement, attribute.name, counts)
+                values = [*enumerate(requirement.named)]
+                members = self._steps.load("named", {"place": "INTEGER", "value": "VARCHAR"}, values)
+                counted = (requirement, attribute.name, {"members": members, "counts": counts})
+                self._named.setdefault(requirement.place, []).append(counted)
         self._tell(attribute.name, before)
 
     def _tell(self, sensitive: str, before: int) -> None:
@@ -191,11 +185,6 @@ class _Writer:
         doubts = self._steps.doubts[before:]
         about = {"sensitive": Value(sensitive or None)}
         self._open += [{"problem": Value(f"open: {d.problem}"), "count": d.count, **about} for d in doubts]
-
-    def _seek(self, requirement: Requirement, sensitive: str, counts: Relation) -> None:
-        """Seek the values that a requirement names in a column; they need stand in one of those that it is about."""
-        members = self._steps.load("named", {"place": "INTEGER", "value": "VARCHAR"}, [*enumerate(requirement.named)])
-        self._named.setdefault(requirement.place, []).append(_Named(requirement, sensitive, members, counts))
 
     def _refuse_pair(self, subject: Subject, counts: Relation) -> None:
         """Note what makes two tables no pair: groups of other numbers of rows, and counts below 0."""

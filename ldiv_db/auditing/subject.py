@@ -1,30 +1,26 @@
-"""Subjects of audits: their classes, counted by an engine or written down by a composer, and their second reading.
+"""Subjects of audits: their classes, counted by an engine or written down by a composer.
 
 Classes are the combinations of quasi-identifiers as they stand in the table, NULL being a value like any other. They
-are counted by templates that algorithms do not use; the formulas of requirements are shared. The second reading, by
-the tests of the dbt package, shares no template with them. Both read one table, whose text is compared by bytes and
-after `same`, and take the numbers of a requirement as its verdict names them.
+are counted once for all requirements, by templates that algorithms do not use; the formulas of requirements are shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any, Literal
 
 from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.dbt_macros import NotReadError, count_failures
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import Reading, members_of
-from ldiv_db.database.errors import PolicyError, Problem, rows_phrase
+from ldiv_db.database.equality import Reading, members_of, read_as_one, read_exactly
+from ldiv_db.database.errors import AuditError, PolicyError, Problem
 from ldiv_db.database.flow import Flow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.recoding.encoded import Renamed, person_units
-from ldiv_db.requirements import HARMLESS, Classes, Requirement, Verdict
-from ldiv_db.requirements.parameters import plain_decimal
+from ldiv_db.requirements import Classes
 
 #: What becomes of suppressed rows: they are judged like any others, or left out, or a NULL in the place of a sensitive
 #: value is no value but counts in the size of its class: a share is that of the rows of whom an attacker must think.
@@ -165,19 +161,15 @@ def number_classes(steps: Steps, subject: Subject, counts: Relation, sensitive: 
     whole = flow.step("whole", "total_values") if ignore else None
     shares = _share_classes(steps, subject, sensitive, flow) if people and isinstance(steps, Engine) else None
     made = [whole, *([shares.histogram, shares.totals] if shares else [])]
-    by_rows = _count_rows(steps, subject, sensitive) if subject.person is not None and subject.by_rows else None
-    made += [by_rows.classes.histogram, by_rows.listed] if by_rows else []
-    tallies, rows = None if unknown else listed, by_rows.classes if by_rows else None
-    classes = Classes(steps, histogram, whole, tallies, shares, of_people=people, by_rows=rows)
+    by_rows = None
+    if subject.person is not None and subject.by_rows:  # the classes by their rows, under the same numbers
+        of_rows = count_values(steps, subject.of_rows, sensitive)
+        numbered = number_classes(steps, subject.of_rows, of_rows, sensitive)
+        steps.drop(of_rows)
+        by_rows, made = numbered.classes, [*made, numbered.classes.histogram, numbered.listed]
+    tallies = None if unknown else listed
+    classes = Classes(steps, histogram, whole, tallies, shares, of_people=people, by_rows=by_rows)
     return Numbered(classes, listed, [relation for relation in made if relation])
-
-
-def _count_rows(steps: Steps, subject: Subject, sensitive: str) -> Numbered:
-    """The classes of a subject by their rows, under the same numbers."""
-    counts = count_values(steps, subject.of_rows, sensitive)
-    numbered = number_classes(steps, subject.of_rows, counts, sensitive)
-    steps.drop(counts)
-    return numbered
 
 
 def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow) -> Classes | None:
@@ -197,57 +189,75 @@ def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, 
     return "auditing/count_unmatched", {"group": Identifier(subject.pair.group), **params}
 
 
-#: A run has its release read again where that takes no more rows than these: those of the table, or, where every class
-#: is compared with all values, as many as classes times values.
-CHEAP = 1_000_000
-UNREAD = "the dbt package cannot read it"
+# -- counted -------------------------------------------------------------------------------------------
 
 
-def read_again(
-    engine: Engine,
-    subject: Subject,
-    sensitive: str,
-    others: Sequence[str],
-    verdict: Verdict,
-    most: int | None,
-    rows: int,
-) -> Verdict:
-    """The verdict with the classes that violate by the second reading, or with why there is none.
+@dataclass(frozen=True)
+class Counted:
+    """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows).
 
-    `most` bounds the rows that it may take, of which there are `rows`. Where people are counted it reads their rows, if
-    classes must be good by these.
+    `read` is the subject with its tables as they were read: views that are there as long as the classes are.
     """
-    if most is not None and rows > most:
-        return replace(verdict, once=f"reading it again would take {rows_phrase(rows)}, more than {most:,}")
-    if subject.pair is not None or (subject.person is not None and not subject.by_rows):
-        return replace(verdict, once=UNREAD)
-    subject = subject.of_rows
-    try:
-        arguments = _arguments(subject, sensitive, others, verdict.requirement)
-        return replace(verdict, second=count_failures(engine, subject.table, "meets_policy", **arguments))
-    except NotReadError:  # its words may quote values that a policy names
-        return replace(verdict, once=UNREAD)
+
+    subject: Subject
+    read: Subject
+    classes: Classes
+    listed: Relation
+    rows: int
+    suppressed_rows: int
+    unmatched_groups: int = 0
 
 
-def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirement: Requirement) -> dict[str, Any]:
-    """The arguments of the package's test, as a project writes them."""
-    parameters = {name: _written(value) for name, value in requirement.parameters.items()}
-    settings: dict[str, Any] = {HARMLESS: list(requirement.harmless)} if parameters.pop(HARMLESS, None) else {}
-    if (members := members_of(subject.same.get(sensitive, ()))) is not None:  # which it reads by itself
-        same = [step for step in subject.same[sensitive] if step is not members]
-        settings |= {"set": members.separator or True, "same": same}
-    known = {"others_known": True} if parameters.pop("others_known", False) else {}
-    judged = {} if requirement.rows_only else {"sensitive": sensitive}
-    columns: dict[str, Any] = {name: {} for name in (others if known else ())}
-    columns |= {} if requirement.rows_only else {sensitive: settings}
-    taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
-    return {
-        "policy": taken or None,
-        "require": [{requirement.name: parameters, **judged, **known}],
-        "quasi_identifiers": [*subject.labels, *subject.ids],
-        "sensitive": columns,
-    }
+@contextmanager
+def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool = False) -> Iterator[Counted]:
+    """The table's classes: one aggregation that all requirements share; types are not looked at if `as_it_lies`."""
+    with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
+        counts = count_values(engine, read, sensitive)
+        sums = engine.record("auditing/sum_counts", counts=counts, sized=read.sized(sensitive))
+        if sums["least"] < 0:
+            raise AuditError("the sensitive table has a negative count")
+        unmatched = 0
+        if read.pair is not None:
+            template, params = count_unmatched(read, counts)
+            unmatched = int(engine.record(template, **params)["found"])
+        numbered = number_classes(engine, read, counts, sensitive)
+        engine.drop(counts)
+        beside = {"judge": 0, "ignore": sums["suppressed_rows"], "unknown": sums["unknown_rows"]}[subject.suppressed]
+        found, rows = engine.total(numbered.classes.histogram, "rows"), sums["counted"] - beside
+        if found != rows:
+            raise AuditError(f"the audit counted {found:,} of {rows:,} rows: values that do not equal themselves")
+        whole = (sums["rows"], sums["suppressed_rows"], unmatched)
+        yield Counted(subject, read, numbered.classes, numbered.listed, *whole)
+        numbered.drop(engine)
 
 
-def _written(value: Any) -> Any:
-    return plain_decimal(value) if isinstance(value, Decimal) else value
+def require_same_rows(engine: Engine, subject: Subject, other: Subject, sensitive: Sequence[str]) -> None:
+    """Raise AuditError unless two tables have the same classes, with as many rows of each sensitive value."""
+    for name in sensitive:
+        with _exact(engine, subject) as read, _exact(engine, replace(other, person=None)) as read_other:
+            counts, others = count_values(engine, read, name), count_values(engine, read_other, name)
+            columns = {"class_columns": subject.renamed}
+            differing = engine.scalar("auditing/count_differing", counts=counts, others=others, **columns)
+            engine.drop(counts, others)
+        if differing:
+            what = f"{differing:,} of the counts of values in classes differ"
+            raise AuditError(f"what was written is not what people were counted in: {what}")
+
+
+@contextmanager
+def _exact(engine: Engine, subject: Subject) -> Iterator[Subject]:
+    """The subject with its tables as they are to be read; raises PolicyError if classes cannot be told apart so."""
+    pair = subject.pair
+    if pair is None:
+        with (
+            read_as_one(engine, subject.table, subject.same) as read,
+            read_exactly(engine, read, subject.class_columns) as table,
+        ):
+            yield replace(subject, table=table)
+        return
+    with (
+        read_exactly(engine, subject.table, [pair.group]) as table,
+        read_as_one(engine, pair.table, subject.same) as read,
+        read_exactly(engine, read) as other,
+    ):
+        yield replace(subject, table=table, pair=replace(pair, table=other))

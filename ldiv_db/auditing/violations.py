@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ldiv_db.auditing.counts import Counted
+from ldiv_db.auditing.subject import Counted
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -50,18 +50,18 @@ class Violations:
 
     def see(self, sensitive: str, requirement: Requirement, found: Counted, measures: Relation) -> None:
         """Take in the violating classes of one requirement."""
-        people = found.subject.person is not None
-        if people or (found.classes.of_people and not requirement.rows_only):
+        labels = found.subject.renamed[: len(found.subject.open_columns)]
+        if found.subject.person is not None or (found.classes.of_people and not requirement.rows_only):
             # Who has several values takes some of each along, and who has several rows all of these: no rule is known.
             mended = suppress_if_few(self.engine, found.classes, measures, 0)
         else:
             mended = requirement.rows_to_suppress(self.engine, found.classes, measures)
-        params = {
+        params: dict[str, Any] = {
             "measures": measures,
             "mended": mended,
             "classes": found.listed,
             "histogram": found.classes.histogram,
-            "labels": label_columns(found.columns[: len(found.subject.open_columns)], _COLUMNS) if self.labels else [],
+            "labels": label_columns(labels, _COLUMNS) if self.labels else [],
             "sensitive": sensitive or None,
             "requirement": str(requirement) if self.show_values else requirement.label,
             "show_values": self.show_values and bool(sensitive),
@@ -69,15 +69,10 @@ class Violations:
         }
         self.rows += self.engine.records(_TEMPLATE, most=self.most, **params)
         if self.into is not None:
-            self._write(self.into, params)
+            write = self.engine.insert if self._written else self.engine.create
+            write(self.into, _TEMPLATE, most=None, **params)
+            self._written = True
         self.engine.drop(mended)
-
-    def _write(self, target: Relation, params: dict[str, Any]) -> None:
-        if self._written:
-            self.engine.insert(target, _TEMPLATE, most=None, **params)
-        else:
-            self.engine.create(target, _TEMPLATE, most=None, **params)
-        self._written = True
 
 
 def label_columns(columns: Sequence[Renamed], taken: Sequence[str]) -> list[Renamed]:

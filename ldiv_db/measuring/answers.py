@@ -98,7 +98,6 @@ def _named(queries: Sequence[str]) -> list[AnalystQuery]:
 
 
 def _usual(columns: Sequence[ResolvedColumn], types: Sequence[Column]) -> Iterator[AnalystQuery]:
-    """Correlations of numbers, and their means by what has few values."""
     numbers = [column.name for column in types if column.is_number][:_MOST]
     groups = [c.name for c, kind in zip(columns, types, strict=True) if not kind.is_number and c.leaves <= _MOST_GROUPS]
     for one, other in itertools.combinations(numbers, 2):
@@ -109,6 +108,7 @@ def _usual(columns: Sequence[ResolvedColumn], types: Sequence[Column]) -> Iterat
 
 def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[Column], numbered: Relation) -> Relation:
     """The release as points, the values that published ones may stand for: a row a published row."""
+    primes = (n for n in itertools.count(2) if all(n % m for m in range(2, math.isqrt(n) + 1)))
     placed = [
         {
             "column": Identifier(kind.name),
@@ -120,7 +120,7 @@ def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[C
             "sizes": Identifier(f"n_{column.code.name}"),
             "share": None if column.numeric else math.sqrt(prime) % 1,
         }
-        for column, kind, prime in zip(columns, types, _primes(), strict=False)
+        for column, kind, prime in zip(columns, types, primes, strict=False)
     ]
     return engine.materialise("points", "measuring/read_points", numbered=numbered, columns=placed)
 
@@ -132,10 +132,6 @@ def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation
     if column.numeric:
         return flow.step(name, "list_middles", last=column.last - (column.null_code is not None), kind=kind.kind)
     return flow.step(name, "list_leaf_points", type=SqlType(kind.type))
-
-
-def _primes() -> Iterator[int]:
-    return (n for n in itertools.count(2) if all(n % m for m in range(2, math.isqrt(n) + 1)))
 
 
 def _compared(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.flow import Flow
+from ldiv_db.database.flow import EngineFlow, Flow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.measuring.resolve import ResolvedColumn
@@ -29,33 +29,16 @@ _ROWS = Identifier("rows")
 
 
 @dataclass(frozen=True)
-class CountedColumn:
-    """A column that is counted.
-
-    `places` is (code, place), where each code of the counted rows stands among the column's, if that is elsewhere;
-    `span` is what a planned one is published as.
-    """
-
-    column: ResolvedColumn
-    places: Relation | None = None
-    span: Spans | None = None
-
-
-@dataclass(frozen=True)
 class Side:
     """One column of a pair, under the name that its codes have in tables of pairs."""
 
     number: int
     name: Identifier
-    counted: CountedColumn
+    column: ResolvedColumn
 
     table = NamedAfter("side_{0.name.name}")
     width = NamedAfter("{0.name.name}_width")
     shift = NamedAfter("{0.name.name}_shift")
-
-    @property
-    def column(self) -> ResolvedColumn:
-        return self.counted.column
 
 
 @dataclass(frozen=True)
@@ -68,7 +51,7 @@ class Pair:
     is_sensitive: bool
 
 
-def _pairs(keys: Sequence[CountedColumn], sensitive: Sequence[CountedColumn]) -> list[Pair]:
+def _pairs(keys: Sequence[ResolvedColumn], sensitive: Sequence[ResolvedColumn]) -> list[Pair]:
     """A pair for each quasi-identifier; none if there is one column alone."""
     pairs = []
     for number, key in enumerate(keys):
@@ -87,13 +70,29 @@ def measure_counts(
     numbered: Relation,
     rows: int,
     seed: int,
+    weight: Identifier | None = _ROWS,
 ) -> CountErrors | None:
     """The errors of counts of the `rows` of the source's `cells`, by the published rows `numbered` by their values.
 
     None where there are not two columns, or no rows.
     """
-    pairs = _pairs([*map(CountedColumn, keys)], [*map(CountedColumn, sensitive)])
-    return _errors(engine, pairs, cells, _ROWS, numbered, rows, seed)
+    pairs = _pairs(keys, sensitive)
+    if not pairs or not rows:
+        return None
+    with engine.scope():
+        steps = OneStatement(engine)
+        flow = Flow(steps, "measuring", pairs=pairs)
+        source = flow.step("source_pairs", "list_pairs", placed=True, counted=cells, weight=weight)
+        flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
+        names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
+        columns = dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT")
+        flow.know(draws=engine.load("draws", columns, _draws(pairs, rows, seed)))
+        flow.step("anchors", "anchor_pairs", pairs=source)
+        flow.step("asked", "ask_pairs")
+        answers = steps.rows(flow.path("answer_pairs"), **flow.params("answer_pairs", unit=float(ESTIMATE_UNIT)))
+    errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
+    median, most = statistics.median(errors), nine_tenths(errors)
+    return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))
 
 
 def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding, seed: int = 0) -> CountErrors | None:
@@ -109,70 +108,36 @@ def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding,
             dealt=recoding.dealt,
             classes=recoding.classes,
             blanked=recoding.blanked,
-            keys=keys,
+            keys=[{"column": key, "span": span} for key, span in zip(keys, recoding.spans, strict=True)],
             sensitive=sensitive,
         )
-        return _errors(
-            engine, _pairs(keys, sensitive), encoded.counted, encoded.weight, numbered, encoded.row_count, seed
-        )
+        counted = (encoded.counted, numbered, encoded.row_count, seed, encoded.weight)
+        return measure_counts(engine, keys, sensitive, *counted)
 
 
-def _planned(engine: Engine, span: Spans) -> CountedColumn:
+def _planned(engine: Engine, span: Spans) -> ResolvedColumn:
+    """The quasi-identifier of a span; its codes and places are those of the span's axis, or of numbers that occur."""
     axis, code = span.axis, span.axis.code.name
-    places, leaves, null_code = None, axis.leaves, axis.null_code
+    flow = EngineFlow(engine, "measuring", dictionary=axis.dictionary, nodes=axis.nodes, places=None)
+    leaves, null_code = axis.leaves, axis.null_code
     if axis.nodes is None:
-        places = engine.materialise(f"places_{code}", "measuring/place_numbers", dictionary=axis.dictionary)
-        leaves = (engine.most(places, "last") or 0) + 1
+        flow.know(places=flow.step(f"places_{code}", "place_numbers"))
+        leaves = (engine.most(flow["places"], "last") or 0) + 1
         null_code = None if axis.null_code is None else leaves - 1
-    covers = engine.materialise(
-        f"covers_{code}",
-        "measuring/cover_spans",
-        span=span,
-        places=places,
-        nodes=axis.nodes,
-        leaves=leaves,
-        bounds=span.form == "bounds",
-    )
+    covers = flow.step(f"covers_{code}", "cover_spans", span=span, leaves=leaves, bounds=span.form == "bounds")
     made = (axis.dictionary, covers, covers, covers, leaves)
-    column = ResolvedColumn(axis.name, axis.code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
-    return CountedColumn(column, places, span)
+    places = flow["places"]
+    return ResolvedColumn(axis.name, axis.code, axis.table, *made, nodes=axis.nodes, null_code=null_code, places=places)
 
 
-def _placed_values(engine: Engine, axis: SensitiveAxis, seed: int) -> CountedColumn:
+def _placed_values(engine: Engine, axis: SensitiveAxis, seed: int) -> ResolvedColumn:
     """A sensitive attribute with its values in the order that `measure` gives them; number 0 is a blank."""
-    code = axis.code.name
-    places = engine.materialise(f"places_{code}", "measuring/place_values", dictionary=axis.dictionary, seed=seed)
-    leaves = engine.count(places)
-    covers = engine.materialise(f"covers_{code}", "measuring/cover_values", places=places, leaves=leaves)
+    code, flow = axis.code.name, EngineFlow(engine, "measuring", dictionary=axis.dictionary, seed=seed)
+    flow.know(places=flow.step(f"places_{code}", "place_values"))
+    leaves = engine.count(flow["places"])
+    covers = flow.step(f"covers_{code}", "cover_values", leaves=leaves)
     made = (axis.dictionary, covers, covers, covers, leaves)
-    return CountedColumn(ResolvedColumn(axis.column.name, axis.code, axis.table, *made, first=1), places)
-
-
-def _errors(
-    engine: Engine,
-    pairs: Sequence[Pair],
-    counted: Relation,
-    weight: Identifier | None,
-    numbered: Relation,
-    rows: int,
-    seed: int,
-) -> CountErrors | None:
-    if not pairs or not rows:
-        return None
-    with engine.scope():
-        steps = OneStatement(engine)
-        flow = Flow(steps, "measuring", pairs=pairs)
-        source = flow.step("source_pairs", "list_pairs", placed=True, counted=counted, weight=weight)
-        flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
-        names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
-        columns = dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT")
-        flow.know(draws=engine.load("draws", columns, _draws(pairs, rows, seed)))
-        flow.step("anchors", "anchor_pairs", pairs=source)
-        flow.step("asked", "ask_pairs")
-        answers = steps.rows(flow.path("answer_pairs"), **flow.params("answer_pairs", unit=float(ESTIMATE_UNIT)))
-    errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
-    median, most = statistics.median(errors), nine_tenths(errors)
-    return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))
+    return ResolvedColumn(axis.column.name, axis.code, axis.table, *made, first=1, places=flow["places"])
 
 
 def _draws(pairs: Sequence[Pair], rows: int, seed: int) -> list[tuple[int, ...]]:

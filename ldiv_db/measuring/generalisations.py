@@ -9,18 +9,18 @@ rows each, which may name people, those of very many values have no hierarchy, a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
-from ldiv_db.auditing.individuals import FEW_VALUES
+from ldiv_db.auditing.people_names import FEW_VALUES
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, nearest, refuse
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.measuring import safe_harbor
 from ldiv_db.measuring.roles import is_postal
 from ldiv_db.measuring.uniqueness import Summary, Texts, summarise
 from ldiv_db.policy.quasi_identifiers import covers
@@ -40,6 +40,18 @@ FOLDED: tuple[Step, ...] = ("trim", "casefold")
 DATES = ("day", "month", "quarter", "year")
 #: What columns of codes of diagnoses, and of countries are called.
 _DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
+#: What stands over a policy by HIPAA's Safe Harbor.
+SAFE_HARBOR = (
+    "By HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): three digits of ZIP codes, years, ages up to 89, no areas.",
+    "Columns were recognised by name and type: look for other identifiers of the 18 kinds, also inside texts.",
+    "You must also have no actual knowledge that somebody can be identified by what is left.",
+)  # fmt: skip
+_AGE = re.compile(r"(^|_)ages?($|_)")
+_BIRTH = re.compile(r"birth|born|(^|_)(dob|yob)($|_)")
+_AREA = re.compile(
+    r"(^|_)(address|street|road|city|town|village|place|county|district|municipality|parish|precinct|borough|"
+    r"neighbou?rhood|census|tract|block|location|lat|latitude|lon|lng|long|longitude|gps|coordinates?|geo[a-z]*)($|_)"
+)
 
 
 @dataclass(frozen=True)
@@ -84,7 +96,7 @@ class GeneralisationFinder:
             unfit = self._without_leaf(column, "hipaa_zip")
             have = count_phrase(unfit, "of its values is no ZIP code", "of its values are no ZIP codes")
             return f"{have} of five digits: convert them in a view" if unfit else ""
-        return safe_harbor.why_unfit(summary) if self._hipaa else ""
+        return _why_unfit(summary) if self._hipaa else ""
 
     def _without_leaf(self, column: Column, name: str) -> int:
         params = {"rows": self._table, "column": Identifier(column.name), "levels": ready.LEVELS[name]()}
@@ -107,8 +119,8 @@ class GeneralisationFinder:
             check(self._engine, self._table, Identifier(column.name), column)
         except PolicyError as error:
             return None, error.problems[0].what
-        if self._hipaa and (way := safe_harbor.way_of(summary, is_postal(summary))):
-            return Generalisation(*way), ""
+        if self._hipaa and (way := _by_safe_harbor(summary)):
+            return way, ""
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
         said = "times: ranges" if column.is_time else "numbers: ranges"
@@ -151,12 +163,12 @@ class GeneralisationFinder:
             return Generalisation({}, "values: themselves or `*`"), ""
         if is_code(summary, texts) and not texts.starred:
             settings = {"taxonomy": {"prefix": falling_lengths(texts.longest)}}
-            way = safe_harbor.way_of(summary, is_postal(summary)) if self._hipaa else None
+            way = _by_safe_harbor(summary) if self._hipaa else None
             why = "codes of one length: prefixes, if codes that begin alike are alike"
             if is_postal(summary):
                 why = "postal codes: prefixes, which are areas"
                 why += "" if way or texts.shortest == texts.longest else self._lengths(summary.column)
-            return Generalisation(*(way or (settings, f"{why}{asked}"))), ""
+            return way or Generalisation(settings, f"{why}{asked}"), ""
         if summary.distinct <= LISTED_VALUES and not texts.unlisted:
             file = self._file_name(summary.column.name)
             return Generalisation({"taxonomy": {"file": file}}, f"texts: a level file{asked}", file), ""
@@ -231,3 +243,44 @@ def _line(row: Sequence[str | None]) -> list[str]:
     for label in row:
         line.append(line[-1] if label is None else label)
     return [*line, ROOT_LABEL]
+
+
+# -- Safe Harbor ---------------------------------------------------------------------------------------
+
+
+def _words_of(column: Column) -> str:
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", column.name)
+    return re.sub(r"[^a-z]+", "_", apart.lower())
+
+
+def _why_unfit(summary: Summary) -> str:
+    """Why a column, which is none of ZIP codes, may not be published in a form that is known here; empty if it may."""
+    column = summary.column
+    if _AREA.search(_words_of(column)):
+        return "by its name an area smaller than a state, which Safe Harbor removes"
+    if _BIRTH.search(_words_of(column)) and not column.is_time:
+        return "by its name a date of birth: convert it to a date in a view"
+    if _AGE.search(_words_of(column)) and not column.is_integer:
+        return "by its name an age: convert it to whole years in a view"
+    return ""
+
+
+def _by_safe_harbor(summary: Summary) -> Generalisation | None:
+    """The way of a column; None where Safe Harbor says nothing of it."""
+    if is_postal(summary):
+        return Generalisation({"taxonomy": "hipaa_zip"}, "ZIP codes: three digits, small areas as 000")
+    if summary.column.is_time:
+        before = datetime.now(UTC).year - ready.OLD + 1  # who was born in it is 89 at most
+        dates = {"dates": ["year", "decade"], "before": before}
+        return Generalisation({"taxonomy": dates}, f"times: years, all before {before} as one")
+    if _AGE.search(_words_of(summary.column)):
+        return Generalisation({"taxonomy": "hipaa_age"}, "ages: 90 and older as one")
+    return None
+
+
+def refuse_sensitive(columns: Iterable[Summary]) -> None:
+    """Raise PolicyError for sensitive columns of times, which are published as they are."""
+    times = [summary.column.name for summary in columns if summary.column.is_time]
+    if times:
+        what = f"{', '.join(times)}: a sensitive value is published as it is, and Safe Harbor allows years alone"
+        raise PolicyError([Problem("sensitive", what, "take the year of it in a view")])

@@ -21,7 +21,7 @@ from ldiv_db.database.requests import asked
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.answers import Answer, ask
 from ldiv_db.measuring.counts import measure_counts
-from ldiv_db.measuring.resolve import ResolvedColumn, Resolver, Spread, compare_columns
+from ldiv_db.measuring.resolve import ResolvedColumn, Spread, compare_columns, resolve_axes, resolve_sensitive
 from ldiv_db.measuring.utility import QueryErrors, grow_tries, measure_divergence, measure_queries
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
@@ -139,11 +139,13 @@ class _Measuring:
         self._wanted = wanted
         others = {"class": wanted.class_column, "class_label": wanted.class_label}
         self._cited = published_columns(original.released, names, others)
+        self._classes = [Renamed(Identifier(wanted.class_column), _CLASS)] if wanted.class_column else []
 
     def measure(self, show_values: bool) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
         copied, axes = scan(engine, source, show_values, counted=True)
-        flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + self._label)
+        label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
+        flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + label)
         with (
             read_as_one(engine, self._published, source.same) as read,  # the source's copy has texts so
             read_exactly(engine, read) as table,
@@ -154,6 +156,10 @@ class _Measuring:
         numbered = flow.step("numbered", "number_published", columns=both)
         rows_in, kept = copied.rows_in, copied.rows_in - copied.left_out
         loss = self._loss(found, sensitive, axes, rows_in)
+        cm = None
+        if label:  # the rows without the most frequent label of their class, and those that are suppressed
+            told = flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
+            cm = loss.rows_suppressed + int(told["minorities"])
         measured = Measurement(
             published=str(self._published),
             source=str(source.relation),
@@ -163,7 +169,7 @@ class _Measuring:
             rows_added=max(0, loss.rows_published - rows_in),
             rows_unmatched=None,
             rows_uncovered=None,
-            cm=self._minorities(found, loss) if self._label else None,
+            cm=cm,
             queries=None,
             of_people=self._of_people,
         )
@@ -174,9 +180,8 @@ class _Measuring:
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:
-            by = measure_divergence(engine, tries, kept, loss.rows_published)
-            loss = replace(loss, kl=by.kl)
-            measured = replace(measured, rows_unmatched=by.rows_unmatched, rows_uncovered=by.rows_uncovered)
+            kl, uncovered, unmatched = measure_divergence(engine, tries, kept, loss.rows_published)
+            loss, measured = replace(loss, kl=kl), replace(measured, rows_unmatched=unmatched, rows_uncovered=uncovered)
         if wanted.queries:
             errors = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
             measured = replace(measured, queries=errors)
@@ -186,31 +191,18 @@ class _Measuring:
             measured = replace(measured, answers=ask(engine, source, both, numbered, wanted.preserve))
         return replace(measured, loss=loss)
 
-    # -- columns -------------------------------------------------------------------------------------
-
-    @property
-    def _classes(self) -> list[Renamed]:
-        return [Renamed(Identifier(self._wanted.class_column), _CLASS)] if self._wanted.class_column else []
-
-    @property
-    def _label(self) -> list[Renamed]:
-        return [Renamed(Identifier(self._wanted.class_label), _LABEL)] if self._wanted.class_label else []
-
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:
-        """The quasi-identifiers and the sensitive attributes, whose published values are known."""
-        resolver = Resolver(self._engine, self._flow["counted"])
+        engine, counted = self._engine, self._flow["counted"]
         columns = [qi.column for qi in self._source.quasi_identifiers]
         kinds = [column.kind if column.is_number or column.is_time else "text" for column in columns]
         sets = [self._forms[axis.name] == "set" for axis in axes]
-        found, sensitive = resolver.quasi_identifiers(axes, kinds, sets), []
+        found, sensitive = resolve_axes(engine, counted, axes, kinds, sets), []
         for number, column in enumerate(self._source.sensitive, 1):
             code, mapped = f"s{number}", "recoding/input/map_sensitive"
             how = {"column": code, "seed": self._wanted.seed, "individuals": False}
             dictionary = self._flow.step(f"dictionary_{code}", mapped, rows=copied.snapshot, **how)
-            sensitive.append(resolver.sensitive(column.name, number, dictionary, self._engine.count(dictionary)))
+            sensitive.append(resolve_sensitive(engine, counted, column.name, code, dictionary))
         return found, sensitive
-
-    # -- losses --------------------------------------------------------------------------------------
 
     def _loss(
         self,
@@ -249,19 +241,11 @@ class _Measuring:
             ),
         )
 
-    def _minorities(self, found: Sequence[ResolvedColumn], loss: Loss) -> int:
-        """CM: the rows without the most frequent label of their class, and those that are suppressed."""
-        told = self._flow.record("sum_minorities", columns=found, others=self._classes, label=_LABEL)
-        return loss.rows_suppressed + int(told["minorities"])
-
-    def _judged(self, dictionary: Relation) -> Distribution:
-        where = [] if self._source.judges_null else [Where("value", None, "<>")]
-        counts = (rows for (rows,) in self._engine.find(dictionary, "rows", where=where))
-        return Distribution(sorted(counts, reverse=True))
-
     def _promised(self, sensitive: Sequence[ResolvedColumn]) -> int | None:
         """The l of the policy's requirements, as a run takes it; None if they ask for nothing."""
-        judged = [self._judged(column.dictionary) for column in sensitive]
+        where = [] if self._source.judges_null else [Where("value", None, "<>")]
+        counts = [self._engine.find(column.dictionary, "rows", where=where) for column in sensitive]
+        judged = [Distribution(sorted((rows for (rows,) in of_values), reverse=True)) for of_values in counts]
         hardest = min(judged, key=lambda found: found.largest_l, default=None)
         wanted = self._required.resolved(hardest)
         return smallest_class(requirement for some in wanted.values() for requirement in some)

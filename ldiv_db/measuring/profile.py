@@ -18,7 +18,7 @@ from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import read_by
 from ldiv_db.display import Shown, fields_of
-from ldiv_db.measuring.generalisations import FOLDED, Generalisation, GeneralisationFinder
+from ldiv_db.measuring.generalisations import FOLDED, Generalisation, GeneralisationFinder, refuse_sensitive
 from ldiv_db.measuring.population_uniqueness import refuse_population
 from ldiv_db.measuring.roles import (
     IDENTIFIER,
@@ -34,9 +34,8 @@ from ldiv_db.measuring.roles import (
     why_by_name,
     why_by_values,
 )
-from ldiv_db.measuring.safe_harbor import refuse_sensitive
 from ldiv_db.measuring.uniqueness import RARE, Summary, Uniqueness, forms_of, measure_uniqueness, summarise
-from ldiv_db.measuring.written_numbers import WrittenNumbers, find_numbers
+from ldiv_db.measuring.written_numbers import Told, find_numbers, settings_of
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.reading import LikelySets, find_sets
 
@@ -180,7 +179,7 @@ def profile_table(
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     refuse_population(population, rows)
     written = find_numbers(engine, table, [c for c in columns if asked.get(c.name.lower()) != SENSITIVE])
-    told = read_by(engine, table, [one.reading for one in written.values()])
+    told = read_by(engine, table, [reading for reading, _ in written.values()])
     columns = columns_of(engine, told)
     with read_exactly(engine, told) as read:
         taken_for = _Roles(engine, table, read, asked, written, guess=quasi_identifiers is None, hipaa=hipaa)
@@ -223,7 +222,7 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
 class _Roles:
     def __init__(
         self, engine: Engine, table: Relation | FileRelation, read: Relation | FileRelation, asked: dict[str, str],
-        written: Mapping[str, WrittenNumbers], guess: bool, hipaa: bool,
+        written: Mapping[str, Told], guess: bool, hipaa: bool,
     ) -> None:  # fmt: skip
         self._engine = engine
         self._read = read
@@ -250,7 +249,8 @@ class _Roles:
         if way is None:
             return IDENTIFIER, f"named, but {why}" if asked else why, None
         if told := self._written.get(summary.column.name):
-            way = replace(way, settings={**way.settings, **told.settings}, said=f"{way.said}{told.said}")
+            reading, said = told
+            way = replace(way, settings=way.settings | settings_of(reading), said=f"{way.said}{said}")
         return QUASI_IDENTIFIER, way.said, way
 
     def individual(self, profiles: Sequence[ColumnProfile]) -> ColumnProfile | None:

@@ -43,7 +43,8 @@ class ResolvedColumn:
 
     `dictionary` is (value, rows, code) of the source, codes `first..first + leaves - 1`; `values` is (value_no,
     written, rows) of the published table, `spans` the codes that each covers (value_no, low, high), `weights`
-    (value_no, leaves, and the losses of a quasi-identifier or whether a sensitive cell is blank).
+    (value_no, leaves, and the losses of a quasi-identifier or whether a sensitive cell is blank). `places` (code,
+    place) is where codes of the rows that are counted stand among the column's, if that is elsewhere.
     """
 
     name: str
@@ -57,6 +58,7 @@ class ResolvedColumn:
     first: int = 0
     nodes: Relation | None = None
     null_code: int | None = None
+    places: Relation | None = None
 
     @property
     def numeric(self) -> bool:
@@ -74,88 +76,66 @@ class ResolvedColumn:
         return EngineFlow(engine, "measuring", values_of=self.values, unit=LOSS_UNIT, **known)
 
 
-class Resolver:
-    """Resolves the columns of `counted`, the published combinations as text."""
+def resolve_axes(
+    engine: Engine, counted: Relation, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]
+) -> list[ResolvedColumn]:
+    """The quasi-identifiers resolved among `counted`, the published combinations as text.
 
-    def __init__(self, engine: Engine, counted: Relation):
-        self._engine = engine
-        self._counted = counted
+    `kinds` are those of the source's columns, `sets` says where sets are known to be written. Raises PolicyError that
+    counts, for every column, the published values that nothing knows.
+    """
+    found, problems = [], []
+    for axis, kind, sets_first in zip(axes, kinds, sets, strict=True):
+        resolved = _resolved(engine, counted, axis, kind, sets_first)
+        found.append(resolved)
+        unknown = count_unread(engine, resolved.values, resolved.weights)
+        if unknown["count"]:
+            problems.append(_unknown(axis, unknown))
+    refuse(problems)
+    return found
 
-    def quasi_identifiers(
-        self, axes: Sequence[Axis], kinds: Sequence[str], sets: Sequence[bool]
-    ) -> list[ResolvedColumn]:
-        """The axes resolved; `kinds` are those of the source's columns, `sets` says where sets are known to be written.
 
-        Raises PolicyError that counts, for every column, the published values that nothing knows.
-        """
-        found, problems = [], []
-        for axis, kind, written in zip(axes, kinds, sets, strict=True):
-            resolved = self._tree(axis, kind, written) if axis.nodes else self._numbers(axis, kind)
-            found.append(resolved)
-            unknown = count_unread(self._engine, resolved.values, resolved.weights)
-            if unknown["count"]:
-                problems.append(_unknown(axis, unknown))
-        refuse(problems)
-        return found
+def resolve_sensitive(engine: Engine, counted: Relation, name: str, code: str, dictionary: Relation) -> ResolvedColumn:
+    """A sensitive attribute resolved: values are compared as they are, blanks cover all of them."""
+    leaves = engine.count(dictionary)
+    flow = EngineFlow(engine, "measuring", dictionary=dictionary, leaves=leaves)
+    values = flow.step(f"values_{code}", "list_values", counted=counted, column=code)
+    spans = flow.step(f"spans_{code}", "find_sensitive", values_of=values)
+    made = (dictionary, values, spans, spans, leaves)
+    return ResolvedColumn(name, Identifier(code), Identifier(f"t_{code}"), *made, first=1)
 
-    def sensitive(self, name: str, number: int, dictionary: Relation, leaves: int) -> ResolvedColumn:
-        """A sensitive attribute resolved: values are compared as they are, blanks cover all of them."""
-        code = f"s{number}"
-        values = self._values(Identifier(code))
-        spans = self._engine.materialise(
-            f"spans_{code}", "measuring/find_sensitive", values_of=values, dictionary=dictionary, leaves=leaves
-        )
-        table = Identifier(f"t_{code}")
-        return ResolvedColumn(name, Identifier(code), table, dictionary, values, spans, spans, leaves, first=1)
 
-    # -- steps -----------------------------------------------------------------------------------------
-
-    def _values(self, code: Identifier) -> Relation:
-        return self._engine.materialise(
-            f"values_{code.name}", "measuring/list_values", counted=self._counted, column=code
-        )
-
-    def _tree(self, axis: Axis, kind: str, sets_first: bool) -> ResolvedColumn:
-        engine, code = self._engine, axis.code
-        values = self._values(code)
-        parts = read_parts(engine, values)
-        starred = read_starred(engine, parts, axis.dictionary, axis.nodes, axis.null_code)
-        known = {"nodes": axis.nodes, "dictionary": axis.dictionary, "null_code": axis.null_code, "last": axis.scale}
-        flow = EngineFlow(
-            engine, "measuring", parts=parts, starred=starred, leaves=axis.leaves, unit=LOSS_UNIT, **known
-        )
-        found = flow.step(f"found_{code.name}", "find_nodes")
+def _resolved(engine: Engine, counted: Relation, axis: Axis, kind: str, sets_first: bool) -> ResolvedColumn:
+    """The axis with its published values; of numbers codes are counted anew: those of an axis may have been rounded."""
+    code, dictionary, nodes, null_code = axis.code.name, axis.dictionary, axis.nodes, axis.null_code
+    flow = EngineFlow(engine, "measuring", dictionary=dictionary, unit=LOSS_UNIT)
+    values = flow.step(f"values_{code}", "list_values", counted=counted, column=axis.code)
+    parts = read_parts(engine, values)
+    if nodes:
+        leaves, starred = axis.leaves, read_starred(engine, parts, dictionary, nodes, null_code)
+        flow.know(nodes=nodes, null_code=null_code, last=axis.scale, parts=parts, starred=starred, leaves=leaves)
+        found = flow.step(f"found_{code}", "find_nodes")
         if kind in ("integer", "real"):
             flow.know(found=found, ranges=read_ranges(engine, parts, "real"))
-            touched = flow.step(f"touched_{code.name}", "find_ranges")
+            found = flow.step(f"touched_{code}", "find_ranges")
             flow.drop("found", "ranges")
-            found = touched
         chosen, spans = choose_reading(engine, found, sets_first)
-        weights = flow.step(f"weights_{code.name}", "weigh_nodes", spans=spans)
+        weights = flow.step(f"weights_{code}", "weigh_nodes", spans=spans)
         engine.drop(parts, starred, chosen)
-        made = (axis.dictionary, values, spans, weights, axis.leaves)
-        return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=axis.null_code)
-
-    def _numbers(self, axis: Axis, kind: str) -> ResolvedColumn:
-        """Codes are counted anew, one for every different number: those of an axis may have been rounded."""
-        engine, code = self._engine, axis.code
-        values = self._values(code)
-        parts = read_parts(engine, values)
-        flow = EngineFlow(engine, "measuring", dictionary=axis.dictionary, kind=kind, unit=LOSS_UNIT)
-        ranks = flow.step(f"ranks_{code.name}", "rank_numbers")
+    else:
+        dictionary = ranks = flow.step(f"ranks_{code}", "rank_numbers", kind=kind)
         leaves = (engine.most(ranks, "code") or 0) + 1
-        null_code = None if axis.null_code is None else leaves - 1
+        null_code = None if null_code is None else leaves - 1
         ranges = read_ranges(engine, parts, kind)
-        found = span_ranges(engine, ranges, ranks, null_code, leaves - 1)
-        chosen, spans = choose_reading(engine, found, sets_first=False)
+        chosen, spans = choose_reading(engine, span_ranges(engine, ranges, ranks, null_code, leaves - 1), False)
         smallest, largest = engine.least(ranks, "position") or 0, engine.most(ranks, "position") or 0
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
         flow.know(chosen=chosen, spans=spans, null_code=null_code, smallest=smallest, largest=largest)
-        weights = flow.step(f"weights_{code.name}", "weigh_numbers", shrink=shrink, width=width * shrink)
+        weights = flow.step(f"weights_{code}", "weigh_numbers", shrink=shrink, width=width * shrink)
         engine.drop(parts, ranges, chosen)
-        made = (ranks, values, spans, weights, leaves)
-        return ResolvedColumn(axis.name, code, axis.table, *made, nodes=axis.nodes, null_code=null_code)
+    made = (dictionary, values, spans, weights, leaves)
+    return ResolvedColumn(axis.name, axis.code, axis.table, *made, nodes=nodes, null_code=null_code)
 
 
 def _unknown(axis: Axis, unknown: dict[str, int]) -> Problem:

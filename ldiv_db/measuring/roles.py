@@ -14,9 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES, NEARLY_UNIQUE, are_few_kinds
-from ldiv_db.auditing.people_names import is_dialled, may_say_whose, tells_one, tells_somebody
-from ldiv_db.database.catalog import Column
+from ldiv_db.auditing.people_names import (
+    CATEGORY_ROWS,
+    FEW_VALUES,
+    NEARLY_UNIQUE,
+    are_few_kinds,
+    is_dialled,
+    may_say_whose,
+    tells_one,
+    tells_somebody,
+)
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.lineage import ColumnBeside, columns_beside, foreign_keys
@@ -92,17 +99,13 @@ def may_name(summary: Summary) -> bool:
     if summary.texts is not None and (2 * summary.texts.labels > summary.distinct or summary.texts.starred):
         return False  # as a release has them
     many_texts = summary.column.type == "VARCHAR" and summary.distinct > FEW_VALUES
-    if is_dialled(summary.column.name) and not many_texts and not _has_digits(summary):
+    texts = summary.texts
+    long = summary.largest >= _DIALLED if texts is None else texts.numbered * 2 > summary.distinct
+    if is_dialled(summary.column.name) and not many_texts and not long:
         return False  # makes of devices, minutes of calls
     few_rows = summary.rows < CATEGORY_ROWS * summary.distinct
     kinds = summary.distinct <= _KINDS and summary.rows >= _KIND_ROWS * summary.distinct
     return summary.distinct > FEW_VALUES or (summary.texts is not None and few_rows and not kinds)
-
-
-def _has_digits(summary: Summary) -> bool:
-    if summary.texts is None:
-        return summary.largest >= _DIALLED
-    return summary.texts.numbered * 2 > summary.distinct
 
 
 #: Tables of more rows are not looked at, and of those that a column may belong to no more than so many.
@@ -129,25 +132,19 @@ class Keys:
             return None
         if declared := self._declared.get(column.name.lower()):
             return declared
-        for other in self._candidates(column):
+        stems = set(_stems(column.name))  # the names are one, but for the letters of their tables
+        alike = [
+            other
+            for other in self._beside
+            if (column.type == other.column.type or (column.is_integer and other.column.is_integer))
+            and not stems.isdisjoint(_stems(other.column.name, other.table.name))
+        ]
+        for other in alike[:_MOST_TABLES]:
             params = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
             found = self._engine.record("measuring/profile/hold_against_key", source=read, other=other.table, **params)
             if not found["repeated"] and not found["strangers"]:
                 return other.table.name
         return None
-
-    def _candidates(self, column: Column) -> Sequence[ColumnBeside]:
-        found = [other for other in self._beside if _alike(column, other.column) and _leads(column.name, other)]
-        return found[:_MOST_TABLES]
-
-
-def _alike(one: Column, other: Column) -> bool:
-    return one.type == other.type or (one.is_integer and other.is_integer)
-
-
-def _leads(name: str, other: ColumnBeside) -> bool:
-    """True if a column's name is, but for its table's letters, that of a column of another table."""
-    return not set(_stems(name)).isdisjoint(_stems(other.column.name, other.table.name))
 
 
 def _stems(name: str, table: str = "") -> Iterator[str]:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase, refuse, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.measuring.generalisations import SAFE_HARBOR
 from ldiv_db.measuring.profile import ColumnProfile, Profile
 from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER
-from ldiv_db.measuring.safe_harbor import HEADING
 from ldiv_db.measuring.suggestions import (
     ALPHA_K,
     MODEST_K,
@@ -42,17 +42,16 @@ _HEADING = "# A policy to start from: check every column's role, then `ldiv plan
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
     """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    lines = [_HEADING, *(f"# {line}" for line in HEADING if profile.hipaa)]
+    found = {column.column.name: column for column in profile.columns}
+    lines = [_HEADING, *(f"# {line}" for line in SAFE_HARBOR if profile.hipaa)]
     for key, value in policy.items():
         lines += [f"# {line}" for line in _comments(key, profile, suggestions)]
         if key == "identifiers":
-            lines += _listed(key, value, profile)
+            lines += [f"{key}:", *_listed(value, found)]
         elif key == "quasi_identifiers":
-            lines += _mapped(key, value, profile)
-        elif key == "sensitive" and isinstance(value, dict):
-            lines += _sensitive(suggestions, profile.rows)
+            lines += [f"{key}:", *_mapped(value, found)]
         elif key == "sensitive":
-            lines.append(f"{key}: {_flow(value)}")
+            lines += _sensitive(suggestions, profile.rows) if isinstance(value, dict) else [f"{key}: {_flow(value)}"]
         elif key == "require":
             lines += [f"{key}:", *(f"- {_flow(one)}" for one in value)]
         else:
@@ -60,17 +59,13 @@ def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[
     return "\n".join(lines) + "\n"
 
 
-def _block(value: Any) -> list[str]:
-    return _yaml(value, flow=False).split("\n")
-
-
-def _flow(value: Any) -> str:
-    return _yaml(value, flow=True)
-
-
-def _yaml(value: Any, flow: bool) -> str:
+def _flow(value: Any, flow: bool = True) -> str:
     text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=1_000_000)
     return str(text).rstrip("\n")
+
+
+def _block(value: Any) -> list[str]:
+    return _flow(value, flow=False).split("\n")
 
 
 def _noted(lines: Sequence[str], note: str) -> list[str]:
@@ -78,25 +73,18 @@ def _noted(lines: Sequence[str], note: str) -> list[str]:
     return [f"{lines[0]}  # {note}"] if len(lines) == 1 else [f"# {note}", *lines]
 
 
-def _listed(key: str, names: Sequence[str], profile: Profile) -> Iterator[str]:
-    reasons = {column.column.name: column.reason for column in profile.columns}
-    yield f"{key}:"
+def _listed(names: Sequence[str], found: Mapping[str, ColumnProfile]) -> Iterator[str]:
     for name in names:
-        yield from _noted(_block([name]), _plain(reasons[name]))
+        yield from _noted(_block([name]), _plain(found[name].reason))
 
 
-def _mapped(key: str, columns: dict[str, Any], profile: Profile) -> Iterator[str]:
-    found = {column.column.name: column for column in profile.columns}
-    yield f"{key}:"
+def _mapped(columns: dict[str, Any], found: Mapping[str, ColumnProfile]) -> Iterator[str]:
+    """Each column with its settings in one line, unless its name takes more."""
     for name, settings in columns.items():
+        key, *more = _block({name: None})
+        entry = _block({name: settings}) if more else [f"{key.removesuffix(' null')} {_flow(settings)}"]
         note = f"{found[name].distinct:,} {found[name].reason}"
-        yield from (f"  {line}" for line in _noted(_entry(name, settings), note))
-
-
-def _entry(name: str, settings: Any) -> list[str]:
-    """A column with its settings in one line, unless its name takes more."""
-    key, *more = _block({name: None})
-    return _block({name: settings}) if more else [f"{key.removesuffix(' null')} {_flow(settings)}"]
+        yield from (f"  {line}" for line in _noted(entry, note))
 
 
 def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
@@ -130,7 +118,6 @@ def _harmless(found: Harmless, rows: int) -> Iterator[str]:
 
 
 def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
-    """The lines that stand over a key."""
     if key == "identifiers":
         yield "Not published. Columns that need no protection may go under `keep`; others under `quasi_identifiers`,"
         yield "with `numeric: true` or a taxonomy, if they are to be generalised."
@@ -164,7 +151,6 @@ def _name(column: ColumnProfile) -> str:
 
 
 def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
-    """Why this is required, and what else could be."""
     k = _class_size(profile, suggestions)
     high = "" if k >= MODEST_K else ", which `ldiv report` calls high"
     where = f"`{ALPHA_K}` has `k: {k}`" if _sizes_said(suggestions) else f"`k: {k}`"
@@ -187,7 +173,6 @@ def _of_requirements(profile: Profile, suggestions: Sequence[Suggestion]) -> Ite
 
 
 def _plain(text: str) -> str:
-    """The text in one line, as comments are."""
     return " ".join(text.split())
 
 
@@ -230,8 +215,10 @@ def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Su
     if person:
         policy["individual"] = person
     policy["quasi_identifiers"] = {c.column.name: c.way.settings for c in profile.of_role(QUASI_IDENTIFIER) if c.way}
-    if suggestions:
-        policy["sensitive"] = _starter_policy_sensitive(suggestions)
+    if any(suggestion.harmless or suggestion.settings or suggestion.sets for suggestion in suggestions):
+        policy["sensitive"] = {suggestion.column: suggestion.settings for suggestion in suggestions}
+    elif suggestions:
+        policy["sensitive"] = [suggestion.column for suggestion in suggestions]
     policy["require"] = _required(suggestions)
     if not _sizes_said(suggestions):
         policy["require"] = [*policy["require"], {"k": _class_size(profile, suggestions)}]
@@ -261,13 +248,6 @@ def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggesti
         return suggestions
     l = min(MODEST_L, who.distinct, profile.rows // who.most, *(one.judged.largest_l for one in suggestions))
     return [one.apart(l, profile.rows // who.most) for one in suggestions] if l >= 2 else suggestions
-
-
-def _starter_policy_sensitive(suggestions: Sequence[Suggestion]) -> list[str] | dict[str, Any]:
-    """The sensitive columns, with what is said of each where there is something, or some values may be harmless."""
-    if any(suggestion.harmless or suggestion.settings or suggestion.sets for suggestion in suggestions):
-        return {suggestion.column: suggestion.settings for suggestion in suggestions}
-    return [suggestion.column for suggestion in suggestions]
 
 
 def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:

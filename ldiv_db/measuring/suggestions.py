@@ -137,35 +137,25 @@ def keeps_apart(suggestions: Sequence[Suggestion]) -> bool:
 
 def suggest(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> Suggestion:
     """Suggests what to require of a sensitive column of at least two values; every row can then be published."""
-    judged, settings = _judged(column)
-    required = _required(judged) + _apart(engine, table, column)
-    harmless = _harmless(column.distribution, _frequent(engine, table, column))
-    if harmless and settings:
-        harmless = replace(harmless, largest_l=None)  # counted by spellings
-    return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l, sets=column.sets)
-
-
-def _judged(column: SensitiveProfile) -> tuple[Distribution, dict[str, Any] | None]:
-    if column.folded is None or column.folded.distinct < 2:
-        return column.distribution, None
-    return column.folded, {"same": list(FOLDED)}
-
-
-def _apart(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[dict[str, Any]]:
-    distinct = column.distribution.distinct
+    judged, distinct, settings = column.distribution, column.distribution.distinct, None
+    if column.folded is not None and column.folded.distinct >= 2:
+        judged, settings = column.folded, {"same": list(FOLDED)}
     with read_exactly(engine, table) as read:
         distance = distance_between(engine, read, column.column, distinct)
-    asked = {RANGE: {"k": min(MODEST_L, distinct), "e": distance}}
-    return [asked] if distance is not None else []
+        harmless = _harmless(column.distribution, _frequent(engine, read, column))
+    apart = [] if distance is None else [{RANGE: {"k": min(MODEST_L, distinct), "e": distance}}]
+    if harmless and settings:
+        harmless = replace(harmless, largest_l=None)  # counted by spellings
+    required = _required(judged) + apart
+    return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l, sets=column.sets)
 
 
 def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveProfile) -> list[Frequent]:
     """The values that large shares of the rows have, and those that read like nothing, most frequent first."""
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS])
     least = math.ceil(LARGE_SHARE * column.distribution.rows)
-    with read_exactly(engine, table) as read:
-        params = {"source": read, "words": words, "column": column.name, "least": least, "most": _MOST}
-        rows = engine.rows("measuring/profile/list_frequent_values", **params)
+    params = {"source": table, "words": words, "column": column.name, "least": least, "most": _MOST}
+    rows = engine.rows("measuring/profile/list_frequent_values", **params)
     engine.drop(words)
     return [Frequent(*row) for row in rows]
 

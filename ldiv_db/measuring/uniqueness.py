@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ldiv_db.auditing.individuals import CATEGORY_ROWS, FEW_VALUES
+from ldiv_db.auditing.people_names import CATEGORY_ROWS, FEW_VALUES
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
@@ -180,15 +180,6 @@ class Uniqueness:
     population: PopulationUniqueness | None = None
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """Columns by their places, the combinations that occur, and the unique rows."""
-
-    columns: tuple[int, ...]
-    combinations: int
-    unique_rows: int
-
-
 def measure_uniqueness(
     engine: Engine, table: Relation | FileRelation, summaries: Sequence[Summary], population: int | None = None
 ) -> Uniqueness | None:
@@ -198,8 +189,11 @@ def measure_uniqueness(
     columns = [Renamed(Identifier(s.column.name), Identifier(f"q{i}")) for i, s in enumerate(summaries, 1)]
     cells = engine.count_groups("cells", table, *((c.column.name, c.alias.name) for c in columns))
     size = engine.count(cells)
-    if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:
-        whole, *parts = _with_each_left_out(engine, cells, columns)
+    if len(columns) <= MANY_COLUMNS and size * len(columns) ** 2 <= LEFT_OUT_BUDGET:  # all, then all but each
+        others = [[other for other in columns if other is not column] for column in columns]
+        numbered = [{"number": i, "alias": c.alias, "others": others[i - 1]} for i, c in enumerate(columns, 1)]
+        params = {"cells": cells, "columns": numbered, "rare": RARE}
+        whole, *parts = engine.records("measuring/profile/measure_uniqueness", **params)
     else:
         whole, parts = _count(engine, cells, columns), []
     found = Uniqueness(
@@ -218,36 +212,25 @@ def _count(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> dict[
     return engine.record("measuring/profile/count_unique", cells=cells, columns=columns, rare=RARE)
 
 
-def _with_each_left_out(engine: Engine, cells: Relation, columns: Sequence[Renamed]) -> list[dict[str, Any]]:
-    """The counts of all columns, then of all but each of them, in their order: one statement."""
-    numbered = [
-        {"number": i, "alias": column.alias, "others": [other for other in columns if other is not column]}
-        for i, column in enumerate(columns, 1)
-    ]
-    return engine.records("measuring/profile/measure_uniqueness", cells=cells, columns=numbered, rare=RARE)
-
-
 def _small(
     engine: Engine, cells: Relation, columns: Sequence[Renamed], summaries: Sequence[Summary], size: int
 ) -> Iterator[Combination]:
-    """The best single columns, pairs and triples, each of fewer columns than there are; each costs `size` a column."""
+    """The best single columns, pairs and triples, each of fewer columns than there are; each costs `size` a column.
 
-    def counted(chosen: tuple[int, ...]) -> _Chosen:
-        found = _count(engine, cells, [columns[i] for i in chosen])
-        return _Chosen(chosen, int(found["combinations"]), int(found["unique_rows"]))
+    Of each (-unique rows, -combinations, the places of the columns) is compared: the least is the best.
+    """
 
-    ones = [_Chosen((i,), s.distinct + (s.nulls > 0), s.singles) for i, s in enumerate(summaries)]
-    many = sorted((one for one in ones if one.combinations > 1), key=lambda one: (-one.combinations, one.columns))
+    def best(asked: Iterable[tuple[int, ...]]) -> list[tuple[int, int, tuple[int, ...]]]:
+        counts = [(chosen, _count(engine, cells, [columns[i] for i in chosen])) for chosen in asked]
+        return sorted((-int(c["unique_rows"]), -int(c["combinations"]), chosen) for chosen, c in counts)[:SHOWN]
+
+    counted = [(s.distinct + (s.nulls > 0), s.singles, (i,)) for i, s in enumerate(summaries)]
+    ones = [(-singles, -values, place) for values, singles, place in counted if values > 1]
     widest = (1 + math.isqrt(1 + 2 * SMALL_BUDGET // size)) // 2  # half the budget allows all their pairs
-    wide = sorted(one.columns[0] for one in many[:widest])
-    pairs = _best(counted(pair) for pair in itertools.combinations(wide, 2)) if len(columns) > 2 else []
-    triples = dict.fromkeys(tuple(sorted({*pair.columns, i})) for pair in pairs for i in wide if i not in pair.columns)
+    wide = sorted(place for _, _, (place,) in sorted(ones, key=lambda one: one[1:])[:widest])
+    pairs = best(itertools.combinations(wide, 2)) if len(columns) > 2 else []
+    triples = dict.fromkeys(tuple(sorted({*pair, i})) for _, _, pair in pairs for i in wide if i not in pair)
     most = SMALL_BUDGET // (2 * 3 * size) if len(columns) > 3 else 0
-    threes = _best(counted(triple) for triple in itertools.islice(triples, most))
-    for chosen in [*(_best(many) if len(columns) > 1 else []), *pairs, *threes]:
-        names = tuple(columns[i].column.name for i in chosen.columns)
-        yield Combination(names, chosen.combinations, chosen.unique_rows)
-
-
-def _best(found: Iterable[_Chosen]) -> list[_Chosen]:
-    return sorted(found, key=lambda one: (-one.unique_rows, -one.combinations, one.columns))[:SHOWN]
+    threes = best(itertools.islice(triples, most))
+    for unique, combinations, chosen in [*(sorted(ones)[:SHOWN] if len(columns) > 1 else []), *pairs, *threes]:
+        yield Combination(tuple(columns[i].column.name for i in chosen), -combinations, -unique)

@@ -51,12 +51,6 @@ class PrefixStep:
 
     column: ResolvedColumn
     number: int
-    earlier: tuple[PrefixStep, ...] = ()
-
-    @property
-    def until(self) -> tuple[PrefixStep, ...]:
-        """The steps up to this one, itself included."""
-        return (*self.earlier, self)
 
     prefix, flag, previous = (NamedAfter(f"{name}_{{0.number}}") for name in ("prefix", "flag", "previous"))
 
@@ -99,23 +93,15 @@ def _steps(engine: Engine, columns: Sequence[ResolvedColumn], rows: int) -> tupl
         covered = column.flow(engine).record("estimate_share")["share"]
         return float(covered / (column.leaves if column.numeric else rows))
 
-    steps: tuple[PrefixStep, ...] = ()
-    for number, column in enumerate(sorted(columns, key=share), 1):
-        steps += (PrefixStep(column, number, steps),)
-    return steps
+    return tuple(PrefixStep(column, number) for number, column in enumerate(sorted(columns, key=share), 1))
 
 
-@dataclass(frozen=True)
-class Divergence:
-    """KL in nats, None if no published row covers some row of the source; how many rows of either miss each other."""
+def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published: int) -> tuple[float | None, int, int]:
+    """KL of the `published` rows from the `rows` of the source, and how many rows of either miss each other.
 
-    kl: float | None
-    rows_uncovered: int
-    rows_unmatched: int
-
-
-def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published: int) -> Divergence:
-    """The divergence of the `published` rows from the `rows` of the source."""
+    KL is in nats, None if no published row covers some row of the source; then source's rows that are not covered, and
+    published ones that cover none.
+    """
     suppressed, total = max(0, rows - published), max(rows, published)
     domain = math.prod(step.column.leaves for step in tries.steps)
     everywhere = max(1, suppressed * tries.grain // domain) if suppressed else 0
@@ -136,7 +122,7 @@ def measure_divergence(engine: Engine, tries: PrefixTrees, rows: int, published:
     engine.drop(matched, rest)
     found = [part["divergence"] for part in sums]
     kl = None if None in found else sum(found) / (ESTIMATE_UNIT * rows)
-    return Divergence(kl, sum(int(part["uncovered"]) for part in sums), unmatched)
+    return kl, sum(int(part["uncovered"]) for part in sums), unmatched
 
 
 def _parts(engine: Engine, tries: PrefixTrees) -> Iterator[Relation]:
@@ -245,20 +231,21 @@ def draw_queries(
     """
     draws = []
     for query in range(queries):
-        count = at_least + _draw(seed, query, "count", len(keys) - at_least + 1)
-        order = sorted(range(len(keys)), key=lambda place: _draw(seed, query, f"order {place}", 2**64))
+        count = at_least + draw(seed, query, "count", len(keys) - at_least + 1)
+        order = sorted(range(len(keys)), key=lambda place: draw(seed, query, f"order {place}", 2**64))
         asked = set(order[:count])
-        asked |= {len(keys) + _draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()
-        line: list[int] = [query, _draw(seed, query, "anchor", rows)]
+        asked |= {len(keys) + draw(seed, query, "sensitive", len(sensitive))} if sensitive else set()
+        line: list[int] = [query, draw(seed, query, "anchor", rows)]
         for place, column in enumerate([*keys, *sensitive]):
             width = _width(column, count) if place in asked else 0
-            line += [width, _draw(seed, query, f"shift {place}", width) if width else 0]
+            line += [width, draw(seed, query, f"shift {place}", width) if width else 0]
         draws.append(tuple(line))
     return draws
 
 
-def _draw(seed: int, query: int, what: str, below: int) -> int:
-    digest = hashlib.md5(f"{seed}:{query}:{what}".encode(), usedforsecurity=False).hexdigest()
+def draw(seed: int, number: int, what: str, below: int) -> int:
+    """A number from 0 to `below` - 1, by md5."""
+    digest = hashlib.md5(f"{seed}:{number}:{what}".encode(), usedforsecurity=False).hexdigest()
     return int(digest, base=16) % below
 
 

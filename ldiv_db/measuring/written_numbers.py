@@ -7,14 +7,13 @@ makes the whole column text. Codes that begin with a zero stay text.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
 
 #: What programs write where there is no value, in small letters.
@@ -27,18 +26,11 @@ _WORDS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class WrittenNumbers:
-    """How a column of text is read as numbers or times: as its policy says it, and in words."""
-
-    reading: Reading
-    settings: Mapping[str, Any]
-    said: str
+#: How a column of text is read as numbers or times, and the words for it.
+Told = tuple[Reading, str]
 
 
-def find_numbers(
-    engine: Engine, table: Relation | FileRelation, columns: Sequence[Column]
-) -> dict[str, WrittenNumbers]:
+def find_numbers(engine: Engine, table: Relation | FileRelation, columns: Sequence[Column]) -> dict[str, Told]:
     """The columns that are numbers or times once they are read so, by name; a statement for each column of text."""
     asked = [column for column in columns if column.type == "VARCHAR" or column.is_float]
     words = engine.load("words", {"word": "VARCHAR"}, [(word,) for word in _WORDS]) if asked else None
@@ -46,38 +38,39 @@ def find_numbers(
     for column in asked:
         if column.is_float:  # of which some may be no number at all
             nans = engine.scalar("measuring/profile/count_nans", source=table, column=column.name)
-            told = _written(column, {"nan": nans}, None, NUMBERS) if nans else None
+            reading = Reading(column.name, ["nan"], None, NUMBERS) if nans else None
+            nulls = {"nan": int(nans)}
         else:
-            told = _kinds(engine, table, words, column)
-        if told is not None:
-            found[column.name] = told
+            rows = engine.rows("measuring/profile/find_numbers", source=table, words=words, column=column.name)
+            nulls = {str(spelling): int(count) for kind, spelling, count in rows if kind == "none"}
+            kinds = {kind: int(count) for kind, _, count in rows if kind != "none"}
+            reading = _reading(column, nulls, kinds)
+        if reading is not None:
+            found[column.name] = reading, _words_for(reading, nulls)
     if words:
         engine.drop(words)
     return found
 
 
-def _kinds(
-    engine: Engine, table: Relation | FileRelation, words: Relation | None, column: Column
-) -> WrittenNumbers | None:
-    params = {"source": table, "words": words, "column": Identifier(column.name)}
-    rows = engine.rows("measuring/profile/find_numbers", **params)
-    nulls = {str(spelling): int(count) for kind, spelling, count in rows if kind == "none"}
-    kinds = {kind: int(count) for kind, _, count in rows if kind != "none"}
+def _reading(column: Column, nulls: Mapping[str, int], kinds: Mapping[str, int]) -> Reading | None:
     if not kinds or sum(nulls.values()) > sum(kinds.values()):
         return None
     if set(kinds) == {"date"} and nulls:
-        return _written(column, nulls, None, TIMES)
+        return Reading(column.name, list(nulls), None, TIMES)
     if kinds.keys() <= {"number", "comma", "percent"} and "comma" in kinds:
-        return _written(column, nulls, ",", NUMBERS)
+        return Reading(column.name, list(nulls), ",", NUMBERS)
     if kinds.keys() <= {"number", "grouped", "percent"} and ("grouped" in kinds or "percent" in kinds):
-        return _written(column, nulls, ".", NUMBERS)
-    return _written(column, nulls, None, NUMBERS) if set(kinds) == {"number"} and nulls else None
+        return Reading(column.name, list(nulls), ".", NUMBERS)
+    return Reading(column.name, list(nulls), None, NUMBERS) if set(kinds) == {"number"} and nulls else None
 
 
-def _written(column: Column, nulls: Mapping[str, int], decimal: str | None, types: Sequence[str]) -> WrittenNumbers:
-    settings: dict[str, Any] = {"null_values": list(nulls)} if nulls else {}
-    settings |= {"decimal": decimal} if decimal else {}
+def _words_for(reading: Reading, nulls: Mapping[str, int]) -> str:
     listed = ", ".join(f"`{spelling}`" if spelling else "blanks" for spelling in nulls)
-    told = ", with decimal commas" if decimal == "," else ", with commas or `%`" if decimal else ""
-    told += f"; {count_phrase(sum(nulls.values()), 'row', 'rows')} of {listed} as NULL" if nulls else ""
-    return WrittenNumbers(Reading(column.name, list(nulls), decimal, types), settings, told)
+    decimals = {",": ", with decimal commas", ".": ", with commas or `%`", None: ""}[reading.decimal]
+    return decimals + (f"; {count_phrase(sum(nulls.values()), 'row', 'rows')} of {listed} as NULL" if nulls else "")
+
+
+def settings_of(reading: Reading) -> dict[str, Any]:
+    """The reading as a policy says it."""
+    said = {"null_values": list(reading.nulls), "decimal": reading.decimal}
+    return {key: value for key, value in said.items() if value}

@@ -13,10 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.attacking.matching import people_counter
-from ldiv_db.auditing.audit import Audit, audit_table, require_good
-from ldiv_db.auditing.counts import require_same_rows
-from ldiv_db.auditing.individuals import audit_individuals, require_together
-from ldiv_db.auditing.subject import Subject, Suppressed
+from ldiv_db.auditing.audit import Audit, audit_individuals, audit_table, require_good, require_together
+from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine

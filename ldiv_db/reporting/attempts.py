@@ -157,7 +157,7 @@ def _composition(
 
 def _other(engine: Engine, name: str, policy: Policy, folder: Path) -> OtherRelease:
     table = resolve_source(engine, name, Path(), "also")
-    return OtherRelease(table, columns_by_policy(engine, table, policy, folder))
+    return table, columns_by_policy(engine, table, policy, folder)
 
 
 def _replay(

@@ -16,8 +16,8 @@ from typing import Any
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.check import CheckRequest, check_request
-from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.statement import check_statement
+from ldiv_db.auditing.subject import counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine

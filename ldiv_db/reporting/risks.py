@@ -20,9 +20,8 @@ from ldiv_db.attacking.covering import known_axes, list_cells
 from ldiv_db.attacking.exposure import prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
 from ldiv_db.auditing.check import CheckRequest
-from ldiv_db.auditing.counts import counted
 from ldiv_db.auditing.kept import warn_of_source
-from ldiv_db.auditing.subject import Subject
+from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.engine import Engine

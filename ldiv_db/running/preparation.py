@@ -14,8 +14,8 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells, Tas
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
-from ldiv_db.auditing.individuals import LikelyPeople, likely_people
 from ldiv_db.auditing.kept import kept_warnings
+from ldiv_db.auditing.people_names import LikelyPeople, likely_people
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
-from ldiv_db.auditing.individuals import warn_of_people
+from ldiv_db.auditing.people_names import warn_of_people
 from ldiv_db.database.attach import takes_database
 from ldiv_db.database.context import Context, Listener, open_context
 from ldiv_db.database.counted import PlannedThere, open_planned

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.auditing.counts import counted
-from ldiv_db.auditing.subject import Subject
+from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
 from ldiv_db.database.flow import EngineFlow

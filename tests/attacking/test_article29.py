@@ -16,7 +16,7 @@ from times import seeds
 import ldiv_db
 from ldiv_db.attacking import article29 as singling_out
 from ldiv_db.attacking.article29 import SETS, _drawn_sets
-from ldiv_db.attacking.gains import Tried, risk_beyond
+from ldiv_db.attacking.trials import Tried, risk_beyond
 from ldiv_db.database.errors import PolicyError
 
 NAMES = ["singling out by one column", "singling out by several columns", "linkability", "inference"]
@@ -76,9 +76,9 @@ def test_nothing_tried_tells_nothing():
 def test_estimates_are_those_of_anonymeter(counted, rate, risk):
     attempts, successes, of_control, control = counted
     tried, other = Tried(attempts, successes), Tried(of_control, control)
-    beyond = risk_beyond(tried, other)
+    value, interval = risk_beyond(tried, other)
     assert (tried.rate, tried.error) == pytest.approx(rate, abs=1e-12)
-    assert (beyond.value, *beyond.interval) == pytest.approx(risk, abs=1e-9)
+    assert (value, *interval) == pytest.approx(risk, abs=1e-9)
 
 
 # -- brute force -------------------------------------------------------------------------------------------
@@ -296,8 +296,10 @@ def test_a_smaller_control_is_compared_with_as_many_targets(con):
     attack = found(result, NAMES[1])
     assert counts(result, NAMES[1]) == (len(predicates), right(targets))
     assert counts(result, NAMES[1], "control_") == (len(predicates), right(control))
-    beyond = risk_beyond(Tried(len(predicates), right(drawn(targets, 0, 15))), Tried(len(predicates), right(control)))
-    assert attack.gains[1].gain == beyond.value and attack.figures["risk_interval"] == beyond.interval
+    value, interval = risk_beyond(
+        Tried(len(predicates), right(drawn(targets, 0, 15))), Tried(len(predicates), right(control))
+    )
+    assert attack.gains[1].gain == value and attack.figures["risk_interval"] == interval
 
 
 @pytest.mark.parametrize("seed", [0, 3])

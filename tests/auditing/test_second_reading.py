@@ -11,7 +11,7 @@ import times
 
 import ldiv_db
 from ldiv_db import api
-from ldiv_db.auditing import subject as second_reading
+from ldiv_db.auditing import audit as second_reading
 from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.database import dbt_macros, templates

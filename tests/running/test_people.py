@@ -15,7 +15,7 @@ import pytest
 import ldiv_db
 from ldiv_db import AuditError, InfeasibleError, PolicyError
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
-from ldiv_db.auditing.individuals import require_together
+from ldiv_db.auditing.audit import require_together
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.sources import CHOOSING, KEEPS_APART
