@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,10 +105,10 @@ def report_command(
         if reported is not None:
             found = verify_report(connection, reported, release, policy, folder, listener, catalog)
         else:
-            qi = [] if table.qi is None else _columns(connection, release, table.qi)
-            found = report(
-                connection, release, policy, qi=qi, **told, folder=folder, listener=listener, catalog=catalog
-            )
+            if table.qi:
+                released = find_run(Engine(connection), release).table
+                told["qi"] = split_columns(connection, released, table.qi)
+            found = report(connection, release, policy, **told, folder=folder, listener=listener, catalog=catalog)
     if isinstance(found, Report):
         for file in files:
             found.save(file)
@@ -118,7 +117,3 @@ def report_command(
         text = found.text(table=release)
     show(found.as_dict(), text, json)
     raise typer.Exit(0 if found.holds else 1)
-
-
-def _columns(connection: Any, release: str, texts: Sequence[str]) -> list[str]:
-    return split_columns(connection, find_run(Engine(connection), release).table, texts)

@@ -166,8 +166,12 @@ def earlier_releases(subject: ReportSubject) -> dict[str, Any]:
     Who has several releases can compare them, so that each of them is named.
     """
     is_source = _is_source(subject)
-    series = [one for one in ledger.releases(subject.engine) if is_source(one.report.get("source", ""))]
-    return {"runs": [_shown(one) for one in _earlier_runs(subject)], "releases": _releases(series)}
+    releases = [
+        {"series": one.series, "release": one.release, "released_at": _utc(one.released_at), "warning": one.warning}
+        for one in ledger.releases(subject.engine)
+        if one.status == ledger.PUBLISHED and is_source(one.report.get("source", ""))
+    ]
+    return {"runs": [_shown(one) for one in _earlier_runs(subject)], "releases": releases}
 
 
 def _is_source(subject: ReportSubject) -> Callable[[str], bool]:
@@ -192,14 +196,6 @@ def earlier_tables(subject: ReportSubject) -> list[str]:
     latest = {run["target"].lower(): run["run_id"] for run in _published(subject.engine)}
     kept = [run["target"] for run in _earlier_runs(subject) if latest[run["target"].lower()] == run["run_id"]]
     return [name for name in kept if name.lower() != subject.noted.table.lower()]
-
-
-def _releases(entries: Sequence[ledger.Entry]) -> list[dict[str, Any]]:
-    return [
-        {"series": one.series, "release": one.release, "released_at": _utc(one.released_at), "warning": one.warning}
-        for one in entries
-        if one.status == ledger.PUBLISHED
-    ]
 
 
 def _shown(run: dict[str, Any]) -> dict[str, Any]:
