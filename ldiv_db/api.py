@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import with_people
-from ldiv_db.attacking.matching import BUDGET
-from ldiv_db.attacking.question import TRIES, Replay
+from ldiv_db.attacking.question import Replay
 from ldiv_db.auditing.audit import Audit, Audits
-from ldiv_db.auditing.check import CheckRequest, check_request
+from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
@@ -27,10 +26,9 @@ from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
-from ldiv_db.database.requests import number_problems
+from ldiv_db.database.requests import asks, number_problems
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
-from ldiv_db.measuring.profile import Profile, profile_table
-from ldiv_db.policy.context import GivenContext
+from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
@@ -41,8 +39,6 @@ from ldiv_db.policy.reading import (
     names_of,
     parse_policy,
     read_policy,
-    read_requirements,
-    read_sensitive,
 )
 from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.sensitive import as_published
@@ -51,8 +47,7 @@ from ldiv_db.policy.sources import given_name, open_given, open_source
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
-from ldiv_db.reporting.report import Report, make_report
-from ldiv_db.reporting.request import QUERIES, WORLDS, ReportRequest, context_of
+from ldiv_db.reporting.report import Report, report
 from ldiv_db.running.attack import attack
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
@@ -98,20 +93,8 @@ enter_forms()
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
-def check(
-    con: Any,
-    table: Any = None,
-    qi: str | Sequence[str] = (),
-    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: GivenRequirement | Iterable[GivenRequirement] = (),
-    class_column: str | None = None,
-    suppressed: Suppressed | None = None,
-    *,
-    policy: Policy | Mapping[str, Any] | None = None,
-    folder: str | Path | None = None,
-    twice: bool = False,
-    individual: str | None = None,
-) -> Audits:
+@asks(AuditRequest)
+def check(con: Any, request: AuditRequest) -> Audits:
     """Audit a table, view, data file or frame: do all its classes meet `require`? One Audit per sensitive column.
 
     A class is the rows with equal `qi`, NULL being a value, and with equal `class_column` if that is given. A
@@ -123,24 +106,18 @@ def check(
     `policy` of the release supplies what is not given, and what labels stand for; `folder` holds relative files.
     `individual`, or a policy's pseudonym, is the column that identifies the person: people are then counted. If the
     policy counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
-    the dbt package: each verdict has its `second`, or why it is read `once`.
+    the dbt package: each verdict has its `second`, or why it is read `once`. For an anatomised pair, `table` is joined
+    to its `sensitive_table` by the column `group`, perhaps with a column `count`; it takes no `qi` and no policy.
 
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
-    parsed = None if policy is None else parse_policy(policy)
-    where = None if folder is None else Path(folder)
-    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
-    question = _question(parsed, qi, sensitive, require, folder=where, twice=twice, **given)
+    policy = None if request.policy is None else parse_policy(request.policy)
     with open_context(con) as context:
-        engine, relation = context.engine, open_given(context.engine, table, "table")
-        return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
-
-
-def _question(policy: Policy | None, qi: Any, sensitive: Any, require: Any, **given: Any) -> CheckRequest:
-    specs = read_requirements(require) if require or policy is None else ()
-    names, attributes = names_of(qi), read_sensitive(sensitive)
-    return check_request(policy, quasi_identifiers=names, sensitive=attributes, require=specs, **given)
+        engine = context.engine
+        question = request.question(policy, partial(open_given, engine))
+        relation = open_given(engine, request.table, "table")
+        return Audits(check_table(engine, relation, with_people(engine, relation, question, policy)))
 
 
 def check_sql(
@@ -164,23 +141,15 @@ def check_sql(
     DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
     looking at rows, or leave open, and for what the dialect cannot express.
     """
-    parsed = None if policy is None else parse_policy(policy)
-    given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
-    question = _question(parsed, qi, sensitive, require, **given)
+    request = AuditRequest(None, qi, sensitive, require, class_column, suppressed, individual=individual)
+    question = request.question(None if policy is None else parse_policy(policy), named_table)
     with open_database(":memory:") as con:
         return check_statement(Engine(con), question, named_table(table, "table"), dialect, types, labels)
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
-def profile(
-    con: Any,
-    table: Any = None,
-    qi: str | Sequence[str] | None = None,
-    sensitive: str | Sequence[str] = (),
-    *,
-    population_size: int | None = None,
-    hipaa: bool = False,
-) -> Profile:
+@asks(ProfileRequest)
+def profile(con: Any, request: ProfileRequest) -> Profile:
     """Count how identifying the columns of a table, view or data file are.
 
     Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None without a
@@ -193,31 +162,16 @@ def profile(
     `hipaa`, columns generalise as HIPAA's Safe Harbor requires, or are identifiers.
     """
     with open_context(con) as context:
-        engine, relation = context.engine, open_given(context.engine, table, "table")
-        names = None if qi is None else names_of(qi)
-        found = profile_table(engine, relation, names, names_of(sensitive), population=population_size, hipaa=hipaa)
-        return replace(found, table=given_name(table, relation))
+        engine, relation = context.engine, open_given(context.engine, request.table, "table")
+        names, sensitive = None if request.qi is None else names_of(request.qi), names_of(request.sensitive)
+        size, hipaa = request.population_size, request.hipaa
+        found = profile_table(engine, relation, names, sensitive, population=size, hipaa=hipaa)
+        return replace(found, table=given_name(request.table, relation))
 
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
-def measure(
-    con: Any,
-    published: Any = None,
-    policy: Policy | Mapping[str, Any] | None = None,
-    *,
-    source: Any = None,
-    qi: str | Sequence[str] | Mapping[str, Any] | None = None,
-    sensitive: str | Sequence[str] = (),
-    folder: str | Path = ".",
-    l: int | None = None,
-    class_column: str | None = None,
-    class_label: str | None = None,
-    queries: int = 0,
-    seed: int = 0,
-    kl: bool = True,
-    catalog: str | None = None,
-    show_values: bool = False,
-) -> Measurement:
+@asks(MeasureRequest)
+def measure(con: Any, request: MeasureRequest) -> Measurement:
     """Measure what any published table, view or data file lost against its source.
 
     The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
@@ -227,90 +181,20 @@ def measure(
     taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does not exist,
     does not fit or cannot be read, InfeasibleError for an empty source.
     """
-    asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
-    preserve = tuple(asked.preserve)
-    wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, counts=True, preserve=preserve)
-    with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
+    source, given = request.source, request.policy
+    asked = described_policy(source, request.qi, request.sensitive) if given is None else parse_policy(given)
+    settings = (None, request.catalog, request.folder, request.show_values)
+    with open_context(con, *settings, databases=asked.databases) as context:
         engine, where, named = context.engine, context.folder, source is None
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
-        relation = open_given(engine, published, "published")
-        refuse(number_problems(wanted))
+        relation = open_given(engine, request.published, "published")
+        refuse(number_problems(request))
         policy_of = policy_of_source(engine, asked, original, source)
         described = describe(engine, policy_of, original, where)
         relation = as_published(engine, relation, policy_of)
-        found = measure_table(engine, relation, described, wanted, show_values)
+        found = measure_table(engine, relation, described, request, counts=True, preserve=tuple(asked.preserve))
         read = asked.source if named else source
-        return replace(found, published=given_name(published, relation), source=given_name(read, original))
-
-
-@takes_database(read_only=True, of_warehouse=counted_there)
-def report(
-    con: Any,
-    table: str,
-    policy: Policy | Mapping[str, Any] | None = None,
-    *,
-    qi: str | Sequence[str] = (),
-    sensitive: str | Sequence[str] | Mapping[str, Any] = (),
-    require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = (),
-    class_column: str | None = None,
-    individual: str | None = None,
-    source: str | None = None,
-    known: str | None = None,
-    population: str | None = None,
-    control: str | None = None,
-    threshold: float | str | None = None,
-    queries: int = QUERIES,
-    tries: int = TRIES,
-    seed: int = 0,
-    budget: int = BUDGET,
-    worlds: int = WORLDS,
-    context: GivenContext = None,
-    final: bool = False,
-    public: bool = False,
-    folder: str | Path | None = None,
-    catalog: str | None = None,
-    **said: str | None,
-) -> Report:
-    """Report on a release (a table, or the id of a run) for the person who signs it: numbers, words and charts.
-
-    Columns and requirements are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; `individual` is
-    the column that identifies the person. If the policy's source can be read, the report has what was lost, and attacks
-    with people of the source, or of `known` and `population`; `control` are people who are not in the release. Risks
-    above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget` bounds the pairs
-    of people and classes of each attack, `worlds` how often a replay runs the program. A `public` report leaves out
-    what the release itself does not reveal.
-
-    The context is the policy's, overridden by `context` (a mapping or a file), and that by keywords with the names of
-    its keys, such as `recipient`. A `final` report is refused while a key is blank.
-
-    The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
-    PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
-    """
-    parsed = None if policy is None else parse_policy(policy)
-    beside = parsed.path.parent if parsed and parsed.path else Path()
-    asked = ReportRequest(
-        policy=parsed,
-        qi=names_of(qi),
-        sensitive=sensitive if isinstance(sensitive, Mapping) else names_of(sensitive),
-        require=[require] if isinstance(require, str | Mapping) else list(require),
-        class_column=class_column,
-        individual=individual,
-        source=source,
-        known=known,
-        population=population,
-        control=control,
-        threshold=None if threshold is None else str(threshold),
-        queries=queries,
-        tries=tries,
-        seed=seed,
-        budget=budget,
-        worlds=worlds,
-        audience="public" if public else "internal",
-        context=context_of(parsed, context, said),
-        final=final,
-        folder=beside if folder is None else Path(folder),
-    )
-    return make_report(con, table, asked, catalog=catalog)
+        return replace(found, published=given_name(request.published, relation), source=given_name(read, original))
 
 
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:

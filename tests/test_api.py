@@ -35,6 +35,18 @@ def test_a_class_column_tells_classes_apart(loaded):
     assert audit.classes == 5 and not audit.holds
 
 
+def test_a_pair_is_joined_by_its_group(con, table):
+    table("q", {"id": "INTEGER", "place": "INTEGER"}, [(n, n % 2) for n in range(4)])
+    values = [(0, "Flu", 1), (0, "HIV", 1), (1, "Flu", 2)]
+    table("v", {"place": "INTEGER", "s": "VARCHAR", "n": "INTEGER"}, values)
+    (audit,) = ldiv_db.check(
+        con, "q", sensitive="s", require="distinct:2", sensitive_table="v", group="place", count="n"
+    )
+    assert (audit.classes, audit.rows, audit.holds) == (2, 4, False)
+    with pytest.raises(PolicyError, match="sensitive-table: goes with --group"):
+        ldiv_db.check(con, "q", sensitive="s", require="distinct:2", group="place")
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "says"),
     [

@@ -197,7 +197,7 @@ def test_the_second_reading_shares_no_text_with_the_first():
 READERS = {"load_file", "load_policy", "parse_policy", "read_policy"}
 READING = {
     "attacking/question.py": ["_others"],
-    "reporting/request.py": ["read_again"],
+    "reporting/request.py": ["read_again", "question"],
     "running/attack.py": ["attack"],
     "running/dbt_model.py": ["_policy_of"],
     "running/demo.py": ["demonstrate"],

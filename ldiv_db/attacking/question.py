@@ -23,6 +23,7 @@ from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.database.frames import is_frame
 from ldiv_db.database.names import Identifier
 from ldiv_db.database.requests import asked, number_problems
+from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import LARGEST_SEED
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
@@ -93,7 +94,7 @@ class AttackRequest:
     _: KW_ONLY
     policy: Policy | Mapping[str, Any] | None = None
     folder: str | Path = "."
-    class_column: str | None = None
+    class_column: str | None = asked(None, name="class")
     m: int = asked(1, "How many sensitive values of a class the attacker can rule out.", least=0, most=LARGEST)
     #: By default that of the requirement `risk`, or else of any report.
     threshold: float | str | Decimal | None = asked(
@@ -101,7 +102,7 @@ class AttackRequest:
     )
     known: Any = asked(None, "A table or file of people whose quasi-identifiers are known.")
     population: Any = asked(None, "A table or file of everybody who could be in the release, e.g. the source.")
-    population_size: int | None = asked(None)
+    population_size: int | None = asked(None, of=int | None, least=1, most=MOST_PEOPLE)
     counting: bool = asked(False, "Work out who can be in which class if --population lists everybody.")
     also: Any = asked((), "Another release that holds the known people too; may be repeated.", of=list[str] | None)
     also_policies: Sequence[Policy | Mapping[str, Any] | Path] = asked(

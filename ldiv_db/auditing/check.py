@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
-from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values
+from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values, pair_of
 from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, read_as_one
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.names import Relation
+from ldiv_db.database.requests import asked
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
+from ldiv_db.policy.reading import GivenRequirement, names_of, read_requirements, read_sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
 
@@ -141,6 +143,48 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
         by_rows=policy.by_rows,
     )
     return replace(request, **given)
+
+
+@dataclass(frozen=True)
+class AuditRequest:
+    """A published table, its columns, and what must hold of it, as a caller names them."""
+
+    table: Any = None
+    qi: str | Sequence[str] = ()
+    sensitive: str | Sequence[str] | Mapping[str, Any] = ()
+    require: GivenRequirement | Iterable[GivenRequirement] = ()
+    class_column: str | None = asked(None, name="class")
+    suppressed: Suppressed | None = asked(
+        None,
+        "How to treat rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By default the"
+        " policy's, or judge.",
+        of=Suppressed | None,
+    )
+    _: KW_ONLY
+    policy: Policy | Mapping[str, Any] | None = None
+    folder: str | Path | None = None
+    twice: bool = asked(False, "Judge a second time, by the tests of the dbt package.")
+    individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
+    sensitive_table: Any = asked(None)
+    group: str | None = asked(None)
+    count: str | None = asked(None)
+
+    def question(
+        self, policy: Policy | None, open_table: Callable[[Any, str], Relation | FileRelation]
+    ) -> CheckRequest:
+        """The request by what its `policy` says; raises PolicyError if nothing is required, or for half of a pair."""
+        return check_request(
+            policy,
+            quasi_identifiers=names_of(self.qi),
+            sensitive=read_sensitive(self.sensitive),
+            require=read_requirements(self.require) if self.require or policy is None else (),
+            class_column=self.class_column,
+            suppressed=self.suppressed,
+            individual=self.individual,
+            pair=pair_of(self.sensitive_table, self.group, self.count, open_table),
+            folder=None if self.folder is None else Path(self.folder),
+            twice=self.twice,
+        )
 
 
 def check(

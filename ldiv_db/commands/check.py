@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ldiv_db.api import Audits
 from ldiv_db.attacking.columns import with_people
-from ldiv_db.auditing.check import check
+from ldiv_db.auditing.check import AuditRequest, check
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands.console import open_for_command, show, split_columns
-from ldiv_db.commands.options import Database, Json, Limits, Published, grouped
+from ldiv_db.commands.options import Database, Json, Limits, OptionsOf, Published, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, table_of
+from ldiv_db.policy.sources import open_given
 
 
 @grouped
@@ -28,9 +28,7 @@ def check_command(
     database: Database,
     table: Published,
     judged: Judged,
-    twice: Annotated[
-        bool, typer.Option("--twice", help="Judge a second time, by the tests of the dbt package.")
-    ] = False,
+    asked: Annotated[dict[str, Any], OptionsOf(AuditRequest)],
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
     into: Annotated[str | None, typer.Option(help="Write all classes that fail to this new table.")] = None,
     labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
@@ -70,11 +68,11 @@ def check_command(
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     policy = judged.written
-    with open_for_command(database, into is None, limits.settings, asked=vars(judged)) as connection:
+    with open_for_command(database, into is None, limits.settings, asked=vars(judged) | asked) as connection:
         engine = Engine(connection)
-        relation = resolve_source(engine, table, Path(), "table")
+        relation = open_given(engine, table, "table")
         columns = split_columns(connection, table, judged.qi)
-        question = judged.request(policy, columns, lambda name, key: resolve_source(engine, name, Path(), key), twice)
+        question = judged.question(policy, columns, asked, partial(open_given, engine))
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():

@@ -113,7 +113,6 @@ def _is_full(error: BaseException) -> bool:
 
 
 def _message_of(error: BaseException) -> str:
-    """The failure's message, with the way out where memory and disk are full."""
     if isinstance(error, DatabaseError) and any(word in str(error) for word in _NO_ROOM):
         return f"{error}; what does not fit into memory found no room: give another --temp-dir or --memory-limit"
     if _is_full(error):
@@ -158,14 +157,22 @@ COMMANDS = {
     "dbt": "Show where the dbt package is: tests, and releases as models.",
 }
 #: The modules of commands that share one.
-_MODULES = {"plan": "run", "runs": "catalog", "migrate": "catalog", "dbt": "demo"}
+_MODULES = {
+    **{"attack": "published", "measure": "published", "plan": "run", "explore": "run"},
+    **{"runs": "catalog", "migrate": "catalog", "dbt": "demo"},
+}
 #: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
 _AS_JSON = "ldiv.json"
 
 
+def module_of(name: str) -> Any:
+    """The module of the command of that name, which is imported."""
+    return import_module(f"ldiv_db.commands.{_MODULES.get(name, name)}")
+
+
 def command_of(name: str) -> Any:
     """The command of that name, whose module is imported."""
-    module = import_module(f"ldiv_db.commands.{_MODULES.get(name, name)}")
+    module = module_of(name)
     group = getattr(module, f"{name}_app", None)
     if group is None:
         group = typer.Typer(add_completion=False, rich_markup_mode=None)

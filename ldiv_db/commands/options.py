@@ -7,7 +7,7 @@ fields of a request that say how commands ask for them: `Annotated[dict[str, Any
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
@@ -23,11 +23,10 @@ from ldiv_db.database.connections import Settings
 from ldiv_db.database.counted import names_warehouse, open_named, open_planned
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.requests import asked_fields
-from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE
+from ldiv_db.database.requests import Asked, asked_fields
 from ldiv_db.publishing.ledger_there import ledger_of
-from ldiv_db.requirements.parameters import LARGEST
 
+_SHOW_VALUES = "Name in errors the values that are too frequent, or missing from a taxonomy."
 _SIZE = re.compile(r"\d+(\.\d+)?\s*(B|[KMGT]i?B)", re.IGNORECASE)
 #: The database makes all its threads at once.
 MOST_THREADS = 1_024
@@ -42,16 +41,23 @@ class OptionsOf:
 
     request: Any
     prefix: str = ""
+    #: Fields that this command has no option for.
+    without: Sequence[str] = ()
+
+    @property
+    def _asked(self) -> dict[str, tuple[Any, Asked]]:
+        return {field: how for field, how in asked_fields(self.request).items() if field not in self.without}
 
     def parameters(self) -> Iterator[Parameter]:
         """The options as typer reads them."""
-        for field, (default, how) in asked_fields(self.request).items():
+        for field, (default, how) in self._asked.items():
             name, within = f"{self.prefix}{field}", is_dataclass(how.of)
             written = how.name or name.replace("_", "-")
             names = f"--{written}/--no-{written}" if default is True else f"--{written}"
-            option = typer.Option(names, help=how.words, min=how.least, max=how.most)
-            kind = Annotated[bool if within else how.of, option] if how.words else SHARED[name]
-            given = False if within else default if type(default) is how.of else None
+            option = typer.Option(names, help=how.words or SHARED[name], min=how.least, max=how.most)
+            kind: Any = Annotated[bool if within else how.of, option]
+            shown = type(default) is how.of or isinstance(default, str)
+            given = False if within else default if shown else None
             yield Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
             if within:
                 yield from OptionsOf(how.of, f"{name}_").parameters()
@@ -62,7 +68,7 @@ class OptionsOf:
         Raises PolicyError for texts that cannot be read, and for options of a request within that is not asked for.
         """
         found: dict[str, Any] = {}
-        for field, (default, how) in asked_fields(self.request).items():
+        for field, (default, how) in self._asked.items():
             name = f"{self.prefix}{field}"
             value = given.pop(name)
             if is_dataclass(how.of):
@@ -73,7 +79,6 @@ class OptionsOf:
         return found
 
     def _made(self, given: dict[str, Any], field: str, wanted: bool) -> Any:
-        """The request within, None if it is not asked for."""
         if wanted:
             return self.request(**self.taken(given))
         values = {one.name: (one.default, given.pop(one.name)) for one in self.parameters()}
@@ -114,7 +119,6 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _size(text: str | None) -> str | None:
-    """The size as the database takes it; refused if it is none."""
     if text is None or (_SIZE.fullmatch(text.strip()) and float(re.split("[a-zA-Z ]", text.strip())[0]) > 0):
         return text
     raise typer.BadParameter(f"{text!r} is not a size, write e.g. 500MB or 4GB")
@@ -137,14 +141,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on 
 Memory = Annotated[
     str | None, typer.Option(callback=_size, help="Memory the database may use, e.g. 4GB; by default most of it.")
 ]
-PopulationSize = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=MOST_PEOPLE,
-        help="The size of the population of which the rows are a random sample; estimates how many are unique in it.",
-    ),
-]
 Catalog = Annotated[
     Path | None,
     typer.Option(
@@ -154,30 +150,23 @@ Catalog = Annotated[
 ]
 ShowValues = Annotated[
     bool,
-    typer.Option("--show-values", help="Name in errors the values that are too frequent, or missing from a taxonomy."),
+    typer.Option("--show-values", help=_SHOW_VALUES),
 ]
 ShowSeed = Annotated[
     bool,
     typer.Option("--show-seed", help="Show the seed, which reproduces the release from source and policy."),
 ]
-ClassColumn = Annotated[
-    str | None, typer.Option("--class", help="A column of class ids, by which classes are distinguished as well.")
-]
-Control = Annotated[str | None, typer.Option(help="A table or file of people who are not in the release.")]
-Budget = Annotated[
-    int, typer.Option(min=1, max=LARGEST, help="About how many pairs of people and classes each attack examines.")
-]
-SensitiveTable = Annotated[str | None, typer.Option(help="The sensitive table of an anatomised pair.")]
-Group = Annotated[str | None, typer.Option(help="The column that joins the two tables of a pair.")]
-CountColumn = Annotated[str | None, typer.Option(help="The sensitive table's column of counts, if it has one.")]
-#: Options that requests ask for without words of their own.
-SHARED: dict[str, Any] = {
-    "budget": Budget,
-    "control": Control,
-    "count": CountColumn,
-    "group": Group,
-    "population_size": PopulationSize,
-    "sensitive_table": SensitiveTable,
+#: What is said of options that several requests ask for.
+SHARED = {
+    "budget": "About how many pairs of people and classes each attack examines.",
+    "class_column": "A column of class ids, by which classes are distinguished as well.",
+    "control": "A table or file of people who are not in the release.",
+    "count": "The sensitive table's column of counts, if it has one.",
+    "group": "The column that joins the two tables of a pair.",
+    "population_size": "The size of the population of which the rows are a random sample; estimates how many are unique"
+    " in it.",
+    "sensitive_table": "The sensitive table of an anatomised pair.",
+    "show_values": _SHOW_VALUES,
 }
 
 

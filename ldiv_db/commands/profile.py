@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.commands.console import ProgressDisplay, show, split_names
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, PopulationSize, Published, Quiet, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Published, Quiet, grouped
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.measuring.profile import profile_table
+from ldiv_db.measuring.profile import ProfileRequest, profile_table
 from ldiv_db.measuring.starter_policy import (
     StarterPolicy,
     make_starter_policy,
@@ -32,10 +32,7 @@ def profile_command(
     *,
     database: Database,
     table: Published,
-    sensitive: Annotated[list[str] | None, typer.Option(help="A sensitive attribute; may be repeated.")] = None,
-    qi: Annotated[
-        list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated; by default guessed.")
-    ] = None,
+    asked: Annotated[dict[str, Any], OptionsOf(ProfileRequest)],
     policy: Annotated[
         Path | None,
         typer.Option(
@@ -43,15 +40,6 @@ def profile_command(
             " column's values: write groups into them. Nothing is overwritten."
         ),
     ] = None,
-    hipaa: Annotated[
-        bool,
-        typer.Option(
-            "--hipaa",
-            help="Propose a policy for HIPAA's Safe Harbor: three digits of ZIP codes, years of dates, ages up to 89,"
-            " and no area smaller than a state.",
-        ),
-    ] = False,
-    population_size: PopulationSize = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Name sensitive values in the policy's comments.")
     ] = False,
@@ -75,15 +63,16 @@ def profile_command(
     if policy is not None:
         refuse_folder(policy)
     with (
-        resources.open(database, True, {"qi": qi, "sensitive": sensitive}) as connection,
+        resources.open(database, True, asked) as connection,
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}
+        qi, population = asked["qi"], asked["population_size"]
         keys = None if qi is None else split_names(qi, names)
-        secrets = split_names(sensitive or [], names)
-        found = profile_table(engine, relation, keys, secrets, listener.on_progress, population_size, hipaa)
+        secrets = split_names(asked["sensitive"], names)
+        found = profile_table(engine, relation, keys, secrets, listener.on_progress, population, asked["hipaa"])
         source = policy_source(table, relation, policy.parent if policy else Path())
         skeleton, reason = make_starter_policy(engine, found, relation, source)
         estimate, told = _estimated(connection, skeleton, policy.parent if policy else Path(), resources.catalog_name)

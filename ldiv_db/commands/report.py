@@ -2,42 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import Report
+from ldiv_db.api import Report, report
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
 from ldiv_db.commands.table_options import AskedTable
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.policy.context import ReleaseContext, ReleaseModel, context_template
+from ldiv_db.policy.context import context_template
 from ldiv_db.reporting.release_facts import find_run
-from ldiv_db.reporting.report import make_report, read_report, refuse_ending, verify_report
-from ldiv_db.reporting.request import Audience, ReportRequest, context_of
-from ldiv_db.reporting.verification import Verification
+from ldiv_db.reporting.report import read_report, refuse_ending
+from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import Verification, verify_report
 
 #: Where the page goes if nothing is said.
 _OUT = Path("report.html")
 _STAGE = "looking the release up"
-
-
-def _asked_for(key: str) -> Any:
-    return typer.Option(help=ReleaseContext.asks(key))
-
-
-@dataclass(frozen=True)
-class ContextTexts:
-    """Single texts of the context, in place of those of the file and of the policy."""
-
-    recipient: Annotated[str | None, _asked_for("recipient")] = None
-    purpose: Annotated[str | None, _asked_for("purpose")] = None
-    release_model: Annotated[ReleaseModel | None, _asked_for("release_model")] = None
-    why: Annotated[str | None, _asked_for("why")] = None
-    review: Annotated[str | None, _asked_for("review")] = None
 
 
 def _print_template(wanted: bool) -> None:
@@ -48,9 +33,8 @@ def _print_template(wanted: bool) -> None:
 
 @dataclass(frozen=True)
 class ReportOutput:
-    """Whom the report is for, where it goes, and the report that is verified in its place."""
+    """Where the report goes, and the report that is verified in its place."""
 
-    public: Annotated[bool, typer.Option("--public", help="Leave out what the release itself does not reveal.")] = False
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -64,10 +48,6 @@ class ReportOutput:
         bool,
         typer.Option("--context-template", is_eager=True, callback=_print_template, help="Print a blank --context."),
     ] = False
-
-    @property
-    def audience(self) -> Audience:
-        return "public" if self.public else "internal"
 
     def files(self, json: bool) -> list[Path]:
         """The files that are to be written; raises PolicyError for those that cannot be."""
@@ -87,11 +67,6 @@ def report_command(
     database: Database,
     release: Annotated[str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.")],
     table: AskedTable,
-    context: Annotated[
-        Path | None,
-        typer.Option(help="A YAML file with the context; overrides the policy's `context:`. See --context-template."),
-    ] = None,
-    texts: ContextTexts,
     told: Annotated[dict[str, Any], OptionsOf(ReportRequest)],
     output: ReportOutput,
     resources: DatabaseOptions,
@@ -118,30 +93,22 @@ def report_command(
     """
     files, policy = output.files(json), table.written
     beside = table.policy or output.verify  # where files that a policy names lie; a report quotes its policy
-    asked = ReportRequest(
-        **told,
-        policy=policy,
-        sensitive=table.sensitive or [],
-        require=table.require or [],
-        class_column=table.class_column,
-        audience=output.audience,
-        context=context_of(policy, context, vars(texts)),
-        folder=beside.parent if beside else Path(),
-    )
+    folder = beside.parent if beside else Path()
+    told |= {"sensitive": table.sensitive or [], "require": table.require or []}
     reported = None if output.verify is None else read_report(output.verify)
+    found: Report | Verification
     with (
-        resources.open(database, True, vars(asked) | {"qi": table.qi}) as connection,
+        resources.open(database, True, told | {"policy": policy, "qi": table.qi}) as connection,
         ProgressDisplay(quiet, _STAGE) as listener,
     ):
-        if table.qi:
-            released = find_run(Engine(connection), release).table
-            asked = replace(asked, qi=split_columns(connection, released, table.qi))
-        how = (asked, listener, resources.catalog_name)
-        found: Report | Verification = (
-            make_report(connection, release, *how)
-            if reported is None
-            else verify_report(connection, reported, release, *how)
-        )
+        catalog = resources.catalog_name
+        if reported is not None:
+            found = verify_report(connection, reported, release, policy, folder, listener, catalog)
+        else:
+            if table.qi:
+                released = find_run(Engine(connection), release).table
+                told["qi"] = split_columns(connection, released, table.qi)
+            found = report(connection, release, policy, **told, folder=folder, listener=listener, catalog=catalog)
     if isinstance(found, Report):
         for file in files:
             found.save(file)

@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import Catalog, Database, Json, PolicyFile, catalog_engine, grouped
+from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, PolicyFile, catalog_engine, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.data_files import FileRelation
@@ -67,6 +68,7 @@ def check_command(
         ),
     ] = None,
     judged: Judged,
+    asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice"])],
     labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
     json: Json = False,
 ) -> None:
@@ -82,7 +84,7 @@ def check_command(
       ldiv sql check public.release --policy policy.yml --dialect postgres --labels
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
-    question = judged.request(judged.written, split_names(judged.qi or [], set()), _table)
+    question = judged.question(judged.written, split_names(judged.qi or [], set()), asked, _table)
     with open_for_command(":memory:") as connection:
         found = _table(table, "TABLE")
         text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
@@ -90,7 +92,6 @@ def check_command(
 
 
 def _table(text: str, key: str) -> Relation | FileRelation:
-    """The table that is named, or a file that DuckDB reads."""
     file = None if text.startswith('"') else FileRelation.of(text)
     return file or named_table(text, key)
 

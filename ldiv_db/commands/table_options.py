@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.auditing.check import CheckRequest, check_request
-from ldiv_db.auditing.subject import Suppressed, pair_of
-from ldiv_db.commands.options import ClassColumn, CountColumn, Group, SensitiveTable
+from ldiv_db.auditing.check import AuditRequest, CheckRequest
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.errors import PolicyError, Problem
@@ -37,7 +35,6 @@ class AskedTable:
         typer.Option(help="A sensitive attribute; may be repeated, and left out if only k is required."),
     ] = None
     qi: Annotated[list[str] | None, typer.Option(help="Quasi-identifiers, comma-separated or repeated.")] = None
-    class_column: ClassColumn = None
     policy: Annotated[
         Path | None,
         typer.Option(help="The policy of the release: options that are not given, and what labels stand for."),
@@ -94,44 +91,20 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Judged(Attributes, AskedTable):
-    """Options for judging a table: its columns, sensitive attributes, suppressed rows, the other table of a pair."""
+    """Options for judging a table: its columns and sensitive attributes, and what attackers know of these."""
 
     others_known: Annotated[
         bool, typer.Option("--others-known", help="Take the other sensitive attributes as known to the attacker.")
     ] = False
-    suppressed: Annotated[
-        Suppressed | None,
-        typer.Option(
-            help="How to treat rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By"
-            " default the policy's, or judge."
-        ),
-    ] = None
-    individual: Annotated[
-        str | None,
-        typer.Option(help="The column that identifies the person: count people, not rows.", show_default=False),
-    ] = None
-    sensitive_table: SensitiveTable = None
-    group: Group = None
-    count: CountColumn = None
 
-    def request(
-        self, policy: Policy | None, qi: Sequence[str], open_table: OpenTable, twice: bool = False
+    def question(
+        self, policy: Policy | None, qi: Sequence[str], asked: Mapping[str, Any], open_table: OpenTable
     ) -> CheckRequest:
         """What is asked of the table, whose columns `qi` are; raises PolicyError if nothing is, or half of a pair."""
-        return check_request(
-            policy,
-            quasi_identifiers=qi,
-            sensitive=self.of(self.sensitive or []),
-            require=self._requirements(),
-            class_column=self.class_column,
-            suppressed=self.suppressed,
-            individual=self.individual,
-            pair=pair_of(self.sensitive_table, self.group, self.count, open_table),
-            twice=twice,
-        )
+        request = AuditRequest(None, qi, self.of(self.sensitive or []), self._requirements(), **asked)
+        return request.question(policy, open_table)
 
     def _requirements(self) -> list[RequirementSpec]:
-        """The requirements that are asked for; raises PolicyError if there are none, and no policy."""
         if not self.require and self.policy is None:
             what = "say what must hold, e.g. distinct:3, or name a --policy"
             raise PolicyError([Problem("require", "is missing", what)])

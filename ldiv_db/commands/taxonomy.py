@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -163,7 +162,11 @@ def show_command(
             label = node.label if source is None else f"{node.label}  {counts[node.node]:,}"
             above = None if node.parent is None else branches[node.parent]
             branches[node.node] = Tree(label) if above is None else above.add(label)
-    nodes = [_node(node) | ({} if source is None else {"rows": counts[node.node]}) for node in found.nodes]
+    nodes = [
+        dict(zip(taxonomies.NODE_COLUMNS, node.as_row(), strict=True))
+        | ({} if source is None else {"rows": counts[node.node]})
+        for node in found.nodes
+    ]
     missing = {} if source is None else {"rows_missing": rows.get(None, 0)}
     lacking = [f"{count_phrase(rows[None], 'row has', 'rows have')} no leaf"] if rows.get(None) else []
     show({**_summary(name, found), "nodes": nodes, **missing}, [branches[found.nodes[0].node], *lacking], json)
@@ -236,9 +239,11 @@ def check_command(
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
         _, dictionary = _held(engine, name, resolve_source(engine, table, Path(), "table"), column)
-        missing, values = _missing(engine, dictionary, show_values)
-    listed = {"missing": values} if show_values else {}
-    document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing, **listed}
+        found = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
+        listed = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
+    missing, values = found[0][1] if found else 0, [value for (value,) in listed]
+    document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing}
+    document |= {"missing": values} if show_values else {}
     if json or not missing:
         show(document, [f"every value of {column} has a leaf in taxonomy {name}"], json)
     else:
@@ -269,13 +274,6 @@ def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy
     return taxonomy_sources.read_edges(engine, relation, child, parent)
 
 
-def _missing(engine: Engine, dictionary: Relation, show_values: bool) -> tuple[int, list[str]]:
-    """Count the values that have no leaf; return them as text too if they are to be shown."""
-    missing = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
-    values = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
-    return missing[0][1] if missing else 0, [value for (value,) in values]
-
-
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:
     if not name.strip():
         raise PolicyError([Problem("name", "is empty")])
@@ -286,11 +284,6 @@ def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None
 
 def _summary(name: str, taxonomy: Taxonomy) -> dict[str, Any]:
     return {"name": name, "origin": taxonomy.origin, "leaves": len(taxonomy.leaves), "height": taxonomy.height}
-
-
-def _node(node: taxonomies.Node) -> dict[str, Any]:
-    columns: Sequence[str] = tuple(taxonomies.NODE_COLUMNS)
-    return dict(zip(columns, node.as_row(), strict=True))
 
 
 def _show_stored(name: str, taxonomy: Taxonomy, json: bool) -> None:

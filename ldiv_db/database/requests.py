@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import wraps
-from inspect import Signature, signature
+from inspect import signature
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from ldiv_db.database.errors import Problem
@@ -68,8 +68,9 @@ def asks(
     """Has a function of a connection and a request take the fields of the request as arguments of its own."""
 
     def decorate(answer: Callable[[Any, Request], Answer]) -> Callable[Concatenate[Any, P], Answer]:
-        first = next(iter(signature(answer).parameters.values()))
-        shape = Signature([first, *signature(request).parameters.values()])
+        whole = signature(answer)
+        first = next(iter(whole.parameters.values()))
+        shape = whole.replace(parameters=[first, *signature(request).parameters.values()])
 
         @wraps(answer)
         def call(*args: Any, **kwargs: Any) -> Answer:

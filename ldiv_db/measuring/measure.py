@@ -6,8 +6,9 @@ Rows are not identified, so what is suppressed is the difference of the row coun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.database.catalog import columns_of
@@ -43,23 +44,50 @@ _CLASS, _LABEL = Identifier("class_id"), Identifier("class_label")
 MOST_QUERIES = 1_000_000
 
 
+#: The endings of files that hold a taxonomy.
+_TAXONOMY_FILES = (".csv", ".yml", ".yaml", ".json")
+
+
+def _keys(texts: Sequence[str] | None) -> dict[str, dict[str, Any]]:
+    """Quasi-identifiers as a policy has them: of `age`, or `country=country.csv`."""
+    return dict(map(_key, texts or ()))
+
+
+def _key(text: str) -> tuple[str, dict[str, Any]]:
+    name, equals, taxonomy = text.rpartition("=")
+    if not equals:
+        return text, {}
+    is_file = Path(taxonomy).suffix.lower() in _TAXONOMY_FILES
+    return name, {"taxonomy": {"file": taxonomy} if is_file else taxonomy}
+
+
 @dataclass(frozen=True)
 class MeasureRequest:
-    """The question of a measurement: what is measured besides the losses."""
+    """The question of a measurement: the two tables, their columns, and what is measured besides the losses."""
 
-    l: int | None = asked(None, "The l of CAVG; the policy's by default.", of=int | None, least=1, most=LARGEST)
-    class_column: str | None = asked(
-        None, "A column of class ids, by which classes are distinguished as well.", name="class"
+    published: Any = None
+    policy: Policy | Mapping[str, Any] | None = None
+    _: KW_ONLY
+    source: Any = asked(None, "The source table or file; by default the policy's.")
+    qi: str | Sequence[str] | Mapping[str, Any] | None = asked(
+        None,
+        "Without a policy: a quasi-identifier (numbers and times generalise to ranges), or NAME=TAXONOMY (a file, or a"
+        " name in the catalog); repeated.",
+        _keys,
+        of=list[str] | None,
     )
+    sensitive: str | Sequence[str] = asked(
+        (), "Without a policy: a sensitive attribute; repeated.", of=list[str] | None
+    )
+    folder: str | Path = "."
+    l: int | None = asked(None, "The l of CAVG; the policy's by default.", of=int | None, least=1, most=LARGEST)
+    class_column: str | None = asked(None, name="class")
     class_label: str | None = asked(None, "A published column: the class label of CM.")
     queries: int = asked(0, "Random COUNT queries to answer.", least=0, most=MOST_QUERIES)
     seed: int = asked(0, "The seed of random draws.", least=0, most=LARGEST_SEED)
     kl: bool = asked(True, "Compute the KL divergence.")
-    #: Whether to count how far counts over two columns are off.
-    counts: bool = False
-    spreads: bool = False
-    #: An analyst's queries to ask of both tables, or if there are none usual ones; None to ask none.
-    preserve: Sequence[str] | None = None
+    catalog: str | None = None
+    show_values: bool = asked(False)
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,21 +136,25 @@ def measure_table(
     published: Relation | FileRelation,
     original: Described,
     wanted: MeasureRequest,
-    show_values: bool = False,
+    *,
+    counts: bool = False,
+    spreads: bool = False,
+    preserve: Sequence[str] | None = None,
 ) -> Measurement:
     """The loss of `published` against the source that is described.
 
-    Raises PolicyError for columns that the table lacks and for published values that nothing knows, and for values of
-    the source that a taxonomy lacks, which `show_values` has it name.
+    With `counts` also how far counts over two columns are off, with `spreads` the distributions of columns; `preserve`
+    are queries to ask of both tables, usual ones if it is empty. Raises PolicyError for columns that the table lacks
+    and for published values that nothing knows, and for values of the source that a taxonomy lacks.
     """
-    return _Measuring(engine, original, published, wanted).measure(show_values)
+    return _Measuring(engine, original, published, wanted).measure(counts, spreads, preserve)
 
 
 def answers_of(engine: Engine, published: Relation, original: Described, queries: Sequence[str]) -> tuple[Answer, ...]:
     """What the policy's queries answer of `published`; nothing if there are none."""
     if not queries:
         return ()
-    return measure_table(engine, published, original, MeasureRequest(kl=False, preserve=queries)).answers
+    return measure_table(engine, published, original, MeasureRequest(kl=False), preserve=queries).answers
 
 
 class _Measuring:
@@ -141,9 +173,9 @@ class _Measuring:
         self._cited = published_columns(original.released, names, others)
         self._classes = [Renamed(Identifier(wanted.class_column), _CLASS)] if wanted.class_column else []
 
-    def measure(self, show_values: bool) -> Measurement:
+    def measure(self, counts: bool, spreads: bool, preserve: Sequence[str] | None) -> Measurement:
         engine, flow, wanted, source = self._engine, self._flow, self._wanted, self._source
-        copied, axes = scan(engine, source, show_values, counted=True)
+        copied, axes = scan(engine, source, wanted.show_values, counted=True)
         label = [Renamed(Identifier(wanted.class_label), _LABEL)] if wanted.class_label else []
         flow.know(snapshot=copied.snapshot, weight=copied.weight, others=self._classes + label)
         with (
@@ -173,9 +205,9 @@ class _Measuring:
             queries=None,
             of_people=self._of_people,
         )
-        if wanted.kl or wanted.queries or wanted.counts:
+        if wanted.kl or wanted.queries or counts:
             cells = flow.step("cells", "count_cells", columns=both)
-        if wanted.counts:
+        if counts:
             loss = replace(loss, counts=measure_counts(engine, found, sensitive, cells, numbered, kept, wanted.seed))
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
@@ -185,10 +217,10 @@ class _Measuring:
         if wanted.queries:
             errors = measure_queries(engine, found, sensitive, tries, kept, wanted.queries, wanted.seed)
             measured = replace(measured, queries=errors)
-        if wanted.spreads:
+        if spreads:
             measured = replace(measured, spreads=compare_columns(engine, found, sensitive))
-        if wanted.preserve is not None and source.weight is None:  # counts are not rows to ask
-            measured = replace(measured, answers=ask(engine, source, both, numbered, wanted.preserve))
+        if preserve is not None and source.weight is None:  # counts are not rows to ask
+            measured = replace(measured, answers=ask(engine, source, both, numbered, preserve))
         return replace(measured, loss=loss)
 
     def _resolve(self, copied: Copied, axes: Sequence[Axis]) -> tuple[list[ResolvedColumn], list[ResolvedColumn]]:

@@ -6,7 +6,7 @@ Everything is counts: no value of the table is read, NULL being a value like any
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from ldiv_db.auditing.people_names import tells_thing
@@ -17,9 +17,10 @@ from ldiv_db.database.equality import Step, read_exactly
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.readings import read_by
+from ldiv_db.database.requests import asked
 from ldiv_db.display import Shown, fields_of
 from ldiv_db.measuring.generalisations import FOLDED, Generalisation, GeneralisationFinder, refuse_sensitive
-from ldiv_db.measuring.population_uniqueness import refuse_population
+from ldiv_db.measuring.population_uniqueness import MOST_PEOPLE, refuse_population
 from ldiv_db.measuring.roles import (
     IDENTIFIER,
     QUASI_IDENTIFIER,
@@ -41,6 +42,24 @@ from ldiv_db.requirements.reading import LikelySets, find_sets
 
 #: Values of a sensitive column whose rows are listed, the most frequent first.
 HISTOGRAM = 50
+
+
+@dataclass(frozen=True)
+class ProfileRequest:
+    """The question of a profile: a table, and what its columns are said to be."""
+
+    table: Any = None
+    qi: str | Sequence[str] | None = asked(
+        None, "Quasi-identifiers, comma-separated or repeated; by default guessed.", of=list[str] | None
+    )
+    sensitive: str | Sequence[str] = asked((), "A sensitive attribute; may be repeated.", of=list[str] | None)
+    _: KW_ONLY
+    population_size: int | None = asked(None, of=int | None, least=1, most=MOST_PEOPLE)
+    hipaa: bool = asked(
+        False,
+        "Propose a policy for HIPAA's Safe Harbor: three digits of ZIP codes, years of dates, ages up to 89, and no"
+        " area smaller than a state.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,23 +192,23 @@ def profile_table(
     empty table.
     """
     columns = columns_of(engine, table)
-    asked = _resolve(columns, quasi_identifiers or (), sensitive)
+    given = _resolve(columns, quasi_identifiers or (), sensitive)
     rows = engine.count(table)
     if rows == 0:
         raise InfeasibleError(f"{table} is empty: there is nothing to profile")
     refuse_population(population, rows)
-    written = find_numbers(engine, table, [c for c in columns if asked.get(c.name.lower()) != SENSITIVE])
+    written = find_numbers(engine, table, [c for c in columns if given.get(c.name.lower()) != SENSITIVE])
     told = read_by(engine, table, [reading for reading, _ in written.values()])
     columns = columns_of(engine, told)
     with read_exactly(engine, told) as read:
-        taken_for = _Roles(engine, table, read, asked, written, guess=quasi_identifiers is None, hipaa=hipaa)
+        taken_for = _Roles(engine, table, read, given, written, guess=quasi_identifiers is None, hipaa=hipaa)
         summaries: list[Summary] = []
         for column in columns:
             summaries.append(summarise(engine, read, column, rows))
             progress(len(summaries), len(columns))
         profiles = [taken_for.profile(summary, summaries) for summary in summaries]
         # What was named tells rows apart also where it cannot be generalised.
-        telling = [p for p in profiles if QUASI_IDENTIFIER in (p.role, asked.get(p.column.name.lower()))]
+        telling = [p for p in profiles if QUASI_IDENTIFIER in (p.role, given.get(p.column.name.lower()))]
         if hipaa:
             refuse_sensitive(column for column in profiles if column.role == SENSITIVE)
         return Profile(
@@ -209,8 +228,8 @@ def _resolve(columns: Sequence[Column], quasi_identifiers: Sequence[str], sensit
     known = {name.lower() for name in names}
     roles: dict[str, str] = {}
     problems = []
-    for key, role, asked in (("qi", QUASI_IDENTIFIER, quasi_identifiers), ("sensitive", SENSITIVE, sensitive)):
-        for name in asked:
+    for key, role, given in (("qi", QUASI_IDENTIFIER, quasi_identifiers), ("sensitive", SENSITIVE, sensitive)):
+        for name in given:
             if name.lower() not in known:
                 problems.append(Problem(key, f"the table has no column {name!r}", nearest(name, names)))
             elif roles.setdefault(name.lower(), role) != role:

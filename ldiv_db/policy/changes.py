@@ -79,7 +79,6 @@ def _entry(written: Mapping[str, Any], sensitive: Sequence[str], others_known: b
 
 
 def _plain(argument: Any) -> Any:
-    """An argument with numbers and mappings as YAML and JSON have them."""
     if isinstance(argument, Mapping):
         return {key: _plain(value) for key, value in argument.items()}
     return plain(argument) if isinstance(argument, Decimal) else argument

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.errors import Problem, refused
 from ldiv_db.policy.context import ReleaseContext
-from ldiv_db.policy.parts import Document, PolicyPart, Sensitive, read_requirement
+from ldiv_db.policy.parts import PolicyPart, Sensitive, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.settings import (
     AlgorithmSpec,
@@ -80,14 +80,12 @@ class Target(PolicyPart):
 
 
 def _target(value: Any) -> Any:
-    """A name alone: a file if it ends like one, otherwise a table."""
     if not isinstance(value, str):
         return value
     return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
 
 
 def _columns(value: Any) -> Any:
-    """A column's name, or a list of names, as a mapping to empty settings."""
     if isinstance(value, str):
         return {value: {}}
     if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
@@ -102,7 +100,7 @@ def _columns(value: Any) -> Any:
 PART_ROWS = 4_000_000
 
 
-class Policy(Document):
+class Policy(PolicyPart):
     """A whole policy; see the policy reference for every key.
 
     A source and a target may be left out: where a frame is given they are that frame, and a table in memory.
@@ -140,6 +138,8 @@ class Policy(Document):
         ) -> None: ...
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    _path: Path | None = PrivateAttr(None)
+    _written: Any = PrivateAttr(None)
     _unread: tuple[Problem, ...] = PrivateAttr(())
     _lists_all: bool = PrivateAttr(True)
 
@@ -192,6 +192,21 @@ class Policy(Document):
         return f"Policy(source={self.source}, {columns}, require=[{required}])"
 
     __str__ = __repr__
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it was read from, None if it was not."""
+        return self._path
+
+    @property
+    def written(self) -> Any:
+        """The document in that file."""
+        return self._written
+
+    def read_from(self, path: Path, written: Any) -> Self:
+        """Itself, as read from the file at `path`."""
+        self._path, self._written = path, written
+        return self
 
     @property
     def unread(self) -> Sequence[Problem]:

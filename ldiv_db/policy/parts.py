@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
 
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.equality import Members, Reading, Step
@@ -108,28 +107,6 @@ class PolicyPart(BaseModel, metaclass=_Readable):
     """A part of a policy: no unknown keys, never changed. Raises PolicyError with all that is wrong with it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Document(PolicyPart):
-    """A part that may have been read from a file, which it remembers as it was read."""
-
-    _path: Path | None = PrivateAttr(None)
-    _written: Any = PrivateAttr(None)
-
-    @property
-    def path(self) -> Path | None:
-        """The file that it was read from, None if it was not."""
-        return self._path
-
-    @property
-    def written(self) -> Any:
-        """The document in that file."""
-        return self._written
-
-    def read_from(self, path: Path, written: Any) -> Self:
-        """Itself, as read from the file at `path`."""
-        self._path, self._written = path, written
-        return self
 
 
 class TaxonomySpec(PolicyPart):
@@ -244,7 +221,6 @@ class Sensitive(PolicyPart):
 
 
 def _refused_by(key: str, read: Callable[..., Any], *given: Any) -> list[Problem]:
-    """The problem with what `read` raises ValueError for."""
     try:
         read(*given)
     except ValueError as error:

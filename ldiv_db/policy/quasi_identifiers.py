@@ -97,7 +97,6 @@ def _missing(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
 
 
 def _type_problems(key: str, qi: QuasiIdentifier, column: Column, cast: Callable[[Column], str]) -> Iterator[Problem]:
-    """Settings that the column's type does not allow."""
     spec = qi.taxonomy
     if qi.numeric and not (column.is_number or column.is_time):
         what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"

@@ -165,7 +165,6 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
 
 
 def _load_rest(written: Mapping[str, Any], errors: Sequence[Any]) -> Policy:
-    """The policy of what can be read; raises PolicyError if that is none."""
     unread = [problem_of(item, Policy) for item in errors]
     refusal = PolicyError([*lacking(written), *unread])
     if any(item["type"] == "missing" or item["loc"][0] in _DECISIVE for item in errors):

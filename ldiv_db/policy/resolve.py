@@ -209,7 +209,9 @@ Check = Callable[[Findings], Any]
 def resolve(engine: Engine, written: Policy, folder: Path, checks: Mapping[str, Check] | None = None) -> Resolved:
     """The policy held against its source and by `checks` of the rooms above; raises PolicyError with all problems."""
     policy, known, problems = written, problems_of(written), Problems()
-    source = _source(engine, policy, folder, problems)
+    source: Relation | FileRelation | None = None
+    with problems.collected():
+        source = read_columns(engine, policy, as_published(engine, open_source(engine, policy.source, folder), policy))
     columns = [] if source is None else columns_of(engine, source)
     inferred: Sequence[Inferred] = ()
     if source is not None:
@@ -268,13 +270,6 @@ def describe(engine: Engine, policy: Policy, source: Relation | FileRelation, fo
     problems.refuse()
     assert found is not None  # noqa: S101 - there would be problems
     return replace(found, source=replace(found.source, counts_people=counts_people))
-
-
-def _source(engine: Engine, policy: Policy, folder: Path, problems: Problems) -> Relation | FileRelation | None:
-    with problems.collected():
-        source = open_source(engine, policy.source, folder)
-        return read_columns(engine, policy, as_published(engine, source, policy))
-    return None
 
 
 def _describe(

@@ -53,7 +53,6 @@ def _both(scope: Callable[[Policy], bool], when: When) -> When:
 
 
 def _together(policy: Policy) -> bool:
-    """True if all rows of a person stand in one class."""
     return policy.individual is not None and policy.individual.rows == "together"
 
 
@@ -89,7 +88,6 @@ def _own_columns(policy: Policy) -> list[Args]:
 
 
 def _primary(policy: Policy) -> list[Args]:
-    """The primary attribute if it is not sensitive, and the nearest that is."""
     known, primary = {name.lower() for name in policy.sensitive}, policy.primary
     return [(primary, nearest(primary, policy.sensitive))] if known and primary.lower() not in known else []
 
@@ -121,7 +119,6 @@ def _fields(problem: Problem) -> Args:
 
 
 def _twice(policy: Policy) -> Iterator[Args]:
-    """Columns that two keys classify; names are compared as the database compares them."""
     first: dict[str, str] = {}
     for key, column in policy.roles():
         if column.lower() in first:

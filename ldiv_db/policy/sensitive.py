@@ -65,7 +65,6 @@ def _categories(engine: Engine, setting: Sensitive, column: Column) -> Categorie
 
 
 def _harmless(engine: Engine, setting: Sensitive, column: Column) -> tuple[Named, ...]:
-    """The values of which nothing is promised, as the column writes them."""
     written = [named_value(value) for value in setting.harmless or []]
     if pairs := [value for value, times in Counter(written).items() if times > 1]:
         raise refused("harmless", f"names one value twice: {listing(pairs)}")
@@ -99,7 +98,6 @@ def as_published(engine: Engine, source: Relation | FileRelation, policy: Policy
 
 
 def _named(policy: Policy, name: str) -> list[Named]:
-    """The values of a sensitive column that the policy names."""
     setting, attribute = policy.sensitive[name], Attribute(name)
     named = [*map(named_value, setting.harmless or []), *map(named_value, chain(*(setting.categories or [])))]
     specs = [spec for spec in policy.require if spec.concerns(name) and not spec.problems("require", attribute)]

@@ -21,7 +21,7 @@ from ldiv_db.database.frames import FRAME, KINDS, view_of_frame
 from ldiv_db.database.given_queries import name_of_query, view_of_query
 from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
-from ldiv_db.policy.parts import Document
+from ldiv_db.policy.parts import PolicyPart
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def as_decomposition(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"require": [], **found}
 
 
-def policy_document(policy: Document) -> dict[str, Any]:
+def policy_document(policy: PolicyPart) -> dict[str, Any]:
     """The keys that were set of a policy, as a mapping that `parse_policy` reads, without a source that is a frame."""
     written = policy.model_dump(exclude_unset=True, exclude={"source", "require"})
     document: dict[str, Any] = {}

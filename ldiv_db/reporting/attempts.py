@@ -20,14 +20,10 @@ from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge, OtherRelease, Replay, refuse_replay
-from ldiv_db.auditing.check import CheckRequest
-from ldiv_db.database.context import Context
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
-from ldiv_db.reporting.release_facts import ReportedTable, Table, earlier_tables
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.release_facts import ReportSubject, Table, earlier_tables, in_words
 from ldiv_db.running.attack import replay
 from ldiv_db.running.replay_methods import ReplaySubject
 
@@ -59,23 +55,22 @@ class Attempts:
     no_bound: str = _NOT_PROMISED
 
 
-def attempts_on(
-    context: Context, table: Table, noted: ReportedTable, question: CheckRequest, asked: ReportRequest, source: Any
-) -> Attempts:
+def attempts_on(subject: ReportSubject) -> Attempts:
     """All attacks that can be tried; of a public report those alone that need nothing but the release.
 
     They count rows: what is promised of people alone bounds none of them.
     """
-    engine = context.engine
+    engine, table, question, asked = subject.engine, subject.table, subject.question, subject.asked
     require = list(question.require) if question.bounds_rows else []
-    if asked.policy is None or asked.is_public:
+    if asked.policy is None or asked.public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
         columns = columns_asked(engine, table, *names)
         found = attack_table(engine, table, columns, require, Knowledge(threshold=asked.high))
         return Attempts(found, {name: _NO_POLICY for kind in REPORTED for name in kind.names})
     columns = columns_by_policy(engine, table, asked.policy, asked.folder)
-    named = {key: _people(engine, getattr(asked, key), key) for key in ("known", "population", "control")}
-    of_source = {key: named.get(key) or source for key in ("known", "population", "definetti", "targets")}
+    given = {key: getattr(asked, key) for key in ("known", "population", "control")}
+    named = {key: resolve_source(engine, name, Path(), key) for key, name in given.items() if name}
+    of_source = {key: named.get(key) or subject.people for key in ("known", "population", "definetti", "targets")}
     people = {key: one for key, one in {**named, **of_source}.items() if one is not None}
     reasons = {kind: why for kind in REPORTED if (why := _why_not(kind, columns, people))}
     keys = {kind.key for kind in REPORTED if kind not in reasons}
@@ -88,15 +83,14 @@ def attempts_on(
         budget=asked.budget,
     )
     people = {key: one for key, one in people.items() if key in keys | beside}
-    known = Knowledge(request, people, asked.high)
-    found = attack_table(engine, table, columns, require, known)
+    found = attack_table(engine, table, columns, require, Knowledge(request, people, asked.high))
     why_not = {name: why for kind, why in reasons.items() for name in kind.names}
     if not question.sensitive:
         return Attempts(found, why_not)
     more: list[Attack] = []
     for name, attacks in (
-        ("composition", _composition(engine, table, noted, columns, known, asked)),
-        ("replay", _replay(context, table, noted, columns, question, asked, source)),
+        ("composition", _composition(subject, asked.policy, columns, people.get("known"))),
+        ("replay", _replay(subject, asked.policy, columns)),
     ):
         if isinstance(attacks, str):
             why_not[name] = attacks
@@ -119,63 +113,36 @@ def _why_not(kind: type[Attacker], columns: Columns, people: Mapping[str, Table]
     return kind.lacking if kind.lacking and kind.people not in people else None
 
 
-def _words(error: PolicyError | InfeasibleError) -> str:
-    found = [problem.what for problem in error.problems] if isinstance(error, PolicyError) else [error.message]
-    return "; ".join(found)
-
-
-def _people(engine: Engine, name: str | None, key: str) -> Table | None:
-    return resolve_source(engine, name, Path(), key) if name else None
-
-
-def population_of(engine: Engine, asked: ReportRequest) -> Table | None:
-    """The population, if it is another table than the source."""
-    return _people(engine, asked.population, "population")
-
-
 def _composition(
-    engine: Engine, table: Table, noted: ReportedTable, columns: Columns, known: Knowledge, asked: ReportRequest
+    subject: ReportSubject, policy: Policy, columns: Columns, known: Table | None
 ) -> Iterable[Attack] | str:
     """The attack by this release and all earlier ones of the ledger together, or why it is not tried."""
-    policy = asked.policy
-    assert policy is not None  # noqa: S101 - who knows people has a policy
+    engine, asked = subject.engine, subject.asked
     if policy.key is not None:
         return "the inference check of the series holds each release against those before it"
-    names = earlier_tables(engine, noted, str(policy.source), asked.folder)
+    names = earlier_tables(subject)
     if not names:
         return "the ledger knows of no earlier release of this source that is still there"
-    if "known" not in known.people:
+    if known is None:
         return "needs people of the source"
     try:
-        others = [_other(engine, name, policy, asked.folder) for name in names]
-        alone = Knowledge(AttackRequest(budget=asked.budget), {"known": known.people["known"]}, asked.high, others)
-        found = attack_table(engine, table, columns, [], alone)
+        tables = [resolve_source(engine, name, Path(), "also") for name in names]
+        others = [(one, columns_by_policy(engine, one, policy, asked.folder)) for one in tables]
+        alone = Knowledge(AttackRequest(budget=asked.budget), {"known": known}, asked.high, others)
+        found = attack_table(engine, subject.table, columns, [], alone)
     except PolicyError as error:
-        return f"this policy cannot read an earlier release: {_words(error)} (ldiv attack --also --also-policy)"
+        return f"this policy cannot read an earlier release: {in_words(error)} (ldiv attack --also --also-policy)"
     return [attack for attack in found.attacks if attack.name == "composition"]
 
 
-def _other(engine: Engine, name: str, policy: Policy, folder: Path) -> OtherRelease:
-    table = resolve_source(engine, name, Path(), "also")
-    return table, columns_by_policy(engine, table, policy, folder)
-
-
-def _replay(
-    context: Context,
-    table: Table,
-    noted: ReportedTable,
-    columns: Columns,
-    question: CheckRequest,
-    asked: ReportRequest,
-    source: Table | None,
-) -> Iterable[Attack] | str:
+def _replay(subject: ReportSubject, policy: Policy, columns: Columns) -> Iterable[Attack] | str:
     """The attack by who runs the program again, as far as it is affordable, or why it is not tried."""
-    policy = asked.policy
-    if policy is None or source is None:
+    asked = subject.asked
+    if subject.people is None:
         return "needs the source"
     if asked.source is not None:
         policy = policy.with_source(asked.source)
-    rows = context.engine.count(source)
+    rows = subject.engine.count(subject.people)
     worlds = min(asked.worlds, REPLAYED_ROWS // max(rows, 1))
     if worlds < min(asked.worlds, FEWEST_WORLDS) or worlds < 2:
         what = (
@@ -185,10 +152,10 @@ def _replay(
     wanted = Replay(limit=worlds)
     try:
         refuse_replay(wanted, policy)
-        subject = ReplaySubject(context, noted.table, table, policy, columns.quasi_identifiers)
-        return replay(subject, wanted, question.require, asked.budget).attacks
+        replayed = ReplaySubject(subject.context, subject.noted.table, subject.table, policy, columns.quasi_identifiers)
+        return replay(replayed, wanted, subject.question.require, asked.budget).attacks
     except (PolicyError, InfeasibleError) as error:
-        return _words(error)
+        return in_words(error)
 
 
 # -- verdicts ------------------------------------------------------------------------------------------

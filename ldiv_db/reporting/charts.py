@@ -185,7 +185,6 @@ def _steps(bins: Sequence[Bin], across: Scale, up: Scale) -> Iterator[tuple[floa
 
 
 def _axis(across: Scale, y: float) -> Iterator[Markup]:
-    """The axis below, with as many numbers as have room."""
     yield line(_LEFT, y, WIDTH - 4, y, "axis")
     free = 0.0
     for tick in across.ticks:
@@ -258,7 +257,6 @@ def scatter(
 
 
 def _rows(groups: Sequence[str]) -> Iterator[list[tuple[str, float]]]:
-    """The names of groups with their places, as many a line as fit."""
     row: list[tuple[str, float]] = []
     at = 0.0
     for name in groups:

@@ -5,7 +5,7 @@ All text is escaped, and no row of the data is in it. `enter_forms` registers th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -208,6 +208,10 @@ def _notes(notes: Iterable[str]) -> Markup:
     return Markup("").join(Markup("<p>note: {}</p>").format(note) for note in notes)
 
 
+def _of_one(form: Callable[[Sequence[Audit]], Any]) -> Callable[[Audit], Any]:
+    return lambda audit: form([audit])
+
+
 def enter_forms() -> None:
     """Register the forms of this module for the objects that calls return."""
     FORMS[Result] = Form(
@@ -228,12 +232,7 @@ def enter_forms() -> None:
     FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
     FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)
     FORMS[Preparation] = Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page)
-    FORMS[Audits] = Form(audits_text, audits_line, audit_rows, audits_page)
-    FORMS[Audit] = Form(
-        lambda audit: audits_text([audit]),
-        lambda audit: audits_line([audit]),
-        lambda audit: audit_rows([audit]),
-        lambda audit: audits_page([audit]),
-    )
+    of_audits = (audits_text, audits_line, audit_rows, audits_page)
+    FORMS[Audits], FORMS[Audit] = Form(*of_audits), Form(*map(_of_one, of_audits))
     FORMS[Exploration], FORMS[Inference] = Form(exploration_text), Form(inference_text)
     FORMS[Report], FORMS[Verification] = Form(report_text), Form(verification_text)

@@ -49,7 +49,6 @@ def figures(document: Document) -> dict[str, list[ReportFigure]]:
 
 
 def _sizes(document: Document) -> list[ReportFigure]:
-    """Chart the number of classes by their number of rows, or of people where the audit counts them."""
     sizes = document["classes"]["sizes"]
     if not sizes["bins"]:
         return []

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,16 +19,28 @@ from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import counted
+from ldiv_db.database.attach import named_databases
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Context
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
 from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as
 from ldiv_db.publishing.ledger_there import bring_ledger
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.request import ReportQuestion
+from ldiv_db.requirements.risk import HIGH, bounded_risk
+
+Table = Relation | FileRelation
+
+
+def in_words(error: PolicyError | InfeasibleError) -> str:
+    """The reason of an error, without the keys that it is about."""
+    return "; ".join(problem.what for problem in error.problems) if isinstance(error, PolicyError) else error.message
 
 
 def content_of(engine: Engine, table: Relation | FileRelation) -> dict[str, Any]:
@@ -61,7 +74,7 @@ class ReportedTable:
 def find_run(engine: Engine, name: str) -> ReportedTable:
     """The table that is named, or that the run of that id published; raises PolicyError for a run to a file."""
     bring_ledger(engine)
-    runs = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
+    runs = _published(engine)
     for run in runs:
         if run["run_id"] == name.lower():
             if ":" in run["target"] or "/" in run["target"]:
@@ -72,38 +85,117 @@ def find_run(engine: Engine, name: str) -> ReportedTable:
     return ReportedTable(name, same[-1] if same else None)
 
 
-def earlier_releases(engine: Engine, run: dict[str, Any] | None, source: str | None, folder: Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ReportSubject:
+    """The subject of a report: the table, the question about it, and its source or why there is none."""
+
+    context: Context
+    table: Table
+    question: CheckRequest
+    asked: ReportQuestion
+    noted: ReportedTable
+    source: Table | None
+    why_not: str | None
+
+    @property
+    def engine(self) -> Engine:
+        return self.context.engine
+
+    @property
+    def people(self) -> Table | None:
+        """The source, if its rows are people: the rows of one that holds counts are not."""
+        counts = self.asked.policy is not None and self.asked.policy.weight is not None
+        return None if counts else self.source
+
+    @property
+    def algorithm(self) -> str | None:
+        """The policy's algorithm, possibly a choice among several; else the ledger's; None if unknown."""
+        if self.asked.policy is not None and (self.noted.run or self.asked.policy.names_algorithm):
+            return self.asked.policy.algorithm.name
+        return self.noted.run["algorithm"] if self.noted.run else None
+
+
+@contextmanager
+def opened(context: Context, name: str, asked: ReportQuestion) -> Iterator[ReportSubject]:
+    """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
+
+    Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
+    """
+    asked.refuse()
+    engine = context.engine
+    noted = find_run(engine, name)
+    if asked.public:  # who has the release and the policy has no ledger
+        noted = replace(noted, run=None)
+    with ExitStack() as stack:
+        if asked.policy is not None and not asked.public:
+            stack.enter_context(named_databases(engine, asked.policy.databases, asked.folder))
+        table = resolve_source(engine, noted.table, Path(), "table")
+        source, why_not = _source(engine, asked)
+        question = question_about(engine, table, asked)
+        asked = replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
+        yield ReportSubject(context, table, question, asked, noted, source, why_not)
+
+
+def _source(engine: Engine, asked: ReportQuestion) -> tuple[Table | None, str | None]:
+    if asked.public:
+        return None, "this report is for those who may not read the source"
+    if asked.policy is None:
+        return None, "no policy was given, which says what the columns of the source are"
+    if asked.source is not None:
+        return read_columns(engine, asked.policy, resolve_source(engine, asked.source, Path(), "source")), None
+    try:
+        return open_columns(engine, asked.policy, asked.folder), None
+    except PolicyError as error:
+        return None, in_words(error)
+
+
+def question_about(engine: Engine, table: Table, asked: ReportQuestion) -> CheckRequest:
+    """The check that the table must pass; class ids count where it has them."""
+    if asked.policy is None:
+        require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
+        question = CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
+        return replace(question, individual=asked.individual)
+    question = check_request(asked.policy, folder=asked.folder, individual=asked.individual)
+    ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
+    return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
+
+
+def earlier_releases(subject: ReportSubject) -> dict[str, Any]:
     """The runs and the releases of series of the same source, up to this one; all of them for a table without a run.
 
     Who has several releases can compare them, so that each of them is named.
     """
-    is_source = known_as(engine, run["source"] if run else source or "", folder)
-    series = [one for one in ledger.releases(engine) if is_source(one.report.get("source", ""))]
-    return {"runs": [_shown(one) for one in _earlier_runs(engine, run, is_source)], "releases": _releases(series)}
+    is_source = _is_source(subject)
+    releases = [
+        {"series": one.series, "release": one.release, "released_at": _utc(one.released_at), "warning": one.warning}
+        for one in ledger.releases(subject.engine)
+        if one.status == ledger.PUBLISHED and is_source(one.report.get("source", ""))
+    ]
+    return {"runs": [_shown(one) for one in _earlier_runs(subject)], "releases": releases}
 
 
-def _earlier_runs(engine: Engine, run: dict[str, Any] | None, is_source: Callable[[str], bool]) -> list[dict[str, Any]]:
-    listed = [one for one in ledger.runs(engine) if one["status"] == ledger.PUBLISHED and is_source(one["source"])]
+def _is_source(subject: ReportSubject) -> Callable[[str], bool]:
+    run, policy = subject.noted.run, subject.asked.policy
+    named = run["source"] if run else "" if policy is None else str(policy.source)
+    return known_as(subject.engine, named, subject.asked.folder)
+
+
+def _earlier_runs(subject: ReportSubject) -> list[dict[str, Any]]:
+    run, is_source = subject.noted.run, _is_source(subject)
+    listed = [one for one in _published(subject.engine) if is_source(one["source"])]
     ids = [one["run_id"] for one in listed]
     return listed[: ids.index(run["run_id"])] if run and run["run_id"] in ids else listed
 
 
-def earlier_tables(engine: Engine, noted: ReportedTable, source: str, folder: Path) -> list[str]:
+def _published(engine: Engine) -> list[dict[str, Any]]:
+    return [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
+
+
+def earlier_tables(subject: ReportSubject) -> list[str]:
     """The other tables that earlier runs of the source published and no later run has replaced."""
-    published = [run for run in ledger.runs(engine) if run["status"] == ledger.PUBLISHED]
-    latest = {run["target"].lower(): run["run_id"] for run in published}
-    is_source = known_as(engine, noted.run["source"] if noted.run else source, folder)
-    before = _earlier_runs(engine, noted.run, is_source)
-    kept = [run["target"] for run in before if latest[run["target"].lower()] == run["run_id"]]
-    return [name for name in kept if name.lower() != noted.table.lower()]
-
-
-def _releases(entries: Sequence[ledger.Entry]) -> list[dict[str, Any]]:
-    return [
-        {"series": one.series, "release": one.release, "released_at": _utc(one.released_at), "warning": one.warning}
-        for one in entries
-        if one.status == ledger.PUBLISHED
-    ]
+    latest = {run["target"].lower(): run["run_id"] for run in _published(subject.engine)}
+    kept = [run["target"] for run in _earlier_runs(subject) if latest[run["target"].lower()] == run["run_id"]]
+    return [name for name in kept if name.lower() != subject.noted.table.lower()]
 
 
 def _shown(run: dict[str, Any]) -> dict[str, Any]:
@@ -119,22 +211,10 @@ def _utc(written: str) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-Table = Relation | FileRelation
 #: Bins of class sizes at most, and bins of shares: a bound of 1/2, 1/4, 1/5 or 1/10 stands between two of these.
 SIZE_BINS, SHARE_BINS = 24, 20
 #: The audit as SQL is printed up to so many characters.
 MOST_SQL = 200_000
-
-
-def question_about(engine: Engine, table: Table, asked: ReportRequest) -> CheckRequest:
-    """The check that the table must pass; class ids count where it has them."""
-    if asked.policy is None:
-        require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
-        question = CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
-        return replace(question, individual=asked.individual)
-    question = check_request(asked.policy, folder=asked.folder, individual=asked.individual)
-    ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
-    return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
 
 
 def audit_document(audits: Sequence[Audit]) -> dict[str, Any]:
@@ -150,16 +230,17 @@ def _attribute(found: Audit) -> dict[str, Any]:
     return {**whole, "requirements": requirements}
 
 
-def classes_of(engine: Engine, table: Table, question: CheckRequest) -> dict[str, Any]:
+def classes_of(subject: ReportSubject) -> dict[str, Any]:
     """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone.
 
     They are of people where the question names whose a row is.
     """
-    subject = replace(question.subject(table), by_rows=False)
+    engine, question = subject.engine, subject.question
+    audited = replace(question.subject(subject.table), by_rows=False)
     sizes: dict[str, Any] = {}
     shares = {}
     for name in question.sensitive or [""]:
-        with counted(engine, subject, name) as counts:
+        with counted(engine, audited, name) as counts:
             sizes = sizes or _sizes(engine, counts.listed)
             if name:
                 summary = counts.classes.summary
@@ -176,12 +257,13 @@ def _sizes(engine: Engine, classes: Relation) -> dict[str, Any]:
     return {"least": least, "most": most, "width": width, "bins": bins}
 
 
-def audit_sql(engine: Engine, table: Table, question: CheckRequest, name: str) -> dict[str, Any]:
-    """The audit as one SELECT of a table of that name, or why there is none."""
-    types = {column.name: column.type for column in columns_of(engine, table)}
+def audit_sql(subject: ReportSubject) -> dict[str, Any]:
+    """The audit as one SELECT, or why there is none."""
+    question, named = subject.question, Relation(tuple(subject.noted.table.split(".")))
+    types = {column.name: column.type for column in columns_of(subject.engine, subject.table)}
     of_sensitive: Mapping[str, str] = {name: types[name] for name in question.sensitive if name in types}
     try:
-        sql = check_statement(engine, question, Relation(tuple(name.split("."))), "duckdb", of_sensitive)
+        sql = check_statement(subject.engine, question, named, "duckdb", of_sensitive)
     except PolicyError as error:
-        return {"sql": None, "why_not": "; ".join(problem.what for problem in error.problems)}
+        return {"sql": None, "why_not": in_words(error)}
     return {"sql": sql if len(sql) <= MOST_SQL else None, "why_not": None if len(sql) <= MOST_SQL else "it is too long"}

@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.matching import NO_CLASS
-from ldiv_db.database.context import Listener, open_context
+from ldiv_db.database.attach import takes_database
+from ldiv_db.database.context import open_context
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.database.requests import asks
 from ldiv_db.display import Part, Printed, table_of
-from ldiv_db.reporting.evidence import Document, document_of, opened
+from ldiv_db.policy.reading import counted_there
+from ldiv_db.reporting.evidence import Document, document_of
 from ldiv_db.reporting.page import page_of, write_pdf
+from ldiv_db.reporting.release_facts import opened
 from ldiv_db.reporting.request import ReportRequest
 from ldiv_db.reporting.table_text import notes_text
-from ldiv_db.reporting.verification import Verification, verify
+from ldiv_db.reporting.verification import Verification
 
 #: The differences that are listed on a screen.
 _LISTED = 20
@@ -72,26 +76,28 @@ def refuse_ending(path: Path) -> None:
         raise PolicyError([Problem("out", f"there is no folder {path.parent}", "make it, or name another")])
 
 
-def make_report(
-    connection: Any, name: str, asked: ReportRequest, listener: Listener | None = None, catalog: str | None = None
-) -> Report:
-    """The report on a table, or on what the run of that id published."""
-    opened_context = open_context(connection, listener, catalog, asked.folder)
-    with opened_context as context, opened(context, name, asked) as subject:
-        return Report(_plain(document_of(subject)))
+@takes_database(read_only=True, of_warehouse=counted_there)
+@asks(ReportRequest)
+def report(con: Any, request: ReportRequest) -> Report:
+    """Report on a release (a table, or the id of a run) for the person who signs it: numbers, words and charts.
 
+    Columns and requirements are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; `individual` is
+    the column that identifies the person. If the policy's source can be read, the report has what was lost, and attacks
+    with people of the source, or of `known` and `population`; `control` are people who are not in the release. Risks
+    above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget` bounds the pairs
+    of people and classes of each attack, `worlds` how often a replay runs the program. A `public` report leaves out
+    what the release itself does not reveal.
 
-def verify_report(
-    connection: Any,
-    document: Mapping[str, Any],
-    table: str,
-    asked: ReportRequest,
-    listener: Listener | None = None,
-    catalog: str | None = None,
-) -> Verification:
-    """The report worked out again from `table`; `asked` brings the folder of taxonomies, and perhaps the policy."""
-    with open_context(connection, listener, catalog, asked.folder) as context:
-        return verify(context, dict(document), table, asked, _plain)
+    The context is the policy's, overridden by `context` (a mapping or a file), and that by keywords with the names of
+    its keys, such as `recipient`. A `final` report is refused while a key is blank.
+
+    The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
+    PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
+    """
+    asked = request.question()
+    opened_context = open_context(con, request.listener, request.catalog, asked.folder)
+    with opened_context as context, opened(context, request.table, asked) as subject:
+        return Report(document_of(subject))
 
 
 def read_report(path: Path) -> Document:
@@ -104,12 +110,6 @@ def read_report(path: Path) -> Document:
         what = "is not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
         raise PolicyError([Problem("verify", f"{path} {what}", "give what `ldiv report --json` printed")]) from error
     return found if isinstance(found, dict) else {}
-
-
-def _plain(document: Document) -> Document:
-    """The document as JSON has it; exact decimals become numbers."""
-    plain: Document = json.loads(json.dumps(document, default=float))
-    return plain
 
 
 def _write(path: Path, text: str) -> None:

@@ -7,50 +7,53 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
 from ldiv_db.attacking.matching import BUDGET
 from ldiv_db.attacking.question import MOST_TRIES, TRIES, read_threshold
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.requests import asked
-from ldiv_db.policy.context import GivenContext, ReleaseContext, read_context
+from ldiv_db.policy.context import GivenContext, ReleaseContext, ReleaseModel, read_context
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.reading import Policy, parse_policy
+from ldiv_db.policy.reading import Policy, names_of, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
-#: Whom a report is for: who may read the source as well, or anybody who may read the release.
-Audience = Literal["internal", "public"]
 #: Random counts by which the error of an analyst's queries is estimated.
 QUERIES = 300
 #: The most worlds of a replay in a report: each is a run of the program.
 WORLDS = 25
 
 
-#: Parts of a question that a public report leaves out.
-OF_THE_SOURCE = ("source", "known", "population", "control", "queries", "tries", "seed", "budget", "worlds")
+_PEOPLE, _WORK = ("source", "known", "population", "control"), ("queries", "tries", "seed", "budget", "worlds")
+#: Parts of a question that a public report leaves out, and all that others quote.
+OF_THE_SOURCE = (*_PEOPLE, *_WORK)
+QUOTED = ("qi", "sensitive", "require", "class_column", "individual", *_PEOPLE, "threshold", *_WORK)
 
 
 @dataclass(frozen=True)
 class ReportRequest:
-    """The question of a report; all of it stands in the report, so that it can be asked again.
+    """The question of a report as a caller asks it.
 
-    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. `audience`
-    decides what is left out.
+    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. The last
+    keys are those of a context, each in place of what `context` and the policy say.
     """
 
-    policy: Policy | None = None
-    qi: Sequence[str] = ()
-    sensitive: Sequence[str] | Mapping[str, Any] = ()
-    require: Sequence[str | Mapping[str, Any]] = ()
-    class_column: str | None = None
+    table: str
+    policy: Policy | Mapping[str, Any] | None = None
+    _: KW_ONLY
+    qi: str | Sequence[str] = ()
+    sensitive: str | Sequence[str] | Mapping[str, Any] = ()
+    require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = ()
+    class_column: str | None = asked(None, name="class")
     individual: str | None = asked(
         None, "The column of the release that identifies the person: count people, not rows."
     )
@@ -62,7 +65,7 @@ class ReportRequest:
         None, "A table or file of everybody who could be in the release; by default the source."
     )
     control: str | None = asked(None)
-    threshold: str | None = asked(
+    threshold: float | str | None = asked(
         None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."
     )
     queries: int = asked(QUERIES, "Random COUNT queries to answer.", least=0, most=100_000)
@@ -72,14 +75,67 @@ class ReportRequest:
     worlds: int = asked(
         WORLDS, "How many worlds a replay tries, each by a run; fewer for large tables.", least=0, most=LARGEST
     )
-    audience: Audience = "internal"
-    context: ReleaseContext = field(default_factory=ReleaseContext)
+    public: bool = asked(False, "Leave out what the release itself does not reveal.")
     final: bool = asked(False, "Refuse the report while keys of the context are blank, and name them.")
-    folder: Path = field(default_factory=Path)
+    folder: str | Path | None = None
+    listener: Listener | None = None
+    catalog: str | None = None
+    context: GivenContext = asked(
+        None,
+        "A YAML file with the context; overrides the policy's `context:`. See --context-template.",
+        of=Path | None,
+    )
+    recipient: str | None = asked(None, ReleaseContext.asks("recipient"))
+    purpose: str | None = asked(None, ReleaseContext.asks("purpose"))
+    release_model: ReleaseModel | None = asked(None, ReleaseContext.asks("release_model"), of=ReleaseModel | None)
+    why: str | None = asked(None, ReleaseContext.asks("why"))
+    review: str | None = asked(None, ReleaseContext.asks("review"))
+    security: str | None = None
+    motives: str | None = None
+    capacity: str | None = None
+    principals: str | None = None
+    data_type: str | None = None
+    sampling_fraction: str | None = None
+    threshold_reason: str | None = None
+    harms: str | None = None
+    stakeholders: str | None = None
+    contract: str | None = None
+    prohibition: str | None = None
+    incidents: str | None = None
+    expert: str | None = None
+    roles: Mapping[str, str] | None = None
+    reasons: Mapping[str, str] | None = None
+    not_applicable: Mapping[str, str] | None = None
 
-    @property
-    def is_public(self) -> bool:
-        return self.audience == "public"
+    def question(self) -> ReportQuestion:
+        """The question with its policy and context read; raises PolicyError for what cannot be read."""
+        policy = None if self.policy is None else parse_policy(self.policy)
+        beside = policy.path.parent if policy and policy.path else Path()
+        texts = {key: getattr(self, key) for key in ReleaseContext.model_fields if key != "population"}
+        context = ReleaseContext() if policy is None else policy.context
+        read = {
+            "policy": policy,
+            "qi": names_of(self.qi),
+            "sensitive": self.sensitive if isinstance(self.sensitive, Mapping) else names_of(self.sensitive),
+            "require": [self.require] if isinstance(self.require, str | Mapping) else list(self.require),
+            "threshold": None if self.threshold is None else str(self.threshold),
+            "context": context.with_texts(read_context(self.context)).with_texts(read_context(texts)),
+            "folder": beside if self.folder is None else Path(self.folder),
+        }
+        return ReportQuestion(**vars(self) | read)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportQuestion(ReportRequest):
+    """The question of a report with its policy and context read; reports quote it, so that it can be asked again."""
+
+    policy: Policy | None = None
+    qi: Sequence[str] = ()
+    sensitive: Sequence[str] | Mapping[str, Any] = ()
+    require: Sequence[str | Mapping[str, Any]] = ()
+    threshold: str | None = None
+    context: ReleaseContext = field(default_factory=ReleaseContext)
+    folder: Path = field(default_factory=Path)
 
     @property
     def high(self) -> Decimal:
@@ -120,23 +176,15 @@ class ReportRequest:
         return found
 
     def as_dict(self) -> dict[str, Any]:
-        """The question without its policy, folder and context, and what a public report leaves out."""
-        left_out = {"policy", "folder", "context", "final", *(OF_THE_SOURCE if self.is_public else ())}
-        return {key: _plain(value) for key, value in vars(self).items() if key not in left_out}
+        """What a report quotes of its question, and for whom it is; a public one leaves out what is of the source."""
+        left_out = OF_THE_SOURCE if self.public else ()
+        quoted = {key: _plain(getattr(self, key)) for key in QUOTED if key not in left_out}
+        return quoted | {"audience": "public" if self.public else "internal"}
 
 
 def identifiers_of(policy: Policy) -> list[str]:
     """The columns that say whose or which a row is, and are not published."""
     return [column for key, column in policy.roles() if key in ("identifiers", "individual", "key")]
-
-
-def context_of(policy: Policy | None, given: GivenContext, texts: Mapping[str, str | None]) -> ReleaseContext:
-    """The policy's context with what is given in its place: a mapping or a file, and single texts before all.
-
-    Raises PolicyError for keys that a context does not have.
-    """
-    whole = ReleaseContext() if policy is None else policy.context
-    return whole.with_texts(read_context(given)).with_texts(read_context(dict(texts)))
 
 
 #: Never shown: who has the seed can repeat the run, addresses may hold passwords, and the context has its own section.
@@ -182,7 +230,6 @@ def _source(policy: Policy) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON and YAML have it."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

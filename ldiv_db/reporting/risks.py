@@ -6,7 +6,7 @@ from `measuring`. Everything worked out from the source is for internal eyes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -28,19 +28,24 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.requests import number_problems
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.display import fields_of
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.uniqueness import RARE, measure_uniqueness, summarise
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.resolve import describe
-from ldiv_db.reporting.attempts import population_of
-from ldiv_db.reporting.release_facts import Table, content_of
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.release_facts import ReportSubject, Table, content_of
 
 
 @cache
-def _said() -> dict[str, Any]:
-    found: dict[str, Any] = parse_document(read_text(Path(__file__).with_suffix(".yml"), POLICY_BYTES))
+def words_in(name: str) -> dict[str, Any]:
+    """The words in the file of that name beside this module."""
+    found: dict[str, Any] = parse_document(read_text(Path(__file__).with_name(name), POLICY_BYTES))
     return found
+
+
+def _said() -> dict[str, Any]:
+    return words_in("risks.yml")
 
 
 def protection_of(algorithm: str | None, policy: Policy | None, holds: bool | None) -> dict[str, str]:
@@ -117,27 +122,25 @@ def _by_policy(policy: Policy) -> Iterator[str]:
         yield _said()["of_people"][policy.individual.rows]
 
 
-def not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> list[str]:
+def not_tried(subject: ReportSubject) -> Iterator[str]:
     """The attacks that were not tried, and what they need."""
-    of_rows = "Attacks count rows. The requirements promise for people, so no gain here is compared with them."
-    return [*_not_tried(question, asked, has_source), *([] if question.bounds_rows else [of_rows])]
-
-
-def _not_tried(question: CheckRequest, asked: ReportRequest, has_source: bool) -> Iterator[str]:
-    if asked.is_public:
+    question, asked, has_source = subject.question, subject.asked, subject.people is not None
+    if asked.public:
         yield "Attacks by people known from elsewhere were tried, if at all, in a report that is not public."
-        return
-    if asked.policy is None:
+    elif asked.policy is None:
         yield "Attacks that know people need a policy, which says what labels stand for."
-        return
-    if not has_source and question.sensitive:
-        yield "Singling out, linkability and inference need people of the source."
-    if has_source and asked.control is None and question.sensitive:
-        people = "people like those in the release who are not in it"
-        yield f"Without a control, {people}, the risk of these three is bounded from above only."
-    if asked.population is None:
-        taken = "The source is taken for the population: a larger one lowers the journalist's and the marketer's risk."
-        yield taken if has_source else "The journalist's risk needs a population (--population), or the source."
+    else:
+        if not has_source and question.sensitive:
+            yield "Singling out, linkability and inference need people of the source."
+        if has_source and asked.control is None and question.sensitive:
+            people = "people like those in the release who are not in it"
+            yield f"Without a control, {people}, the risk of these three is bounded from above only."
+        if asked.population is None:
+            taken = "The source is taken for the population: a larger one lowers the journalist's and the marketer's"
+            needed = "The journalist's risk needs a population (--population), or the source."
+            yield f"{taken} risk." if has_source else needed
+    if not question.bounds_rows:
+        yield "Attacks count rows. The requirements promise for people, so no gain here is compared with them."
 
 
 #: What the form of a table says of the database that it lies in, and not of the release.
@@ -197,7 +200,29 @@ def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
     }
 
 
-def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
+def source_document(subject: ReportSubject) -> dict[str, Any] | None:
+    """Uniqueness and risk before, what kept columns tell, what was lost, and the hash of the source; None without one.
+
+    The rows of a source of counts are not people.
+    """
+    engine, source, people, policy = subject.engine, subject.source, subject.people, subject.asked.policy
+    if source is None or policy is None:
+        return None
+    names = list(policy.quasi_identifiers)
+    tell = subject.context.listener.on_stage
+    tell("counting and hashing the source")
+    found = {
+        "uniqueness": None if people is None else _uniqueness(engine, people, names),
+        "risk_before": None if people is None else _risk_before(engine, people, names, subject.asked.high),
+        "risk_before_of_population": _risk_before_of_population(subject, source, policy),
+        "content": content_of(engine, source),
+        "kept": warn_of_source(engine, source, policy.keep, names),
+    }
+    tell("measuring what was lost")
+    return found | {"utility": _utility(subject, source, policy)}
+
+
+def _risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
     """Prosecutor risk of the source, as of the release: the largest, the mean, and the rows above the threshold."""
     with counted(engine, Subject(source, names), "") as counts:
         found = prosecutor(engine, counts.listed, threshold, None)
@@ -205,17 +230,16 @@ def risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: 
     return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
 
 
-def risk_before_of_population(
-    engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest
-) -> dict[str, Any] | None:
+def _risk_before_of_population(subject: ReportSubject, source: Table, policy: Policy) -> dict[str, Any] | None:
     """Journalist's largest and marketer's risk of the source's rows as they are; None without a population.
 
     People are alike by the quasi-identifiers that the population has.
     """
-    population = population_of(engine, asked)
-    if population is None:
+    engine, asked = subject.engine, subject.asked
+    if not asked.population:
         return None
-    axes = columns_by_policy(engine, table, policy, asked.folder).quasi_identifiers
+    population = resolve_source(engine, asked.population, Path(), "population")
+    axes = columns_by_policy(engine, subject.table, policy, asked.folder).quasi_identifiers
     shared = {axis.name for axis in known_axes(axes, columns_of(engine, population), "population")}
     axes = [axis for axis in axes if axis.name in shared]
     with engine.scope():
@@ -229,26 +253,7 @@ def risk_before_of_population(
     return {"largest": 1 / found["least"] if found["least"] else None, "mean": mean}
 
 
-def source_document(
-    engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest, tell: Callable[[str], None]
-) -> dict[str, Any]:
-    """Uniqueness and risk before, what kept columns tell, what was lost, and the hash of the source."""
-    names = list(policy.quasi_identifiers)
-    counts = policy.weight is not None
-    tell("counting and hashing the source")
-    found = {
-        "uniqueness": None if counts else _uniqueness(engine, source, names),
-        "risk_before": None if counts else risk_before(engine, source, names, asked.high),
-        "risk_before_of_population": risk_before_of_population(engine, table, source, policy, asked),
-        "content": content_of(engine, source),
-        "kept": warn_of_source(engine, source, policy.keep, names),
-    }
-    tell("measuring what was lost")
-    return found | {"utility": _utility(engine, table, source, policy, asked)}
-
-
 def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str, Any] | None:
-    """The uniqueness of the source's rows by their quasi-identifiers, as `ldiv profile` has it."""
     rows = engine.count(source)
     wanted = {name.lower() for name in names}
     columns = [column for column in columns_of(engine, source) if column.name.lower() in wanted]
@@ -256,21 +261,15 @@ def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str
         found = measure_uniqueness(engine, read, [summarise(engine, read, column, rows) for column in columns])
     if found is None:
         return None
-    return {
-        "rows": rows,
-        "combinations": found.combinations,
-        "unique_rows": found.unique_rows,
-        "rare_rows": found.rare_rows,
-        "rare": RARE,
-        "unique_without": found.unique_without,
-    }
+    counted_rows = fields_of(found, "combinations", "unique_rows", "rare_rows")
+    return {"rows": rows, **counted_rows, "rare": RARE, "unique_without": found.unique_without}
 
 
-def _utility(engine: Engine, table: Table, source: Table, policy: Policy, asked: ReportRequest) -> dict[str, Any]:
+def _utility(subject: ReportSubject, source: Table, policy: Policy) -> dict[str, Any]:
+    engine, asked = subject.engine, subject.asked
     described = describe(engine, policy, source, asked.folder)
-    wanted = MeasureRequest(
-        queries=asked.queries, seed=asked.seed, kl=False, counts=True, spreads=True, preserve=policy.preserve
-    )
+    wanted = MeasureRequest(queries=asked.queries, seed=asked.seed, kl=False)
     refuse(number_problems(wanted))
-    found = measure_table(engine, table, described, wanted).as_dict()
-    return {key: value for key, value in found.items() if key not in ("published", "source")}
+    more = {"counts": True, "spreads": True}
+    found = measure_table(engine, subject.table, described, wanted, preserve=policy.preserve, **more)
+    return {key: value for key, value in found.as_dict().items() if key not in ("published", "source")}

@@ -210,7 +210,6 @@ def _uniqueness(found: dict[str, Any]) -> Iterator[Part]:
 
 
 def _uniqueness_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The counts, and the number of people unique in the population by each model, the chosen one marked."""
     yield "different combinations", f"{found['combinations']:,}"
     yield "unique rows", f"{found['unique_rows']:,} ({found['unique_share']:.1%})"
     rare, share = found[f"rows_below_{RARE}"], found[f"share_below_{RARE}"]

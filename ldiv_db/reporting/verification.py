@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from typing import Any, get_type_hints
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
 
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener, open_context
 from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.flow import EngineFlow
@@ -27,9 +28,9 @@ from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.settings import QuasiIdentifier
-from ldiv_db.reporting.evidence import FORM, Document, ReportSubject, document_of, opened
-from ldiv_db.reporting.release_facts import Table
-from ldiv_db.reporting.request import OF_THE_SOURCE, ReportRequest, read_again, written_policy
+from ldiv_db.reporting.evidence import FORM, Document, document_of
+from ldiv_db.reporting.release_facts import ReportSubject, Table, opened
+from ldiv_db.reporting.request import OF_THE_SOURCE, QUOTED, ReportQuestion, read_again, written_policy
 
 Figures = Iterator[tuple[str, Any]]
 _PROSECUTOR = "identifiability.risks[0]"
@@ -163,10 +164,10 @@ _BY_THE_PLACE = ("form", *_BY_THE_LEDGER)
 _NEAR, _NEAR_PLAIN = 1e-9, 1e-6
 
 
+_TYPES = get_type_hints(ReportQuestion)
 _QUOTED: dict[str, Any] = {
-    key: (kind, getattr(ReportRequest, key) if key in OF_THE_SOURCE else ...)
-    for key, kind in get_type_hints(ReportRequest).items()
-    if key not in ("policy", "folder", "context", "final")
+    **{key: (_TYPES[key], getattr(ReportQuestion, key) if key in OF_THE_SOURCE else ...) for key in QUOTED},
+    "audience": (Literal["internal", "public"], ...),
 }
 #: The question as a report has it, whoever may have changed it since.
 _QuotedRequest = create_model("_QuotedRequest", __config__=ConfigDict(extra="forbid", strict=True), **_QUOTED)
@@ -206,20 +207,26 @@ class Verification(Printed):
         return {"holds": self.holds, **vars(self), "differences": list(map(vars, self.differences))}
 
 
-def verify(
-    context: Context, reported: Document, table: str, given: ReportRequest, plain: Callable[[Document], Document]
+def verify_report(
+    connection: Any,
+    reported: Document,
+    table: str,
+    policy: Policy | None = None,
+    folder: Path = Path(),
+    listener: Listener | None = None,
+    catalog: str | None = None,
 ) -> Verification:
     """The report worked out again from `table`, by its own question.
 
-    `given` may bring the policy and its folder, `plain` writes a document as the report is written.
-
-    Raises PolicyError for what is not a report, and for a policy that is not the report's.
+    `folder` has its taxonomies, and perhaps its `policy` is given again. Raises PolicyError for what is not a report,
+    and for a policy that is not the report's.
     """
-    asked = question_again(reported, given)
-    with opened(context, table, asked) as subject:
+    asked = question_again(reported, table, policy, folder)
+    opened_context = open_context(connection, listener, catalog, folder)
+    with opened_context as context, opened(context, table, asked) as subject:
         if reported.get("source") and subject.source is None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
-        found = plain(document_of(subject))
+        found = document_of(subject)
         context.listener.on_stage("counting plainly")
         counted = counted_plainly(subject, found)
     in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
@@ -242,7 +249,7 @@ def verify(
     return Verification(same, len(compared), len(both), dict(same_code), tuple(differences), versions)
 
 
-def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
+def question_again(reported: Document, table: str, given: Policy | None, folder: Path) -> ReportQuestion:
     """The question that the report answers; raises PolicyError for what is not a report of ours."""
     known = isinstance(reported, dict) and reported.get("form") == FORM
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):
@@ -252,8 +259,9 @@ def question_again(reported: Document, given: ReportRequest) -> ReportRequest:
         context = ReleaseContext.model_validate(reported.get("context"))
     except ValidationError:
         raise PolicyError([Problem("verify", "is a report that lacks parts of its question")]) from None
-    asked = ReportRequest(**quoted, context=context, folder=given.folder)
-    return replace(asked, policy=_policy(reported, given.policy, asked.is_public))
+    public = quoted.pop("audience") == "public"
+    policy = _policy(reported, given, public)
+    return ReportQuestion(table, **quoted, public=public, context=context, folder=folder, policy=policy)
 
 
 def _policy(reported: Document, given: Policy | None, public: bool) -> Policy | None:

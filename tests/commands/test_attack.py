@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import ldiv_db
-from ldiv_db.commands.attack import attack_command
+from ldiv_db.commands.published import attack_command
 
 GAIN = {"measure", "gain", "bound", "holds"}
 

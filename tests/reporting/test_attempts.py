@@ -13,8 +13,7 @@ from ldiv_db.attacking.gains import Attack, Untried, gain_of
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting import attempts
 from ldiv_db.reporting.drawing import number
-from ldiv_db.reporting.report import verify_report
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import verify_report
 
 FEW = {"queries": 0, "tries": 5}
 
@@ -166,7 +165,7 @@ def test_earlier_releases_are_put_together(twice):
     together = verdict_of(found.document, "composition")
     assert together["number"] == pytest.approx(attack.gains[0].gain) and together["threshold"] == 0.5
     assert together["verdict"] == ("above the threshold" if attack.gains[0].gain > 0.5 else "within the threshold")
-    again = verify_report(twice, found.document, "published", ReportRequest(policy=parse_policy(policy)))
+    again = verify_report(twice, found.document, "published", parse_policy(policy))
     assert again.holds
     first = ldiv_db.report(twice, "earlier", hospital_policy(target={"table": "earlier"}), **FEW, worlds=0).document
     assert "no earlier release" in verdict_of(first, "composition")["why"]
@@ -184,9 +183,9 @@ def test_an_earlier_release_of_other_columns_is_named(twice):
 
 def test_a_copy_elsewhere_is_held_against_all_but_what_the_ledger_knows(hospital, document):
     hospital.execute("CREATE OR REPLACE TABLE copied AS FROM published")
-    found = verify_report(hospital, document, "copied", ReportRequest(policy=parse_policy(hospital_policy())))
+    found = verify_report(hospital, document, "copied", parse_policy(hospital_policy()))
     assert found.holds
-    assert verify_report(hospital, document, "published", ReportRequest()).holds
+    assert verify_report(hospital, document, "published").holds
 
 
 # -- initial risks by a population ---------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 import yaml
 from hospitals import HOSTILE, fill_hospital, hospital_policy
@@ -9,8 +11,8 @@ from hospitals import HOSTILE, fill_hospital, hospital_policy
 import ldiv_db
 from ldiv_db.policy.context import ReleaseContext, context_template, read_context
 from ldiv_db.policy.reading import parse_policy, read_policy
-from ldiv_db.reporting.report import verify_report
-from ldiv_db.reporting.request import ReportRequest, context_of
+from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import verify_report
 
 FEW = {"queries": 0, "tries": 5, "worlds": 0}
 SECRET = "zzsecret"
@@ -78,7 +80,7 @@ def test_an_unknown_key_of_a_policys_context_is_named():
 def test_options_go_before_the_file_and_the_file_before_the_policy(tmp_path):
     policy = parse_policy(hospital_policy(context={"recipient": "a", "purpose": "a", "why": "a"}))
     (tmp_path / "context.yml").write_text("recipient: b\npurpose: b\n")
-    found = context_of(policy, tmp_path / "context.yml", {"recipient": "c", "purpose": None})
+    found = ReportRequest("t", policy, context=tmp_path / "context.yml", recipient="c").question().context
     assert (found.recipient, found.purpose, found.why) == ("c", "b", "a")
 
 
@@ -141,8 +143,7 @@ def test_a_context_is_no_part_of_what_is_published(hospital):
 def test_a_report_with_a_context_is_verified(hospital):
     for public in (False, True):
         found = report(hospital, context=whole_context(), public=public)
-        asked = ReportRequest(policy=parse_policy(hospital_policy()))
-        assert verify_report(hospital, found.document, "published", asked).holds
+        assert verify_report(hospital, found.document, "published", parse_policy(hospital_policy())).holds
 
 
 def test_another_context_publishes_the_same_again(con):
@@ -151,3 +152,8 @@ def test_another_context_publishes_the_same_again(con):
         ldiv_db.run(con, hospital_policy(seed=None, context=context)) for context in (None, whole_context())
     )
     assert first.seed == second.seed
+
+
+def test_a_report_takes_each_key_of_a_context_as_an_argument():
+    taken = {one.name for one in fields(ReportRequest)}
+    assert set(ReleaseContext.model_fields) <= taken and ReportRequest.__annotations__["population"] == "str | None"

@@ -10,7 +10,8 @@ from test_context import whole_context
 import ldiv_db
 from ldiv_db.policy.context import Guideline, ReleaseContext
 from ldiv_db.reporting.drawing import TEMPLATES
-from ldiv_db.reporting.guidelines import ANSWERED, NOT_APPLICABLE, OPEN, answers, guidelines
+from ldiv_db.reporting.evidence import ANSWERED, NOT_APPLICABLE, OPEN, answers
+from ldiv_db.reporting.risks import words_in
 
 FEW = {"queries": 0, "tries": 5, "worlds": 0}
 KEYS = {"clause", "asks", "sections", "context", "needs", "by", "only_if", "otherwise", "never"}
@@ -25,11 +26,11 @@ def states(document):
 
 
 def clauses():
-    return [(key, clause) for key, one in guidelines()["guidelines"].items() for clause in one["clauses"]]
+    return [(key, clause) for key, one in words_in("guidelines.yml")["guidelines"].items() for clause in one["clauses"]]
 
 
 def test_the_five_are_those_of_the_context():
-    assert tuple(guidelines()["guidelines"]) == Guideline.__args__
+    assert tuple(words_in("guidelines.yml")["guidelines"]) == Guideline.__args__
 
 
 def test_clauses_name_what_there_is():
@@ -39,7 +40,7 @@ def test_clauses_name_what_there_is():
         assert set(clause) <= KEYS and clause["asks"]
         assert set(clause.get("sections", [])) <= sections
         assert set(clause.get("context", [])) <= set(ReleaseContext.model_fields) - {"not_applicable"}
-        assert set(clause.get("needs", [])) <= set(guidelines()["needs"])
+        assert set(clause.get("needs", [])) <= set(words_in("guidelines.yml")["needs"])
         assert ("only_if" in clause) == ("otherwise" in clause)
         assert (key, clause["clause"]) not in seen
         seen.add((key, clause["clause"]))

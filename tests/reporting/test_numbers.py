@@ -16,8 +16,7 @@ from hospitals import HOSTILE, SEED, fill_hospital, hospital_policy, quoted
 
 import ldiv_db
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
-from ldiv_db.reporting.report import verify_report
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import verify_report
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PACKAGE = Path(ldiv_db.__file__).parent
@@ -273,7 +272,7 @@ def test_a_report_speaks_of_people_where_people_are_counted(con):
     assert document["data"]["people"].endswith("they bound what all rows of a person reveal.")
     assert "Attacks count rows" in document["not_tried"][-1] and document["statement"]["promises_hold"] is None
     assert f"smallest class: {min(people.values())} people" in report.html()
-    assert verify_report(con, document, "published", ReportRequest()).holds
+    assert verify_report(con, document, "published").holds
     apart = policy | {"individual": "person", "output": {}}
     ldiv_db.run(con, apart | {"target": "apart"})
     said = ldiv_db.report(con, "apart", apart | {"target": "apart"}, public=True).document

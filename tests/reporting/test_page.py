@@ -15,8 +15,7 @@ from hospitals import HOSTILE, fill_hospital, hospital_policy
 import ldiv_db
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.reporting.page import page_of
-from ldiv_db.reporting.report import verify_report
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import verify_report
 
 HEADINGS = [
     "Statement, scope and recipient", "Context and release model", "The data", "Policy, and why",
@@ -262,7 +261,7 @@ def test_rows_do_not_judge_what_is_asked_of_people(con):
         con.execute(f"UPDATE theirs SET who = rowid % {people}")
         told = ldiv_db.report(con, "theirs", policy, public=True, individual="who").document
         assert told["statement"]["holds"] is holds and told["classes"]["sizes"]["least"] == people
-        again = verify_report(con, json.loads(json.dumps(told)), "theirs", ReportRequest(policy=parse_policy(policy)))
+        again = verify_report(con, json.loads(json.dumps(told)), "theirs", parse_policy(policy))
         assert again.holds
 
 
@@ -340,10 +339,15 @@ def test_a_source_that_is_named_must_be_there(hospital):
         ({"qi": "age", "require": "k:2", "known": "patients"}, "known: needs a policy"),
         ({"policy": hospital_policy(), "qi": "age"}, "qi: is in the policy"),
         ({"policy": hospital_policy(), "threshold": "much"}, "threshold: takes a number"),
-        ({"policy": hospital_policy(), "receiver": "x"}, "context.receiver: unknown key"),
+        ({"policy": hospital_policy(), "context": {"receiver": "x"}}, "context.receiver: unknown key"),
         ({"policy": hospital_policy(), "release_model": "free"}, "context.release_model: takes 'public'"),
     ],
 )
 def test_questions_that_are_none(hospital, asked, message):
     with pytest.raises(ldiv_db.PolicyError, match=message):
         ldiv_db.report(hospital, "published", **asked)
+
+
+def test_a_misspelt_argument_is_refused_by_its_name(hospital):
+    with pytest.raises(TypeError, match="receiver"):
+        ldiv_db.report(hospital, "published", hospital_policy(), receiver="x")

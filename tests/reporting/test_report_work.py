@@ -8,9 +8,6 @@ import duckdb
 
 import ldiv_db
 from ldiv_db.database.queries import Step
-from ldiv_db.policy.reading import parse_policy
-from ldiv_db.reporting.report import make_report
-from ldiv_db.reporting.request import ReportRequest
 
 ROWS = 1_000
 #: Seven quasi-identifiers of stays at a hospital, hardly two of them alike.
@@ -45,7 +42,7 @@ def test_a_report_makes_few_rows_for_each_of_its_source() -> None:
         con.execute(STAYS)
         ldiv_db.run(con, POLICY)
         listener = ldiv_db.Listener(on_step=made.append)
-        found = make_report(con, "published", ReportRequest(parse_policy(POLICY), worlds=0), listener)
+        found = ldiv_db.report(con, "published", POLICY, worlds=0, listener=listener)
     people = {one["attack"]: one["figures"].get("people") for one in found.document["attacks"]["attacks"]}
     assert people["definetti"] == people["counting"] == ROWS
     # Everybody of a kind is in the same classes: kinds are measured, not people.

@@ -13,8 +13,7 @@ import ldiv_db
 from ldiv_db.database.context import Listener
 from ldiv_db.measuring import measure
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.reporting.report import make_report, verify_report
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import verify_report
 
 FEW = {"queries": 5, "tries": 10, "worlds": 0}
 
@@ -41,7 +40,7 @@ def public(hospital):
 
 
 def verified(con, document, table="published", **given):
-    return verify_report(con, document, table, ReportRequest(**given))
+    return verify_report(con, document, table, **given)
 
 
 @pytest.mark.heavy
@@ -54,11 +53,11 @@ def test_a_report_is_of_its_table(hospital, document):
 def test_stages_have_names(hospital, document):
     stages = []
     policy = parse_policy(hospital_policy())
-    make_report(hospital, "published", ReportRequest(policy, **FEW), Listener(on_stage=stages.append))
+    ldiv_db.report(hospital, "published", policy, **FEW, listener=Listener(on_stage=stages.append))
     named = ["auditing the release", "trying attacks", "counting and hashing the release"]
     named += ["counting and hashing the source", "measuring what was lost"]
     assert stages == named
-    verify_report(hospital, document, "published", ReportRequest(), Listener(on_stage=stages.append))
+    verify_report(hospital, document, "published", listener=Listener(on_stage=stages.append))
     assert stages == [*named, *named, "counting plainly"]
 
 

@@ -12,7 +12,8 @@ from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome
-from ldiv_db.running.exploring.variants import MOST_VARIANTS, Variant, coarser
+from ldiv_db.running.exploring.question import MOST_VARIANTS
+from ldiv_db.running.exploring.variants import Variant, coarser
 from ldiv_db.taxonomies.taxonomy import Tree, number
 
 

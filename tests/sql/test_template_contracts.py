@@ -65,8 +65,7 @@ from ldiv_db.publishing import ledger
 from ldiv_db.recoding import counting as counts
 from ldiv_db.recoding import recode
 from ldiv_db.recoding import statement as recode_sql
-from ldiv_db.reporting.report import make_report, verify_report
-from ldiv_db.reporting.request import ReportRequest
+from ldiv_db.reporting.verification import verify_report
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.solving import auto
 from ldiv_db.solving import nodes as positions
@@ -546,9 +545,9 @@ def report(con, listener):
     policy = {"source": "source", "target": "out", "quasi_identifiers": ways,
               "sensitive": ["s"], "require": [{"distinct": 2}], "algorithm": "mondrian"}  # fmt: skip
     ldiv_db.run(con, policy, listener=listener)
-    asked = ReportRequest(parse_policy(policy), population="source", queries=2, tries=2, worlds=2)
-    made = make_report(con, "out", asked, listener)
-    verify_report(con, made.document, "out", ReportRequest(), listener)
+    few = {"queries": 2, "tries": 2, "worlds": 2}
+    made = ldiv_db.report(con, "out", policy, population="source", **few, listener=listener)
+    verify_report(con, made.document, "out", listener=listener)
 
 
 def count_rows_alone(con, listener):
@@ -601,11 +600,11 @@ def measure_everything(con, listener):
     tables = [Relation.parse(name) for name in ("published", "source")]
     original = describe(engine, policy, tables[1], Path())
     measure_table(
-        engine, tables[0], original, MeasureRequest(class_label="label", class_column="age_min", queries=5, preserve=())
+        engine, tables[0], original, MeasureRequest(class_label="label", class_column="age_min", queries=5), preserve=()
     )
     engine.connection.execute("UPDATE published SET age = '25'")
     engine.connection.execute("ALTER TABLE published RENAME age TO age_max")
-    measure_table(engine, tables[0], original, MeasureRequest(preserve=["SELECT count(*) FROM source"]))
+    measure_table(engine, tables[0], original, MeasureRequest(), preserve=["SELECT count(*) FROM source"])
 
 
 def refine(con, listener):

@@ -37,3 +37,18 @@ def compare(frame: object) -> bool:
     audits = ldiv_db.check(result.table(), qi=["age", "zip"], sensitive="disease", require=[Distinct(3)])
     attacks = ldiv_db.attack(result.table(), policy=POLICY, known=frame)
     return audits.holds is True and attacks.holds is not False and result.loss.lm_mean < 1
+
+
+def ask(con: object) -> list[str]:
+    """The arguments of calls have the types of the requests that they are made of."""
+    audits = ldiv_db.check(con, "t", "age", "disease", ["distinct:3"], suppressed="ignore", twice=True)
+    lost = ldiv_db.measure(con, "t", POLICY, kl=False)
+    explored = ldiv_db.explore(con, POLICY, range(2, 5), algorithms="bsgi", by="utility")
+    profiled = ldiv_db.profile(con, "t", hipaa=True)
+    reported = ldiv_db.report(con, "t", POLICY, recipient="a hospital", harms="none", reasons={"age": "by law"})
+    ldiv_db.check(con, "t", suppressed="maybe")  # type: ignore[arg-type]
+    ldiv_db.explore(con, POLICY, by="cost")  # type: ignore[arg-type]
+    ldiv_db.measure(con, "t", queries="many")  # type: ignore[arg-type]
+    ldiv_db.profile(con, "t", hippa=True)  # type: ignore[call-arg]
+    ldiv_db.report(con, "t", receiver="a hospital")  # type: ignore[call-arg]
+    return [(audits.holds is True and reported.html()) or "", lost.source, explored.by, profiled.table]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import Any, get_args
 
 from ldiv_db.database import interrupts
@@ -16,15 +15,17 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
 from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
+from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.reading import GivenPolicy, load_policy, names_of
+from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
 from ldiv_db.recoding.snapshot import bounds_of
-from ldiv_db.running.exploring.outcomes import Exploration, Objective, VariantOutcome
+from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
+from ldiv_db.running.exploring.question import ExploreRequest, Objective
 from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, side_by_side
-from ldiv_db.running.exploring.variants import ExploreRequest, list_variants
+from ldiv_db.running.exploring.variants import list_variants
 from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.solving.choose import WORK
 
@@ -33,22 +34,8 @@ _SEVERAL, _OTHER = 8, 4
 
 
 @takes_database(read_only=True)
-def explore(
-    connection: Any,
-    policy: GivenPolicy,
-    l: Iterable[int] = (),
-    k: Iterable[int] = (),
-    algorithms: str | Sequence[str] = (),
-    vary: str | Sequence[str] = (),
-    *,
-    risk: Iterable[Any] = (),
-    by: Objective = "loss",
-    folder: str | Path = ".",
-    workers: int | None = None,
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    show_values: bool = False,
-) -> Exploration:
+@asks(ExploreRequest)
+def explore(connection: Any, request: ExploreRequest) -> Exploration:
     """The risk-utility map of a policy: variants of it, with what each would lose and reveal.
 
     Requirements take each `l` in turn (the p of `p_sensitive`) and each `k`, under each of `algorithms`; with nothing
@@ -64,15 +51,15 @@ def explore(
     its source or lacks what is to be varied, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
-    asked = ExploreRequest(tuple(l), tuple(k), tuple(names_of(algorithms)), tuple(names_of(vary)), tuple(risk))
-    base = load_policy(policy)
-    refuse(problems_of(base) or _problems(base, workers, by))
-    document = _document(policy if base.path is None else base.written)
-    with open_context(connection, listener, catalog, folder, show_values, workers, base.databases) as context:
+    asked, base = request.settled, load_policy(request.policy)
+    refuse(problems_of(base) or _problems(base, asked.workers, asked.by))
+    document = _document(request.policy if base.path is None else base.written)
+    settings = (asked.listener, asked.catalog, asked.folder, asked.show_values, asked.workers)
+    with open_context(connection, *settings, base.databases) as context:
         engine, where = context.engine, context.folder
         context.listener.on_stage("reading the source")
         resolved, _ = resolve_algorithm(engine, base, where)
-        codes = Codes(engine, show_values)
+        codes = Codes(engine, asked.show_values)
         coding = codes.of(resolved.source)
         variants = list_variants(resolved, asked, _bounds(engine, coding))
         jobs = [job_of(engine, variant, where, codes) for variant in variants]
@@ -88,7 +75,7 @@ def explore(
         seconds=time.perf_counter() - start,
         document=document,
         of_people=base.counts_people,
-        by=by,
+        by=asked.by,
     )
 
 

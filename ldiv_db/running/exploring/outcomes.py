@@ -12,15 +12,12 @@ from ldiv_db.display import Printed, fields_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.recoding.precision import CountErrors, Precision
+from ldiv_db.running.exploring.question import Objective
 from ldiv_db.running.exploring.variants import Variant
 
 #: What became of a variant: it was rehearsed, the data cannot meet it, its policy is refused, its release failed the
 #: audit, the database failed, or there was no time for it.
 Status = Literal["done", "infeasible", "refused", "failed", "error", "interrupted"]
-
-
-#: What variants are compared by.
-Objective = Literal["loss", "utility"]
 #: What may stand against risk: what they lose (LM), and how far counts, or the policy's queries, are off.
 Axis = Literal["loss", "counts", "answers"]
 #: Sentences on a variant in a line.

@@ -6,21 +6,19 @@ Values and `*` of a coarser quasi-identifier stay what they are, so that losses 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, Literal, get_args
+from typing import Any
 
-from ldiv_db.algorithms import ALGORITHMS
-from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.database.errors import PolicyError, Problem, refuse
 from ldiv_db.policy.changes import changed, requiring
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import TaxonomySpec
 from ldiv_db.policy.resolve import QuasiColumn, Resolved
 from ldiv_db.policy.settings import QuasiIdentifier
-from ldiv_db.requirements import RequirementSpec
-from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import RISK, bounded_risk
+from ldiv_db.running.exploring.question import MOST_VARIANTS, ExploreRequest
 
 #: A column of numbers has about so many of the ranges, and each of them so many of the narrowest where those are not
 #: single numbers.
@@ -84,38 +82,8 @@ def _plain(width: Decimal) -> int | float:
     return int(width) if width == int(width) else float(width)
 
 
-#: What can be varied besides parameters and algorithms.
-Varied = Literal["taxonomy", "columns"]
-VARIED: tuple[str, ...] = get_args(Varied)
-#: More variants than this nobody looks at.
-MOST_VARIANTS = 300
 #: The l that are tried where nothing is asked for.
 DEFAULT_L = (2, 3, 4, 5, 6, 7)
-
-
-@dataclass(frozen=True)
-class ExploreRequest:
-    """Parameters to vary: values of l and of k, names of algorithms, others, and largest risks to stay within."""
-
-    l: Sequence[int] = ()
-    k: Sequence[int] = ()
-    algorithms: Sequence[str] = ()
-    vary: Sequence[str] = ()
-    risk: Sequence[Any] = ()
-
-    def problems(self) -> Iterator[Problem]:
-        """Yield the problems of the request."""
-        for key, values in (("l", self.l), ("k", self.k)):
-            wrong = [value for value in values if not 1 <= value <= LARGEST]
-            yield from (Problem(key, f"takes whole numbers from 1 to {LARGEST:,}, not {value!r}") for value in wrong)
-        for name in self.algorithms:
-            if name not in ALGORITHMS:
-                yield Problem("algorithm", f"no algorithm {name!r}", nearest(name, ALGORITHMS))
-        for name in self.vary:
-            if name not in VARIED:
-                yield Problem("vary", f"takes {' and '.join(VARIED)}, not {name!r}", nearest(name, VARIED))
-        for bound in self.risk:
-            yield from (Problem("risk", problem.what) for problem in RequirementSpec(RISK, bound).problems(RISK))
 
 
 @dataclass(frozen=True)
@@ -143,7 +111,7 @@ def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> 
 
     Where algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone.
     """
-    refuse(list(asked.problems()))
+    refuse(asked.problems())
     found: list[Variant] = []
     changes = (one for base in _bases(resolved.policy, asked.risk) for one in _changes(resolved, asked, bounds, base))
     for varied, keys in changes:
@@ -162,7 +130,7 @@ def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> 
 _Change = tuple[dict[str, Any], dict[str, Any]]
 
 
-def _bases(policy: Policy, risks: Sequence[Any]) -> Sequence[_Change]:
+def _bases(policy: Policy, risks: Iterable[Any]) -> Sequence[_Change]:
     """The policy with each largest risk in place of its own, or as it is where none is asked for."""
     others = [spec.written for spec in policy.require if bounded_risk([spec]) is None]
     return [({RISK: bound}, {"require": [*others, {RISK: bound}]}) for bound in risks] or [({}, {})]
@@ -171,7 +139,7 @@ def _bases(policy: Policy, risks: Sequence[Any]) -> Sequence[_Change]:
 def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds, base: _Change) -> Iterator[_Change]:
     policy = changed(resolved.policy, base[1])
     algorithms = [_merged(base, _algorithm(policy, name)) for name in asked.algorithms] or [base]
-    by_default = DEFAULT_L if asked == ExploreRequest() and _requiring(policy, "l", 2) else ()
+    by_default = DEFAULT_L if not asked.varies and _requiring(policy, "l", 2) else ()
     ls = _parameters(policy, "l", asked.l or by_default)
     ks = _parameters(policy, "k", asked.k)
     yield algorithms[0]
@@ -199,13 +167,14 @@ def _requiring(policy: Policy, name: str, value: int) -> list[dict[str, Any]] | 
     return requiring(policy, lambda spec: spec.kind.l_parameter if name == "l" else name, value)
 
 
-def _parameters(policy: Policy, name: str, values: Sequence[int]) -> list[int]:
+def _parameters(policy: Policy, name: str, given: Iterable[int]) -> list[int]:
     """The values of a parameter; raises PolicyError if no requirement has it."""
+    values = list(dict.fromkeys(given))
     if values and _requiring(policy, name, values[0]) is None:
         asked = ", ".join(dict.fromkeys(spec.name for spec in policy.require)) or "nothing"
         hint = "vary k" if name == "l" and _requiring(policy, "k", 2) else "add a requirement that has one"
         raise PolicyError([Problem(name, f"the policy requires {asked}, which has no {name}", hint)])
-    return list(dict.fromkeys(values))
+    return values
 
 
 def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[_Change]:

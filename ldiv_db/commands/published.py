@@ -1,4 +1,4 @@
-"""`ldiv attack`: what attackers gain from a published table, against what is promised."""
+"""`ldiv attack` and `ldiv measure`: what a published table reveals against what is promised, and what it lost."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import attack
+from ldiv_db.api import attack, measure
 from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Published, grouped
 from ldiv_db.commands.table_options import AskedTable, Attributes
 from ldiv_db.database.errors import PolicyError, Problem
+from ldiv_db.measuring.measure import MeasureRequest
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import Policy
+from ldiv_db.policy.reading import Policy, read_policy
 
 
 @grouped
@@ -64,7 +65,6 @@ def attack_command(
             table.require or None,
             policy=policy and _with_settings(policy, described),
             folder=table.policy.parent if table.policy else Path(),
-            class_column=table.class_column,
             **asked,
             listener=listener,
             catalog=resources.catalog_name,
@@ -81,3 +81,32 @@ def _with_settings(policy: Policy, described: Mapping[str, Sensitive]) -> Policy
         what = "the policy says what its categories, weights, taxonomy and harmless values are"
         raise PolicyError([Problem(f"sensitive.{name}", what) for name in twice])
     return policy.model_copy(update={"sensitive": policy.sensitive | said})
+
+
+@grouped
+def measure_command(
+    *,
+    database: Database,
+    published: Published,
+    policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
+    wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
+    resources: DatabaseOptions,
+    json: Json = False,
+) -> None:
+    """Measure what any published table lost against its source; writes nothing.
+
+    A published cell is a value of the source, a label of the taxonomy, a range [min .. max], a {set}, * or NULL, or
+    two columns NAME_min and NAME_max.
+
+    \b
+    Examples:
+      ldiv measure warehouse.duckdb published.patients --policy policy.yml
+      ldiv measure warehouse.duckdb other.csv --policy policy.yml --queries 1000 --json
+      ldiv measure :memory: other.csv --source patients.csv --qi age --qi country=country.csv --sensitive disease --l 3
+    """
+    if policy is not None and (wanted["qi"] or wanted["sensitive"]):
+        raise PolicyError([Problem("policy", "says what the columns are", "leave out --qi and --sensitive")])
+    folder, read = policy.parent if policy else Path(), read_policy(policy) if policy else None
+    with resources.open(database, True, wanted | {"policy": policy}) as connection:
+        found = measure(connection, published, read, folder=folder, **wanted, catalog=resources.catalog_name)
+    show(found.as_dict(), found.text(), json)
