@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from ldiv_db.display import Printed, fields_of
 from ldiv_db.measuring.answers import Answer
-from ldiv_db.recoding.loss import Loss
-from ldiv_db.recoding.precision import CountErrors, Precision
+from ldiv_db.recoding.loss import CountErrors, Loss, Precision
 from ldiv_db.running.exploring.variants import Variant
 
 #: What became of a variant: it was rehearsed, the data cannot meet it, its policy is refused, its release failed the
