@@ -33,15 +33,15 @@ def read_source(
     own = own_columns(engine, source)
     key = [Renamed(Identifier(source.key_name), KEY)] if keyed else []
     copied, axes = scan(engine, source, show_values, [*own, *key], counted)
-    encoder = Encoder(engine, source, show_values, copied.weight)
+    encoder = Encoder(engine, source, copied, show_values)
     return Coding(
         **vars(copied),
         engine=engine,
         source=source,
         axes=tuple(axes),
         ordered=as_numbered(engine, axes),
-        sensitive=encoder.sensitive(copied.snapshot, own),
-        individual=encoder.individual(copied.snapshot),
+        sensitive=encoder.sensitive(own),
+        individual=encoder.individual(),
         own=own,
         kept=loose(source, renamed("k", names_of(source.keep))),
         key=key[0] if key else None,
@@ -113,7 +113,7 @@ class Coding(Copied):
     def reseeded(self, seed: int) -> Coding:
         """The same with the codes that sensitive values have by another seed; the copy must be there still."""
         source = replace(self.source, seed=seed)
-        sensitive = Encoder(self.engine, source, False, self.weight).sensitive(self.snapshot, self.own)
+        sensitive = Encoder(self.engine, source, self).sensitive(self.own)
         return replace(self, source=source, sensitive=sensitive)
 
     def generalising(self, source: Source) -> Coding:
@@ -121,13 +121,13 @@ class Coding(Copied):
 
         The copy must be there still, of which the rows do not depend on the quasi-identifiers.
         """
-        encoder = Encoder(self.engine, source, False, self.weight)
+        encoder = Encoder(self.engine, source, self)
         places = {qi.name: place for place, qi in enumerate(self.source.quasi_identifiers)}
 
         def like(qi: QuasiColumn) -> Axis:
             place = places[qi.name]
             known = self.source.quasi_identifiers[place]
-            return encoder.axis_like(qi, self.snapshot, known, place + 1, self.axes[place])
+            return encoder.axis_like(qi, known, place + 1, self.axes[place])
 
         axes = tuple(map(like, source.quasi_identifiers))
         return replace(self, source=source, axes=axes, ordered=as_numbered(self.engine, axes))
