@@ -62,7 +62,6 @@ class Precision:
         return round(1 + lm * (self.leaves - 1))
 
     def _near(self, lm: float) -> str:
-        """How near that LM is."""
         if self.width is None:
             return f"one of {self._leaves(lm):,} values (of {self.leaves:,})"
         far = lm * self.width / 2

@@ -80,7 +80,6 @@ def _axis_rules(axis: Axis, taxonomy: Taxonomy, spans: Sequence[_Span], hierarch
 
 
 def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hierarchy) -> Iterator[Rule]:
-    """The rules of one label over some leaves."""
     prefix = hierarchy.prefix
     if hierarchy.banded:
         raise ValueError(label)

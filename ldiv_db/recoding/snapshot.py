@@ -188,12 +188,10 @@ class Snapshot:
 
     @property
     def _columns(self) -> list[Renamed]:
-        """The columns of the source that are copied."""
         return [*self._with_role, *map(self._cast, self.side_columns)]
 
     @property
     def _counts(self) -> Renamed | None:
-        """The column of counts, if the source has one."""
         weight = self.source.weight
         return Renamed(Identifier(weight.name), WEIGHT) if weight else None
 

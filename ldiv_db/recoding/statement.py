@@ -205,7 +205,6 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
 
 
 def _sensitive(recoding: GlobalRecoding) -> RecodedColumn:
-    """The sensitive column that thresholds are of."""
     (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
     return column
 

@@ -337,7 +337,6 @@ class Requirement(RequirementSyntax):
         return self.nearest_whole(reached, self._judged(engine, classes, distribution))
 
     def _judged(self, engine: Engine, classes: Classes, distribution: Distribution) -> Distribution:
-        """The distribution of the values that are not harmless."""
         return classes.distribution(engine, self.harmless) if self.harmless else distribution
 
     def nearest_at(self, size: int) -> str:

@@ -165,7 +165,6 @@ class Guarantee:
         return min((most for name, most in self.presence if name == population), default=ONE)
 
     def __and__(self, other: Guarantee) -> Guarantee:
-        """The guarantee of classes that keep both promises."""
         listed = sorted({value for promise in (self, other) for value, _ in promise.shares}, key=in_order)
         return Guarantee(
             max(self.size, other.size),

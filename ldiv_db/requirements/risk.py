@@ -221,5 +221,4 @@ def bounded_risk(specs: Iterable[RequirementSpec]) -> Decimal | None:
 
 
 def _written(bound: Decimal | Fraction) -> Decimal | str:
-    """The bound as a policy writes it."""
     return str(bound) if isinstance(bound, Fraction) else bound

@@ -249,7 +249,6 @@ def _is_large(task: Task) -> bool:
 
 
 def _plan_note(tried: list[Candidate], left: list[Candidate], on_sample: bool) -> str:
-    """A note that lists the trials to come."""
     fails = "it fails" if len(tried) == 1 else "they fail"
     then = f"; if {fails}, {', '.join(_names(left))}" if left else ""
     where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""

@@ -129,7 +129,6 @@ def solve_parts(work: PartJob, task: Task, division: Division, workers: int) -> 
 
 
 def _solved_here(work: PartJob, task: Task, division: Division) -> Generator[Solved]:
-    """The parts, solved one after the other in this process."""
     engine, rows_done, total = task.engine, 0, sum(rows for _, rows in division.parts)
     for node, rows in division.parts:
         task.progress(rows_done, total)
@@ -142,7 +141,6 @@ def _solved_here(work: PartJob, task: Task, division: Division) -> Generator[Sol
 
 
 def _solved_by_workers(work: PartJob, task: Task, division: Division, workers: int) -> Generator[Solved]:
-    """The parts, solved in so many processes."""
     engine = task.engine
     with _private_folder(engine) as folder:
         scatter(engine, division.rows, "node", folder)
