@@ -9,7 +9,7 @@ from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.requirements import Categories, Requirement
-from ldiv_db.requirements.histogram import NOT_OF_PEOPLE
+from ldiv_db.requirements.base import NOT_OF_PEOPLE
 
 
 def refuse_people(requirements: Iterable[Requirement], suppressed: Suppressed, is_pair: bool = False) -> None:

@@ -18,7 +18,7 @@ from ldiv_db.database.steps import OneStatement
 from ldiv_db.measuring.resolve import ResolvedColumn
 from ldiv_db.measuring.utility import ESTIMATE_UNIT, draw_queries, nine_tenths, relative_errors
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
-from ldiv_db.recoding.precision import CountErrors
+from ldiv_db.recoding.loss import CountErrors
 from ldiv_db.recoding.recode import Recoding, Spans
 
 #: Counts that are asked of a table, as many of each quasi-identifier.

@@ -31,8 +31,7 @@ from ldiv_db.policy.resolve import Described
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.recoding.axes import scan
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Renamed
-from ldiv_db.recoding.loss import Loss
-from ldiv_db.recoding.precision import Told, measure_precision
+from ldiv_db.recoding.loss import Loss, Told, measure_precision
 from ldiv_db.recoding.snapshot import Copied
 from ldiv_db.requirements import Distribution
 from ldiv_db.requirements.parameters import LARGEST

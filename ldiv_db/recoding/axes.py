@@ -49,48 +49,52 @@ def scan(
 ) -> tuple[Copied, list[Axis]]:
     """The source copied and its quasi-identifiers encoded, with `side_columns` in the copy; raises as `encode`."""
     copied = Snapshot(engine, source, side_columns, counted=counted).take()
-    return copied, Encoder(engine, source, show_values, copied.weight).axes(copied.snapshot)
+    return copied, Encoder(engine, source, copied, show_values).axes()
 
 
 class Encoder:
-    """Encodes the copy of one source; `weight` is its column of counts, if it has one."""
+    """Encodes the copy of one source."""
 
-    def __init__(self, engine: Engine, source: Source, show_values: bool, weight: Identifier | None):
+    def __init__(self, engine: Engine, source: Source, copied: Copied, show_values: bool = False):
         self._engine = engine
         self._source = source
+        self._snapshot = copied.snapshot
         self._show_values = show_values
-        self._flow = EngineFlow(engine, "recoding/input", weight=weight)
+        self._flow = EngineFlow(engine, "recoding/input", rows=copied.snapshot, weight=copied.weight)
 
     # -- quasi-identifiers -----------------------------------------------------------------------------
 
-    def axes(self, snapshot: Relation) -> list[Axis]:
+    def axes(self) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._flow.record("count_nulls", rows=snapshot, columns=columns)
+        nulls = self._flow.record("count_nulls", columns=columns)
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):
-            make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
             with problems.collected():
-                axes.append(make(snapshot, number, qi, bool(nulls[f"q{number}"])))
+                axes.append(self._axis(number, qi, bool(nulls[f"q{number}"])))
         problems.refuse()
         return axes
 
-    def _tree_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+    def _axis(self, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
+        return make(number, qi, nullable)
+
+    def _tree_axis(self, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code = Identifier(f"q{number}")
-        taxonomy = qi.hierarchy.taxonomy or self._made_taxonomy(snapshot, code, qi)
+        taxonomy = qi.hierarchy.taxonomy or self._made_taxonomy(code, qi)
         if nullable:
             taxonomy = taxonomy.with_null()
         last = taxonomy.nodes[0].high
         null_code = last if nullable else None
         nodes = taxonomies.load(self._engine, taxonomy, code.name)
         leaves = {"nodes": nodes, "levels": qi.hierarchy.levels, "by_range": taxonomy.by_range, "null_code": null_code}
-        dictionary = self._dictionary("taxonomies/map_leaves", snapshot, code, **leaves)
+        dictionary = self._dictionary("taxonomies/map_leaves", code, **leaves)
         self._refuse_missing(qi, taxonomy, dictionary)
         return Axis(Identifier(qi.name), code, dictionary, last, null_code, qi.weight, nodes, taxonomy)
 
-    def _dictionary(self, template: str, rows: Relation, column: Identifier, **more: Any) -> Relation:
-        return self._flow.step(f"dictionary_{column.name}", template, rows=rows, column=column, **more)
+    def _dictionary(self, template: str, column: Identifier, **more: Any) -> Relation:
+        return self._flow.step(f"dictionary_{column.name}", template, column=column, **more)
 
     def _refuse_missing(self, qi: QuasiColumn, taxonomy: Taxonomy, dictionary: Relation) -> None:
         shown = self._show_values
@@ -106,54 +110,53 @@ class Encoder:
         ways = [*([qi.hierarchy.form] if qi.hierarchy.form else []), NULLED, *([] if shown else [NAMED])]
         raise PolicyError([Problem(f"quasi_identifiers.{qi.name}", what, "; ".join(ways))])
 
-    def _made_taxonomy(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
+    def _made_taxonomy(self, code: Identifier, qi: QuasiColumn) -> Taxonomy:
         """The taxonomy that is described by ranges, prefixes or stretches of time."""
         hierarchy = qi.hierarchy
         if not hierarchy.levels:
-            return self._ranges(snapshot, code, qi)
+            return self._ranges(code, qi)
         if hierarchy.by_time:
-            refuse_odd_years(self._engine, snapshot, code, qi.column)
-        return taxonomy_sources.from_values(self._engine, snapshot, code, hierarchy.levels, hierarchy.origin)
+            refuse_odd_years(self._engine, self._snapshot, code, qi.column)
+        return taxonomy_sources.from_values(self._engine, self._snapshot, code, hierarchy.levels, hierarchy.origin)
 
-    def _ranges(self, snapshot: Relation, code: Identifier, qi: QuasiColumn) -> Taxonomy:
-        bounds = bounds_of(self._engine, snapshot, code, qi.column)
+    def _ranges(self, code: Identifier, qi: QuasiColumn) -> Taxonomy:
+        bounds = bounds_of(self._engine, self._snapshot, code, qi.column)
         widths, start = qi.hierarchy.widths or (), qi.hierarchy.start
         problems = Problems()
         with problems.collected(f"quasi_identifiers.{qi.name}.taxonomy"):
             return from_ranges(widths, start, *bounds, qi.column.is_integer)
         raise PolicyError(problems.found)
 
-    def _number_axis(self, snapshot: Relation, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
+    def _number_axis(self, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code, kind = Identifier(f"q{number}"), qi.column.kind
-        smallest, largest = bounds_of(self._engine, snapshot, code, qi.column)
+        smallest, largest = bounds_of(self._engine, self._snapshot, code, qi.column)
         width = largest - smallest
         shifted = kind != "real" and width <= NUMBER_SCALE
         scale = int(width) if shifted else NUMBER_SCALE
         null_code = scale + 1 if nullable else None
         line = {"kind": kind, "shifted": shifted, "smallest": smallest, "width": width or 1.0, "scale": scale}
-        dictionary = self._dictionary("map_numbers", snapshot, code, null_code=null_code, **line)
+        dictionary = self._dictionary("map_numbers", code, null_code=null_code, **line)
         seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
         axis = Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight)
         return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time)
 
-    def axis_like(self, qi: QuasiColumn, snapshot: Relation, known: QuasiColumn, number: int, axis: Axis) -> Axis:
+    def axis_like(self, qi: QuasiColumn, known: QuasiColumn, number: int, axis: Axis) -> Axis:
         """The axis of a quasi-identifier that a copy has as `known`; its `axis` if that generalises alike."""
         if known.hierarchy == qi.hierarchy:
             return replace(axis, weight=qi.weight)
-        make = self._number_axis if qi.hierarchy.is_plain else self._tree_axis
-        return make(snapshot, number, qi, axis.null_code is not None)
+        return self._axis(number, qi, axis.null_code is not None)
 
     # -- sensitive attributes --------------------------------------------------------------------------
 
-    def sensitive(self, snapshot: Relation, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
+    def sensitive(self, own: Sequence[Renamed]) -> tuple[SensitiveAxis, ...]:
         """The sensitive attributes, their values numbered by the source's seed; the rows alone if there are none."""
         names = names_of(self._source.sensitive) or [ROWS_ALONE.name]
-        return tuple(self._sensitive(snapshot, number, name, own) for number, name in enumerate(names, 1))
+        return tuple(self._sensitive(number, name, own) for number, name in enumerate(names, 1))
 
-    def _sensitive(self, snapshot: Relation, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
+    def _sensitive(self, number: int, name: str, own: Sequence[Renamed]) -> SensitiveAxis:
         code = Identifier(f"s{number}")
         shown = next((column.alias for column in own if column.column.name == name), None)
-        dictionary = self._dictionary("map_sensitive", snapshot, code, seed=self._source.seed, individuals=False)
+        dictionary = self._dictionary("map_sensitive", code, seed=self._source.seed, individuals=False)
         distribution = self._distribution(dictionary)
         judged = None if self._source.judges_null else self._judged(dictionary, distribution)
         sets = name in self._source.sets  # whose members some may be of no harm
@@ -182,13 +185,13 @@ class Encoder:
     def _distribution(self, dictionary: Relation) -> Distribution:
         return Distribution(sorted(self._engine.column(dictionary, "rows"), reverse=True))
 
-    def individual(self, snapshot: Relation) -> SensitiveAxis | None:
+    def individual(self) -> SensitiveAxis | None:
         """The individual of a row, encoded; None if no column says. Each row of nobody known is somebody else's."""
         column = self._source.individual
         if column is None:
             return None
         code, engine = Identifier("p1"), self._engine
-        dictionary = self._dictionary("map_sensitive", snapshot, code, seed=None, weight=None, individuals=True)
+        dictionary = self._dictionary("map_sensitive", code, seed=None, weight=None, individuals=True)
         known = engine.tally(dictionary, "rows", where=[Where("code", None, "<>")])
         counts = [rows for rows, individuals in sorted(known, reverse=True) for _ in range(individuals)]
         counts += [1] * engine.total(dictionary, "rows", Where("code", None))

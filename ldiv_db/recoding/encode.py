@@ -14,7 +14,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.axes import Encoder, as_numbered, scan
 from ldiv_db.recoding.encoded import Axis, Encoded, Renamed, SensitiveAxis
-from ldiv_db.recoding.snapshot import loose, names_of, own_columns, renamed
+from ldiv_db.recoding.snapshot import Copied, loose, names_of, own_columns, renamed
 from ldiv_db.recoding.units import counted_by_members
 
 #: The column of keys of a copy of the source.
@@ -33,34 +33,30 @@ def read_source(
     own = own_columns(engine, source)
     key = [Renamed(Identifier(source.key_name), KEY)] if keyed else []
     copied, axes = scan(engine, source, show_values, [*own, *key], counted)
-    encoder = Encoder(engine, source, show_values, copied.weight)
+    encoder = Encoder(engine, source, copied, show_values)
     return Coding(
-        engine,
-        source,
-        copied.snapshot,
+        **vars(copied),
+        engine=engine,
+        source=source,
         axes=tuple(axes),
         ordered=as_numbered(engine, axes),
-        sensitive=encoder.sensitive(copied.snapshot, own),
-        individual=encoder.individual(copied.snapshot),
+        sensitive=encoder.sensitive(own),
+        individual=encoder.individual(),
         own=own,
         kept=loose(source, renamed("k", names_of(source.keep))),
         key=key[0] if key else None,
-        rows_in=copied.rows_in,
-        left_out=copied.left_out,
-        weight=copied.weight,
     )
 
 
 @dataclass(frozen=True)
-class Coding:
-    """A TEMP copy of a source under working names (`snapshot`), and the codes of its values.
+class Coding(Copied):
+    """A TEMP copy of a source under working names, and the codes of its values.
 
-    `ordered` are the axes as they number rows; `own`, `kept`, `key` and `weight` are columns of the copy.
+    `ordered` are the axes as they number rows; `own`, `kept` and `key` are columns of the copy.
     """
 
     engine: Engine
     source: Source
-    snapshot: Relation
     axes: tuple[Axis, ...]
     ordered: tuple[Axis, ...]
     sensitive: tuple[SensitiveAxis, ...]
@@ -68,9 +64,6 @@ class Coding:
     own: Sequence[Renamed]
     kept: Sequence[Renamed]
     key: Renamed | None
-    rows_in: int
-    left_out: int
-    weight: Identifier | None = None
 
     def encode(
         self, snapshot: Relation | None = None, side_columns: Sequence[Renamed] = (), carried: Sequence[Identifier] = ()
@@ -120,7 +113,7 @@ class Coding:
     def reseeded(self, seed: int) -> Coding:
         """The same with the codes that sensitive values have by another seed; the copy must be there still."""
         source = replace(self.source, seed=seed)
-        sensitive = Encoder(self.engine, source, False, self.weight).sensitive(self.snapshot, self.own)
+        sensitive = Encoder(self.engine, source, self).sensitive(self.own)
         return replace(self, source=source, sensitive=sensitive)
 
     def generalising(self, source: Source) -> Coding:
@@ -128,13 +121,13 @@ class Coding:
 
         The copy must be there still, of which the rows do not depend on the quasi-identifiers.
         """
-        encoder = Encoder(self.engine, source, False, self.weight)
+        encoder = Encoder(self.engine, source, self)
         places = {qi.name: place for place, qi in enumerate(self.source.quasi_identifiers)}
 
         def like(qi: QuasiColumn) -> Axis:
             place = places[qi.name]
             known = self.source.quasi_identifiers[place]
-            return encoder.axis_like(qi, self.snapshot, known, place + 1, self.axes[place])
+            return encoder.axis_like(qi, known, place + 1, self.axes[place])
 
         axes = tuple(map(like, source.quasi_identifiers))
         return replace(self, source=source, axes=axes, ordered=as_numbered(self.engine, axes))

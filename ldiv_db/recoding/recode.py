@@ -12,7 +12,7 @@ blank, or has one of , " { } in it stands in double quotes, which are doubled in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -116,7 +116,12 @@ def plan_recoding(
     if stars:
         spans = [_starred(flow, span) for span in spans]
     if any(span.form == "set" for span in spans):
-        spans = _with_sets(flow, spans)
+        found = [_set(flow, span) if span.form == "set" else span for span in spans]
+        sets = [span for span in found if span.placed]
+        flow.replace("classes", "place_sets", sets=sets)
+        engine.drop(*(span.relation for span in spans if span.form == "set"))
+        engine.drop(*(span.placed for span in sets if span.placed))
+        spans = found
     return Recoding(assigned, flow["classes"], tuple(spans), blanked, dealt)
 
 
@@ -139,16 +144,6 @@ def _starred(flow: EngineFlow, span: Spans) -> Spans:
     starred = flow.step(name, "star_spans", spans=span.relation, axis=span.axis, **shown)
     flow.engine.drop(span.relation)
     return replace(span, relation=starred)
-
-
-def _with_sets(flow: EngineFlow, spans: Sequence[Spans]) -> list[Spans]:
-    """The spans with sets where there may be some; `classes` have their numbers then."""
-    found = [_set(flow, span) if span.form == "set" else span for span in spans]
-    sets = [span for span in found if span.placed]
-    flow.replace("classes", "place_sets", sets=sets)
-    flow.engine.drop(*(span.relation for span in spans if span.form == "set"))
-    flow.engine.drop(*(span.placed for span in sets if span.placed))
-    return found
 
 
 def _set(flow: EngineFlow, span: Spans) -> Spans:
@@ -177,16 +172,15 @@ def keep_types(engine: Engine, recoding: Recoding, names: Collection[str]) -> Re
         return recoding
     counts = engine.record("recoding/publish/count_generalised", spans=asked)
     kept = [span.axis.name for span in asked if not counts[span.axis.code.name]]
-    return replace(
-        recoding, spans=tuple(_valued(engine, span) if span.axis.name in kept else span for span in recoding.spans)
-    )
+    flow = EngineFlow(engine, "recoding/publish")
 
+    def shown(span: Spans) -> Spans:
+        if span.axis.name not in kept:
+            return span
+        name = f"values_{span.axis.code.name}"
+        return Spans(span.axis, flow.step(name, "value_spans", spans=span.relation, axis=span.axis), "value")
 
-def _valued(engine: Engine, span: Spans) -> Spans:
-    """The spans with their only values in place of labels."""
-    name = f"values_{span.axis.code.name}"
-    relation = engine.materialise(name, "recoding/publish/value_spans", spans=span.relation, axis=span.axis)
-    return Spans(span.axis, relation, "value")
+    return replace(recoding, spans=tuple(map(shown, recoding.spans)))
 
 
 @contextmanager

@@ -38,53 +38,48 @@ class Rule:
     label: str | None
 
 
-@dataclass(frozen=True)
-class Span:
-    """The codes `low..high`, which are published as `label`."""
-
-    low: int
-    high: int
-    label: str | None
+#: Codes from the first to the last, and the label that they are published as.
+_Span = tuple[int, int, str | None]
 
 
 def _rules(engine: Engine, spans: Spans, hierarchy: Hierarchy) -> Iterator[Rule]:
     axis = spans.axis
     if axis.taxonomy is None:
         rows = engine.rows("recoding/publish/list_number_spans", spans=spans.relation, dictionary=axis.dictionary)
-        yield from (rule for row in rows for rule in _number_rules(axis, Span(*row[:3]), *row[3:]))
+        yield from (rule for row in rows for rule in _number_rules(axis, *row))
         return
     rows = engine.columns(spans.relation, "low", "high", "label")
-    listed = [Span(*row) for row in sorted(rows, key=lambda row: row[:2])]
-    yield from _axis_rules(axis, axis.taxonomy, listed, hierarchy)
+    yield from _axis_rules(axis, axis.taxonomy, sorted(rows, key=lambda row: row[:2]), hierarchy)
 
 
-def _number_rules(axis: Axis, span: Span, smallest: str | None, largest: str | None) -> Iterator[Rule]:
+def _number_rules(
+    axis: Axis, low: int, high: int, label: str | None, smallest: str | None, largest: str | None
+) -> Iterator[Rule]:
     """The rules of an interval: no number between two of them has a label, as none was in the source of the run.
 
     Raises ValueError for numbers that are not whole, of which none comes next.
     """
-    if span.high == axis.null_code:
-        yield Rule("null", None, None, span.label)
-        if span.low < span.high:
-            yield Rule("any", None, None, span.label)
+    if high == axis.null_code:
+        yield Rule("null", None, None, label)
+        if low < high:
+            yield Rule("any", None, None, label)
     else:
-        yield Rule("range", str(int(str(smallest))), str(int(str(largest)) + 1), span.label)
+        yield Rule("range", str(int(str(smallest))), str(int(str(largest)) + 1), label)
 
 
-def _axis_rules(axis: Axis, taxonomy: Taxonomy, spans: Sequence[Span], hierarchy: Hierarchy) -> Iterator[Rule]:
+def _axis_rules(axis: Axis, taxonomy: Taxonomy, spans: Sequence[_Span], hierarchy: Hierarchy) -> Iterator[Rule]:
     leaves = sorted((node for node in taxonomy.leaves if node.low != axis.null_code), key=lambda node: node.low)
-    for span in spans:
-        if span.high == axis.null_code:
-            yield Rule("null", None, None, span.label)
-        below = leaves[span.low : span.high + 1]
-        if span.label == ROOT_LABEL and (len(below) == len(leaves) or hierarchy.is_flat):
-            yield Rule("any", None, None, span.label)
+    for low, high, label in spans:
+        if high == axis.null_code:
+            yield Rule("null", None, None, label)
+        below = leaves[low : high + 1]
+        if label == ROOT_LABEL and (len(below) == len(leaves) or hierarchy.is_flat):
+            yield Rule("any", None, None, label)
         elif below:
-            yield from _span_rules(str(span.label), below, taxonomy.by_range, hierarchy)
+            yield from _span_rules(str(label), below, taxonomy.by_range, hierarchy)
 
 
 def _span_rules(label: str, below: Sequence[Node], by_range: bool, hierarchy: Hierarchy) -> Iterator[Rule]:
-    """The rules of one label over some leaves."""
     prefix = hierarchy.prefix
     if hierarchy.banded:
         raise ValueError(label)

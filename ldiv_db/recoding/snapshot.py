@@ -5,7 +5,7 @@ Refused are values without a place on a line, counts that count nobody, and keys
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -188,12 +188,10 @@ class Snapshot:
 
     @property
     def _columns(self) -> list[Renamed]:
-        """The columns of the source that are copied."""
         return [*self._with_role, *map(self._cast, self.side_columns)]
 
     @property
     def _counts(self) -> Renamed | None:
-        """The column of counts, if the source has one."""
         weight = self.source.weight
         return Renamed(Identifier(weight.name), WEIGHT) if weight else None
 
@@ -245,17 +243,12 @@ def count_weights(engine: Engine, source: Source) -> int:
         listed.append(f"{most} in total")
     if listed:
         what = f"{source.weight.name} is {', '.join(listed)}"
-        raise PolicyError([Problem("weight", what, _way_out(source.weight.name, found))])
+        hint = "takes positive whole numbers: how many equal rows there are"
+        if found["zero"] or found["missing"]:
+            query = f'source: {{query: "… WHERE {weight.sql()} > 0"}}'
+            hint += f"; a line of none stands for nobody: leave such lines out, by `{query}`"
+        raise PolicyError([Problem("weight", what, hint)])
     return int(found["rows"])
-
-
-def _way_out(weight: str, found: Mapping[str, int]) -> str:
-    """What a count must be, and how a source is without the lines that count nobody."""
-    takes = "takes positive whole numbers: how many equal rows there are"
-    if not (found["zero"] or found["missing"]):
-        return takes
-    query = f'source: {{query: "… WHERE {Identifier(weight).sql()} > 0"}}'
-    return f"{takes}; a line of none stands for nobody: leave such lines out, by `{query}`"
 
 
 def require_keys(engine: Engine, source: Source, rows: Relation, key: Identifier) -> None:

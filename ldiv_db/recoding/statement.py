@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 from pathlib import Path
@@ -37,7 +37,7 @@ from ldiv_db.recoding.rules import (
     fetch_recoding,
 )
 from ldiv_db.requirements import HARMLESS, REQUIREMENTS, Attribute, Requirement
-from ldiv_db.requirements.values import Named, in_order
+from ldiv_db.requirements.guarantees import Guarantee, together
 
 #: The template of the recoding.
 TEMPLATE = "recoding/statement/select_recoded"
@@ -173,33 +173,16 @@ def _least(engine: Engine, run: Run, bound: str) -> int | None:
     return max(found, default=None)
 
 
-@dataclass(frozen=True)
-class Shares:
-    """The threshold of all values, and of those that have their own."""
-
-    rest: Fraction
-    own: Mapping[Named, Fraction] = field(default_factory=dict)
-
-    def of(self, value: Named) -> Fraction:
-        return self.own.get(value, self.rest)
-
-
-def _thresholds(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> Shares | None:
-    """The thresholds of the run, the least of what its requirements say; None if none of them says any."""
-    found: list[Shares] = []
+def _thresholds(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> Guarantee | None:
+    """The shares that the requirements of the run allow, each the least; None if none of them says any."""
+    found: list[Guarantee] = []
     for name, parameters in _met(engine, run):
         if "base" in parameters:
             raise _from_base("RUN")
         if (share := _kind(name).recorded_share(parameters)) is not None:
-            found.append(Shares(share))
-    for promise in [requirement.promise() for requirement in _own(engine, run, policy, recoding)]:
-        found.append(Shares(promise.share, dict(promise.shares)))
-    if not found:
-        return None
-    values = {value for shares in found for value in shares.own}
-    return Shares(
-        min(shares.rest for shares in found), {value: min(shares.of(value) for shares in found) for value in values}
-    )
+            found.append(Guarantee(share=share))
+    found += [requirement.promise() for requirement in _own(engine, run, policy, recoding)]
+    return together(found) if found else None
 
 
 def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecoding) -> list[Requirement]:
@@ -222,7 +205,6 @@ def _own(engine: Engine, run: Run, policy: Policy | None, recoding: GlobalRecodi
 
 
 def _sensitive(recoding: GlobalRecoding) -> RecodedColumn:
-    """The sensitive column that thresholds are of."""
     (column,) = [column for column in recoding.columns if column.role == SENSITIVE]
     return column
 
@@ -236,9 +218,10 @@ def _sorted(parameters: Mapping[str, Any]) -> str:
     return json.dumps({name: float(value) for name, value in parameters.items()}, sort_keys=True)
 
 
-def _weights(thresholds: Shares, column: RecodedColumn, dialect: str) -> tuple[Weight, int]:
+def _weights(thresholds: Guarantee, column: RecodedColumn, dialect: str) -> tuple[Weight, int]:
     """The thresholds over their common denominator, and that; raises PolicyError if products would overflow."""
-    every = [thresholds.rest, *thresholds.own.values()]
+    of_values = dict(thresholds.shares)
+    every = [thresholds.share, *of_values.values()]
     common = lcm(*(theta.denominator for theta in every))
     multiple = lcm(*(int(theta * common) for theta in every))
     if max(common, multiple) > _FINEST:
@@ -248,7 +231,6 @@ def _weights(thresholds: Shares, column: RecodedColumn, dialect: str) -> tuple[W
         number = int(theta * common)
         return Weight(number, multiple // number, value)
 
-    named = [(name, thresholds.own[name]) for name in sorted(thresholds.own, key=in_order)]
-    values = [Value(None) if name is None else own_value(column, name, dialect) for name, _ in named]
-    own = [weight(theta, value) for (_, theta), value in zip(named, values, strict=True) if value is not None]
-    return replace(weight(thresholds.rest), own=tuple(own)), common
+    written = {name: Value(None) if name is None else own_value(column, name, dialect) for name in of_values}
+    own = [weight(of_values[name], value) for name, value in written.items() if value is not None]
+    return replace(weight(thresholds.share), own=tuple(own)), common

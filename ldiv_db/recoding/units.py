@@ -24,20 +24,6 @@ PERSON_NO = Identifier("person_no")
 
 
 @dataclass(frozen=True)
-class BagColumns:
-    """The columns of a unit for a sensitive attribute: its bag in place of the code, and the first value's.
-
-    `size` is how many different values it has, `held` how many there are in all.
-    """
-
-    code: Identifier
-
-    first = NamedAfter("{0.code.name}_first")
-    size = NamedAfter("{0.code.name}_size")
-    held = NamedAfter("{0.code.name}_held")
-
-
-@dataclass(frozen=True)
 class Units:
     """The units of an encoded table: `encoded` has them in place of rows, `members` is (row_id, unit_id) of all `rows`.
 
@@ -71,13 +57,13 @@ def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> En
 def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
     """The units of an encoded table whose rows say whose they are."""
     assert rows.individual is not None  # noqa: S101 - the caller has looked
-    columns = [BagColumns(axis.code) for axis in rows.sensitive]
+    bagged = [_Bagged(axis) for axis in rows.sensitive]
     known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code, "together": together}
     flow = EngineFlow(engine, "recoding/input", **known)
     with engine.scope() as scope:
-        flow.step("units", "list_bags", bags=columns)
+        flow.step("units", "list_bags", bags=bagged)
         wide = _wide_axes(flow, rows.axes) if together else []
-        bags = [_Bagged.of(flow, *pair) for pair in zip(rows.sensitive, columns, strict=True)]
+        bags = [found.numbered_by(flow) for found in bagged]
         table = flow.step("numbered", "number_units", wide=wide, sensitive=bags)
         members = flow.step("members", "place_units")
         sensitive = tuple(found.axis(flow) for found in bags)
@@ -114,21 +100,26 @@ def _wide_axes(flow: EngineFlow, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
 
 @dataclass(frozen=True)
 class _Bagged:
-    """A sensitive attribute as units have it: `numbered` has its bags, `sizes` are their numbers of values.
+    """A sensitive attribute as units have it, with the columns of a unit for its bag and the first of its values.
 
-    `is_single`: every bag is one value, whose code it then has.
+    `size` is how many different values a bag has, `held` how many there are in all. `numbered` are the bags, `sizes`
+    their numbers of values; `is_single`: every bag is one value, whose code it then has.
     """
 
     attribute: SensitiveAxis
-    numbered: Relation
-    sizes: Sequence[int]
-    is_single: bool
+    numbered: Relation | None = None
+    sizes: Sequence[int] = ()
+    is_single: bool = False
 
-    @classmethod
-    def of(cls, flow: EngineFlow, attribute: SensitiveAxis, columns: BagColumns) -> _Bagged:
-        engine, numbered = flow.engine, flow.step("bags", "number_bags", bag=columns)
+    first = NamedAfter("{0.code.name}_first")
+    size = NamedAfter("{0.code.name}_size")
+    held = NamedAfter("{0.code.name}_held")
+
+    def numbered_by(self, flow: EngineFlow) -> _Bagged:
+        """The same with its bags numbered."""
+        engine, numbered = flow.engine, flow.step("bags", "number_bags", bag=self)
         sizes = [size for size, _ in engine.tally(numbered, "size")]
-        return cls(attribute, numbered, sizes, (engine.most(numbered, "held") or 1) == 1)
+        return replace(self, numbered=numbered, sizes=sizes, is_single=(engine.most(numbered, "held") or 1) == 1)
 
     @property
     def code(self) -> Identifier:
@@ -145,14 +136,15 @@ class _Bagged:
 
     def axis(self, flow: EngineFlow) -> SensitiveAxis:
         """The attribute by the codes of values, or of bags."""
-        engine, attribute = flow.engine, self.attribute
+        engine, attribute, numbered = flow.engine, self.attribute, self.numbered
+        assert numbered is not None  # noqa: S101 - bags are numbered first
         if self.is_single:
             return counted_among(engine, flow["numbered"], attribute)
         scale = person_units(self.sizes)
         flow.know(key=attribute.code, dictionary=attribute.reference)
-        listed = flow.step("listed", "list_bag_values", bags=self.numbered)
+        listed = flow.step("listed", "list_bag_values", bags=numbered)
         whole = flow.step("counted", "count_people_values", scale=scale)
-        dictionary = engine.select("dictionary", self.numbered, "value", "rows", "code")
+        dictionary = engine.select("dictionary", numbered, "value", "rows", "code")
         found = _by_bags(engine, attribute, dictionary, listed, scale, whole)
         rows = None if flow["together"] else engine.select("rows", attribute.reference, "value", "rows")
         return replace(found, bags=found.bags and replace(found.bags, rows=rows), own=None)

@@ -19,7 +19,7 @@ from ldiv_db.attacking.attacks import ATTACKER_OF, ATTACKERS, Attacks, attack_ta
 from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
-from ldiv_db.attacking.question import AttackRequest, Knowledge, OtherRelease, Replay, refuse_replay
+from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy

@@ -21,8 +21,7 @@ from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
-from ldiv_db.recoding.loss import Loss
-from ldiv_db.recoding.precision import Precision
+from ldiv_db.recoding.loss import Loss, Precision
 from ldiv_db.requirements import Verdict
 
 

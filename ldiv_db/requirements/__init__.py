@@ -16,8 +16,7 @@ from ldiv_db.requirements.guarantees import Distribution
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.nearness import Proximity, Range
 from ldiv_db.requirements.parameters import plain
-from ldiv_db.requirements.populations import DeltaPresence, KMap
-from ldiv_db.requirements.risk import LargestRisk
+from ldiv_db.requirements.risk import DeltaPresence, KMap, LargestRisk
 from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
 from ldiv_db.requirements.values import Categories, make_categories
 from ldiv_db.requirements.verdict import Verdict, judge

@@ -5,6 +5,7 @@ All that is known of a requirement is said in its class; nothing else asks which
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any, ClassVar
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step
+from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.templates import declared_params
@@ -26,6 +28,11 @@ from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: What a policy may require, by its name: every subclass with a name of its own, unless it says otherwise.
 REQUIREMENTS: dict[str, type[Requirement]] = {}
+#: Why a requirement cannot be judged where people are counted, by what it reads of them.
+NOT_OF_PEOPLE = {
+    None: "is about rows of one value, and does not carry over to people (`individual`) or rows (`set`) with several",
+    "shares": "is about shares of people or rows, whose numbers of values have no common multiple up to 10^9",
+}
 #: What harmless values are called among the parameters.
 HARMLESS = "harmless"
 
@@ -65,6 +72,8 @@ class Requirement(RequirementSyntax):
     asked of the other values alone: a class that has none of them meets both.
     """
 
+    #: The requirement whose template measures it, if it has none of its own.
+    measured_as: ClassVar[str] = ""
     #: What figure a class reaches; of several conditions that of one, while the margin is that of the worst.
     reaches: ClassVar[str]
     #: True if the class that reaches the most is the worst: shares, ratios and distances.
@@ -80,6 +89,8 @@ class Requirement(RequirementSyntax):
     tallies_only: ClassVar[bool] = False
     #: True if nothing but the number of rows is asked for.
     rows_only: ClassVar[bool] = False
+    #: True if it bounds the share of every value that is not harmless, as its promise says.
+    bounds_shares: ClassVar[bool] = False
     #: True if its promise of shares is all of it; then it can be judged where some values are unknown.
     shares_only: ClassVar[bool] = False
     #: True if classes are compared with the whole table, so that rows that are left out change what is good.
@@ -208,7 +219,7 @@ class Requirement(RequirementSyntax):
 
     @property
     def template(self) -> str:
-        return f"requirements/{self.name}"
+        return f"requirements/{self.measured_as or self.name}"
 
     def params(self, template: str) -> dict[str, Any]:
         """What a template takes of it by the names of its header: `l`, or exactly `l_units`, of which `unit` are 1."""
@@ -218,6 +229,18 @@ class Requirement(RequirementSyntax):
             if f"{name}_units" in declared - set(found):
                 found |= in_lowest_units(name, getattr(self, name))
         return found
+
+    def readings(self, classes: Classes) -> list[Classes]:
+        """The classes as it reads them, in each of which it must hold: of people, then of rows.
+
+        Raises PolicyError if its definition does not carry over to people.
+        """
+        read = classes
+        if classes.of_people and self.on_people != "counts":
+            if classes.shares is None or self.on_people is None:
+                raise PolicyError([Problem("require", f"{self.label} {NOT_OF_PEOPLE[self.on_people]}")])
+            read = classes.shares
+        return [read, *([classes.by_rows] if classes.by_rows else [])]
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         """The relation (class_no, rows, reached, margin), a row a class; a negative margin violates."""
@@ -256,11 +279,14 @@ class Requirement(RequirementSyntax):
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         """The share that parameters, as the ledger has them, allow every value; None if they do not tell of one."""
-        return None
+        if not (cls.bounds_shares and cls.kept_by_select):
+            return None
+        values = cls.read({name: parameters[name] for name in cls.fields}, None)
+        return cls.build(values, ROWS_ALONE, others_known=False).promise().share
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
         """The largest frequency of a value in the whole table; None if it does not bound the frequency of values."""
-        return None
+        return self.promise().ceiling(distribution.rows) if self.bounds_shares else None
 
     @property
     def least_rows(self) -> int:
@@ -270,7 +296,7 @@ class Requirement(RequirementSyntax):
     @property
     def share_size(self) -> int:
         """The rows of different values that keep every share below its bound; 0 if shares are not what it bounds."""
-        return 0
+        return math.ceil(1 / self.promise().least_share) if self.bounds_shares and not self.harmless else 0
 
     @abstractmethod
     def unique_class_size(self) -> int | None:
@@ -311,7 +337,6 @@ class Requirement(RequirementSyntax):
         return self.nearest_whole(reached, self._judged(engine, classes, distribution))
 
     def _judged(self, engine: Engine, classes: Classes, distribution: Distribution) -> Distribution:
-        """The distribution of the values that are not harmless."""
         return classes.distribution(engine, self.harmless) if self.harmless else distribution
 
     def nearest_at(self, size: int) -> str:

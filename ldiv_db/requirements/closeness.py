@@ -31,7 +31,7 @@ from ldiv_db.database.steps import Steps
 from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
-from ldiv_db.requirements.parameters import distance, in_lowest_units, positive
+from ldiv_db.requirements.parameters import distance, in_lowest_units, one_of, positive
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 AUTO, EQUAL, ORDERED, HIERARCHICAL = GROUNDS = ("auto", "equal", "ordered", "hierarchical")
@@ -46,13 +46,6 @@ _NODE_COLUMNS = {
     "parent_height": "INTEGER",
     "is_leaf": "BOOLEAN",
 }
-
-
-def ground(argument: Any) -> str:
-    """One of the ground distances."""
-    if argument not in GROUNDS:
-        raise ValueError(f"takes a distance, one of {', '.join(GROUNDS)}, not {argument!r}")
-    return str(argument)
 
 
 class SharesRequirement(Requirement, in_policy=False):
@@ -76,7 +69,7 @@ class TCloseness(SharesRequirement):
     name = "t_closeness"
     places_values = True
     reaches = "distance"
-    fields = {"t": distance, "distance": ground}  # noqa: RUF012
+    fields = {"t": distance, "distance": one_of(GROUNDS, f"a distance, one of {', '.join(GROUNDS)}")}  # noqa: RUF012
     optional = frozenset({"distance"})
     t: Decimal
     distance: str = EQUAL
@@ -158,20 +151,6 @@ class TCloseness(SharesRequirement):
         return "t: 1"
 
 
-def kind(argument: Any) -> str:
-    """The definition of beta-likeness, one of two."""
-    if argument not in (BASIC, ENHANCED):
-        raise ValueError(f"takes {BASIC} or {ENHANCED}, not {argument!r}")
-    return str(argument)
-
-
-def logarithm(argument: Any) -> str:
-    """The base of a logarithm, 2 or e."""
-    if str(argument) not in (TWO, E):
-        raise ValueError(f"takes the base of a logarithm, {TWO} or {E}, not {argument!r}")
-    return str(argument)
-
-
 @dataclass(frozen=True)
 class BetaLikeness(SharesRequirement):
     """beta-likeness: no value's share q of a class exceeds its share p of the table by more than beta p.
@@ -182,7 +161,7 @@ class BetaLikeness(SharesRequirement):
 
     name = "beta_likeness"
     reaches = "gain over the table's share"
-    fields = {"beta": positive, "kind": kind}  # noqa: RUF012
+    fields = {"beta": positive, "kind": one_of((BASIC, ENHANCED), f"{BASIC} or {ENHANCED}")}  # noqa: RUF012
     optional = frozenset({"kind"})
     beta: Decimal
     kind: str = ENHANCED
@@ -205,7 +184,7 @@ class DeltaDisclosure(SharesRequirement):
 
     name = "delta_disclosure"
     reaches = "largest |log(q / p)|"
-    fields = {"delta": positive, "log": logarithm}  # noqa: RUF012
+    fields = {"delta": positive, "log": one_of((TWO, E), f"the base of a logarithm, {TWO} or {E}")}  # noqa: RUF012
     optional = frozenset({"log"})
     delta: Decimal
     log: str = TWO

@@ -30,12 +30,40 @@ from ldiv_db.requirements.parameters import (
 
 @dataclass(frozen=True)
 class CountRequirement(Requirement):
-    """A requirement on counts alone, which classes of different values meet once they have enough rows."""
+    """A requirement on counts alone, which classes of different values meet once they have enough rows.
+
+    All follows from the fewest rows and different values, and the largest share of a value, that it asks for.
+    """
 
     counts_only = tallies_only = met_by_eligible = True
 
+    @property
+    def fewest_rows(self) -> int:
+        return self._least("rows")
+
+    @property
+    def fewest_values(self) -> int:
+        return self._least("values")
+
+    @property
+    def largest_share(self) -> Fraction:
+        return ONE
+
+    def _least(self, of: str) -> int:
+        parameter = self.bounds_below.get(of)
+        return int(getattr(self, parameter)) if parameter else 1
+
+    def promise(self) -> Guarantee:
+        return Guarantee(self.fewest_rows, self.fewest_values, share=self.largest_share).exempting(self.harmless)
+
+    @property
+    def least_rows(self) -> int:
+        of_values = 1 if self.harmless else max(self.fewest_values, math.ceil(1 / self.largest_share))
+        return max(self.fewest_rows, of_values)
+
     def unique_class_size(self) -> int:
-        return self.least_rows
+        values = self.fewest_values + (len(self.harmless) if self.fewest_values > 1 else 0)
+        return max(self.fewest_rows, values, math.ceil(1 / self.largest_share))
 
     def weaker_at(self, size: int) -> Mapping[str, Any]:
         """As a table of so many different values meets them."""
@@ -56,13 +84,6 @@ class KAnonymity(CountRequirement):
     as_risk: ClassVar[bool] = False
     k: int
 
-    def promise(self) -> Guarantee:
-        return Guarantee(size=self.k)
-
-    @property
-    def least_rows(self) -> int:
-        return self.k
-
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"k": distribution.rows}
 
@@ -79,16 +100,6 @@ class DistinctL(CountRequirement):
     fields = {"l": whole}  # noqa: RUF012
     l: int
 
-    def promise(self) -> Guarantee:
-        return Guarantee(values=self.l).exempting(self.harmless)
-
-    @property
-    def least_rows(self) -> int:
-        return 1 if self.harmless else self.l
-
-    def unique_class_size(self) -> int:
-        return self.l + (len(self.harmless) if self.l > 1 else 0)
-
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"l": distribution.distinct}
 
@@ -101,7 +112,6 @@ class UniqueDistinctL(DistinctL):
     on_people = None
     reaches = "rows, 0 if values recur"
     monotone = more_is_better = met_by_eligible = kept_by_select = supports_harmless = False
-    bounds_below = {}  # noqa: RUF012
 
     def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
         return suppress_if_few(engine, classes, measures, self.l, unique=True)
@@ -123,16 +133,6 @@ class PSensitiveK(CountRequirement):
     fields = {"p": whole, "k": whole}  # noqa: RUF012
     p: int
     k: int
-
-    def promise(self) -> Guarantee:
-        return Guarantee(size=self.k, values=self.p).exempting(self.harmless)
-
-    @property
-    def least_rows(self) -> int:
-        return self.k if self.harmless else max(self.p, self.k)
-
-    def unique_class_size(self) -> int:
-        return max(self.k, self.p + (len(self.harmless) if self.p > 1 else 0))
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"p": min(self.p, distribution.distinct), "k": min(self.k, distribution.rows)}
@@ -180,7 +180,7 @@ class EntropyL(CountRequirement):
         return None if reached else eligible_ceiling(Fraction(self.l), distribution)
 
     @property
-    def least_rows(self) -> int:
+    def fewest_values(self) -> int:
         return math.ceil(self.l)
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:

@@ -16,18 +16,9 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.requirements.base import Requirement
 from ldiv_db.requirements.diversity import CountRequirement, KAnonymity
-from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
+from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_by_core
-from ldiv_db.requirements.parameters import (
-    DIGITS,
-    UNIT,
-    at_digits,
-    at_least_one,
-    rounded,
-    share,
-    units,
-    whole,
-)
+from ldiv_db.requirements.parameters import DIGITS, UNIT, at_digits, at_least_one, rounded, share, units, whole
 from ldiv_db.requirements.values import Named, in_order, listing, named_value, read_named, shown_value
 
 #: The words beside the values that have thresholds; a value of such a name stands under `values`.
@@ -50,7 +41,7 @@ class Threshold(Requirement):
     on_people = "counts"
     reaches = "share / threshold"
     most_is_worst = True
-    shares_only = met_by_eligible = kept_by_select = supports_harmless = True
+    shares_only = bounds_shares = met_by_eligible = kept_by_select = supports_harmless = True
     lacks_source = (
         "base needs the source of a policy, from which thresholds follow",
         "write them out: threshold:0.5,HIV=0.1",
@@ -180,14 +171,8 @@ class Threshold(Requirement):
         return None if parameters.get("own_thresholds") else Fraction(str(parameters["default"]))
 
     def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        limits = {value: theta for value, theta in self.thetas if value not in self.harmless}
-        ceilings = tuple((value, math.floor(Fraction(theta) * distribution.rows)) for value, theta in limits.items())
-        ceiling = Ceiling(math.floor(Fraction(self.default) * distribution.rows), ceilings, by_threshold=True)
-        return ceiling.exempting(self.harmless, distribution.rows)
-
-    @property
-    def share_size(self) -> int:
-        return 0 if self.harmless else self.unique_class_size()
+        found = super().ceiling(distribution)
+        return found and replace(found, by_threshold=True)
 
     def unique_class_size(self) -> int:
         return math.ceil(1 / min(Fraction(theta) for theta in [self.default, *dict(self.thetas).values()]))
@@ -195,19 +180,18 @@ class Threshold(Requirement):
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         """All thresholds by as much higher as the worst is exceeded."""
         factor = Decimal(rounded(reached or 1, 3, up=True))
-        return self._with_default(min(Decimal(1), self.default * factor)) | self._with_own(
-            {value: min(Decimal(1), theta * factor) for value, theta in self._named.items()}
-        )
+        own = {value: min(Decimal(1), theta * factor) for value, theta in self._named.items()}
+        return self._as_written(min(Decimal(1), self.default * factor), own)
 
     def weaker_at(self, size: int) -> Mapping[str, Any]:
         least = Decimal(rounded(1 / size, DIGITS, up=True))
         own = {value: max(theta, least) for value, theta in self._named.items()}
-        return {} if self.from_base else self._with_default(max(self.default, least)) | self._with_own(own)
+        return {} if self.from_base else self._as_written(max(self.default, least), own)
 
     def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
         names = dict(zip(self.named, self.written or self.named, strict=True))
         higher = {names.get(value, value): theta for value, theta in shares.items()}
-        return [{self.name: self._with_default(self.default) | self._with_own(self._named | higher)}]
+        return [{self.name: self._as_written(self.default, self._named | higher)}]
 
     @property
     def _named(self) -> dict[Named, Decimal]:
@@ -216,11 +200,11 @@ class Threshold(Requirement):
         names = self.written or self.named
         return {name: Decimal(str(thetas[value])) for name, value in zip(names, self.named, strict=True)}
 
-    def _with_default(self, default: Decimal) -> dict[str, Any]:
-        return {BASE if self.from_base else DEFAULT: at_digits(default)} | ({ABSENT: "allow"} if self.absent else {})
-
-    def _with_own(self, own: Mapping[Named, Decimal]) -> dict[str, Any]:
-        return {VALUES: {value: at_digits(theta) for value, theta in own.items()}} if own else {}
+    def _as_written(self, default: Decimal, own: Mapping[Named, Decimal]) -> dict[str, Any]:
+        """The parameters, as a policy writes them, with other thresholds."""
+        more = {ABSENT: "allow"} if self.absent else {}
+        values = {value: at_digits(theta) for value, theta in own.items()}
+        return {BASE if self.from_base else DEFAULT: at_digits(default), **more, **({VALUES: values} if own else {})}
 
     def nearest_whole(self, reached: float | None, distribution: Distribution) -> str:
         return f"thresholds {rounded(reached or 1, 3, up=True)} times as high"
@@ -248,90 +232,55 @@ def _own_thresholds(written: Mapping[Any, Any]) -> dict[Named, Decimal]:
 
 
 @dataclass(frozen=True)
-class FrequencyL(CountRequirement):
+class ShareRequirement(CountRequirement):
+    """A requirement on counts with one bound for the shares of all values."""
+
+    on_people = "counts"
+    bounds_shares = kept_by_select = supports_harmless = True
+
+    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
+        limits = self.largest_share.as_integer_ratio()
+        return suppress_by_core(engine, classes, measures, *limits, harmless=self.harmless, least=self.fewest_rows)
+
+    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
+        rest = Decimal(rounded(float(self.largest_share), DIGITS, up=True))
+        return [thresholds(rest, shares), *([{KAnonymity.name: self.fewest_rows}] if self.bounds_below else [])]
+
+
+@dataclass(frozen=True)
+class FrequencyL(ShareRequirement):
     """Frequency l-diversity: no sensitive value in more than `|G| / l` rows (l-eligibility in TP)."""
 
     name = "frequency"
-    on_people = "counts"
     reaches = "rows / top value's"
-    shares_only = kept_by_select = supports_harmless = True
+    shares_only = True
     fields = {"l": at_least_one}  # noqa: RUF012
     l: Decimal
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        return suppress_by_core(engine, classes, measures, UNIT, units(self.l), harmless=self.harmless)
-
-    def promise(self) -> Guarantee:
-        return Guarantee(share=1 / Fraction(self.l)).exempting(self.harmless)
-
-    @classmethod
-    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
-        return 1 / Fraction(str(parameters["l"]))
-
-    def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        return eligible_ceiling(Fraction(self.l), distribution).exempting(self.harmless, distribution.rows)
-
-    def unique_class_size(self) -> int:
-        return math.ceil(self.l)
-
     @property
-    def least_rows(self) -> int:
-        return 1 if self.harmless else math.ceil(self.l)
-
-    @property
-    def share_size(self) -> int:
-        return 0 if self.harmless else math.ceil(self.l)
+    def largest_share(self) -> Fraction:
+        return 1 / Fraction(self.l)
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         return {"l": Decimal(rounded(distribution.rows / distribution.counts[0], 3))}
 
-    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
-        return [thresholds(Decimal(rounded(float(1 / self.l), DIGITS, up=True)), shares)]
-
 
 @dataclass(frozen=True)
-class AlphaK(CountRequirement):
+class AlphaK(ShareRequirement):
     """(alpha,k)-anonymity: `|G| >= k` and no sensitive value in more than `alpha |G|` rows (Wong et al. 2006)."""
 
     name = "alpha_k"
-    on_people = "counts"
     reaches = "largest share"
     most_is_worst = True
-    kept_by_select = supports_harmless = True
     bounds_below = {"rows": "k"}  # noqa: RUF012
     fields = {"alpha": share, "k": whole}  # noqa: RUF012
     alpha: Decimal
     k: int
 
-    def rows_to_suppress(self, engine: Engine, classes: Classes, measures: Relation) -> Relation:
-        limits = (units(self.alpha), UNIT)
-        return suppress_by_core(engine, classes, measures, *limits, harmless=self.harmless, least=self.k)
-
-    def promise(self) -> Guarantee:
-        return Guarantee(size=self.k, share=Fraction(self.alpha)).exempting(self.harmless)
-
-    @classmethod
-    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
-        return Fraction(str(parameters["alpha"]))
-
-    def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        ceiling = Ceiling(math.floor(Fraction(self.alpha) * distribution.rows))
-        return ceiling.exempting(self.harmless, distribution.rows)
-
-    def unique_class_size(self) -> int:
-        return max(self.k, math.ceil(1 / self.alpha))
-
     @property
-    def least_rows(self) -> int:
-        return max(self.k, self.share_size)
-
-    @property
-    def share_size(self) -> int:
-        return 0 if self.harmless else math.ceil(1 / self.alpha)
+    def largest_share(self) -> Fraction:
+        return Fraction(self.alpha)
 
     def weaker_whole(self, reached: float | None, distribution: Distribution) -> Mapping[str, Any]:
         alpha = max(self.alpha, Decimal(rounded(distribution.counts[0] / distribution.rows, 9, up=True)))
         return {"alpha": alpha, "k": min(self.k, distribution.rows)}
-
-    def allowing(self, shares: Mapping[Named, Decimal]) -> Sequence[Mapping[str, Any]]:
-        return [thresholds(self.alpha, shares), {KAnonymity.name: self.k}]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 
@@ -80,10 +80,6 @@ class Ceiling:
     own: tuple[tuple[Named, int], ...] = ()
     by_threshold: bool = False
 
-    def exempting(self, harmless: Sequence[Named], rows: int) -> Ceiling:
-        """The same where harmless values may have all the rows."""
-        return replace(self, own=(*self.own, *((value, rows) for value in harmless)))
-
 
 def eligible_ceiling(l: Fraction | int, distribution: Distribution) -> Ceiling:
     """No value in more than 1/l of the rows."""
@@ -121,6 +117,15 @@ class Guarantee:
     def share_of(self, value: Named) -> Fraction:
         """The largest share of a value."""
         return dict(self.shares).get(value, self.share)
+
+    @property
+    def least_share(self) -> Fraction:
+        """The least of all shares."""
+        return min(self.share, *(share for _, share in self.shares), ONE)
+
+    def ceiling(self, rows: int) -> Ceiling:
+        """The ceilings of values in so many rows."""
+        return Ceiling(math.floor(self.share * rows), tuple((v, math.floor(s * rows)) for v, s in self.shares))
 
     def exempting(self, harmless: Sequence[Named]) -> Guarantee:
         """The part that is kept where nothing is promised of some values: sizes, and the shares of the others.
@@ -160,7 +165,6 @@ class Guarantee:
         return min((most for name, most in self.presence if name == population), default=ONE)
 
     def __and__(self, other: Guarantee) -> Guarantee:
-        """The guarantee of classes that keep both promises."""
         listed = sorted({value for promise in (self, other) for value, _ in promise.shares}, key=in_order)
         return Guarantee(
             max(self.size, other.size),

@@ -8,9 +8,9 @@ kept: no fixpoint lies above that, so a few steps do where plain iteration would
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar, Literal, Protocol
+from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
@@ -24,28 +24,12 @@ from ldiv_db.requirements.values import Categories, Named
 COUNTED_BY = "a run by tds or incognito, its audit, and check by a policy do"
 
 
-#: Why a requirement cannot be judged where people are counted, by what it reads of them.
-NOT_OF_PEOPLE = {
-    None: "is about rows of one value, and does not carry over to people (`individual`) or rows (`set`) with several",
-    "shares": "is about shares of people or rows, whose numbers of values have no common multiple up to 10^9",
-}
-
-
 #: What a requirement reads of people; None if its definition does not carry over to them.
 OnPeople = Literal["counts", "shares"] | None
 
 
 #: What templates take of classes by the names of their headers.
 OF_CLASSES = ("histogram", "sizes", "summary", "tallies", "totals", "total")
-
-
-class Judged(Protocol):
-    """What is known of a requirement where classes are read."""
-
-    on_people: ClassVar[OnPeople]
-
-    @property
-    def label(self) -> str: ...
 
 
 class Classes:
@@ -73,13 +57,12 @@ class Classes:
         self.histogram = histogram
         self._whole = whole
         self._tallies = tallies
-        self._shares = shares
+        self.shares = shares
         self.of_people = of_people
         self.by_rows = by_rows
         self._people: Mapping[str, Relation] = {}
         self._made: list[Relation] = []
-        self._by_category: dict[Categories, Classes] = {}
-        self._sparing: dict[tuple[Named, ...], Classes] = {}
+        self._others: dict[Hashable, Classes] = {}
 
     @classmethod
     def tallied(cls, steps: Steps, tallies: Relation) -> Classes:
@@ -87,21 +70,6 @@ class Classes:
         classes = cls(steps, tallies)
         classes.summary = tallies
         return classes
-
-    def readings(self, requirement: Judged) -> list[Classes]:
-        """The classes as a requirement reads them, each of which it must hold in: of people, then of rows.
-
-        Raises PolicyError for a requirement whose definition does not carry over to people.
-        """
-        return [self._read_by(requirement), *([self.by_rows] if self.by_rows else [])]
-
-    def _read_by(self, requirement: Judged) -> Classes:
-        """The classes as shares where people are counted and the requirement is about these."""
-        if not self.of_people or requirement.on_people == "counts":
-            return self
-        if self._shares is None or requirement.on_people is None:
-            raise PolicyError([Problem("require", f"{requirement.label} {NOT_OF_PEOPLE[requirement.on_people]}")])
-        return self._shares
 
     @cached_property
     def sizes(self) -> Relation:
@@ -132,31 +100,27 @@ class Classes:
 
     def by_category(self, categories: Categories) -> Classes:
         """The same classes with every sensitive value replaced by the number of its category."""
-        if categories not in self._by_category:
-            members = self._steps.load("members", {"value": "VARCHAR", "category": "INTEGER"}, categories.members())
-            histogram = self._make(
-                "by_category",
-                "requirements/categorise",
-                histogram=self.histogram,
-                members=members,
-                null_category=categories.null_category,
-            )
-            self._steps.drop(members)
-            self._by_category[categories] = Classes(self._steps, histogram)
-        return self._by_category[categories]
+        columns, rows = {"value": "VARCHAR", "category": "INTEGER"}, categories.members()
+        more = {"null_category": categories.null_category}
+        return self._derived(categories, "by_category", "categorise", columns, rows, **more)
 
     def exempting(self, harmless: tuple[Named, ...]) -> Classes:
         """The same classes where these values have no rows, which count in the size of their class all the same."""
         if not harmless:
             return self
-        if harmless not in self._sparing:
-            listed = self._steps.load(
-                "harmless", {"value": "VARCHAR", "is_harmless": "BOOLEAN"}, [(value, True) for value in harmless]
-            )
-            histogram = self._make("sparing", "requirements/spare_values", histogram=self.histogram, harmless=listed)
-            self._steps.drop(listed)
-            self._sparing[harmless] = Classes(self._steps, histogram)
-        return self._sparing[harmless]
+        columns, rows = {"value": "VARCHAR", "is_harmless": "BOOLEAN"}, [(value, True) for value in harmless]
+        return self._derived(harmless, "sparing", "spare_values", columns, rows)
+
+    def _derived(
+        self, key: Hashable, name: str, template: str, columns: dict[str, str], rows: Sequence[Any], **more: Any
+    ) -> Classes:
+        """The classes of the histogram that a template makes of this one and of values that are listed."""
+        if key not in self._others:
+            members = self._steps.load("members", columns, rows)
+            params = {"histogram": self.histogram, "members": members, **more}
+            self._others[key] = Classes(self._steps, self._make(name, f"requirements/{template}", **params))
+            self._steps.drop(members)
+        return self._others[key]
 
     def distribution(self, engine: Engine, harmless: tuple[Named, ...] = ()) -> Distribution:
         """The values of a table that is one class, harmless ones as rows beside."""
@@ -179,9 +143,9 @@ class Classes:
 
     def drop(self) -> None:
         """Drop all that was made, the histogram aside."""
-        beside = [other for other in (self._shares, self.by_rows) if other]
-        for other in [*self._by_category.values(), *self._sparing.values(), *beside]:
-            other.drop()
+        for other in [*self._others.values(), self.shares, self.by_rows]:
+            if other:
+                other.drop()
         self._steps.drop(*self._made)
 
     def _make(self, name: str, template: str, **params: object) -> Relation:

@@ -21,7 +21,7 @@ from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.requirements.base import Attribute, Requirement
-from ldiv_db.requirements.guarantees import Ceiling, Distribution, Guarantee, eligible_ceiling
+from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
 from ldiv_db.requirements.parameters import DIGITS, decimal, plain_decimal, rounded, whole
 
@@ -96,8 +96,11 @@ class PlacedRequirement(Requirement, in_policy=False):
     @property
     def is_time(self) -> bool:
         """True if the values are times; they are numbers otherwise."""
-        asked: Distance = getattr(self, self.distance)
-        return asked.by_time
+        return self._asked.by_time
+
+    @property
+    def _asked(self) -> Distance:
+        return getattr(self, self.distance)  # type: ignore[no-any-return]
 
     def measure(self, steps: Steps, classes: Classes) -> Relation:
         places = steps.materialise("places", "requirements/place_values", totals=classes.totals, is_time=self.is_time)
@@ -111,8 +114,7 @@ class PlacedRequirement(Requirement, in_policy=False):
         return Problem(f"require.{self.name}", what)
 
     def params(self, template: str) -> dict[str, Any]:
-        asked: Distance = getattr(self, self.distance)
-        return super().params(template) | {self.distance: asked.amount}
+        return super().params(template) | {self.distance: self._asked.amount}
 
     def unique_class_size(self) -> None:
         """None: different values may be as near as they like."""
@@ -162,7 +164,7 @@ class Proximity(PlacedRequirement):
     name = "proximity"
     reaches = "largest share near a value"
     distance = "epsilon"
-    most_is_worst = True
+    most_is_worst = bounds_shares = True
     monotone = False
     fields = {"epsilon": distance_of, "m": whole}  # noqa: RUF012
     epsilon: Distance
@@ -174,13 +176,6 @@ class Proximity(PlacedRequirement):
     def promise(self) -> Guarantee:
         """A value is near itself: no share is above 1/m."""
         return Guarantee(size=self.m, values=self.m, share=Fraction(1, self.m))
-
-    @classmethod
-    def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
-        return Fraction(1, parameters["m"])
-
-    def ceiling(self, distribution: Distribution) -> Ceiling | None:
-        return eligible_ceiling(self.m, distribution)
 
     @property
     def least_rows(self) -> int:

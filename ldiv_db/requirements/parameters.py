@@ -6,7 +6,7 @@ Every reader raises ValueError that says what it takes.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,6 +18,8 @@ DIGITS = 9
 UNIT = 10**DIGITS
 #: No class has so many rows, no column so many values.
 LARGEST = 10**9
+#: Reads one parameter as it is written; raises ValueError.
+Reader = Callable[[Any], Any]
 
 
 def whole(argument: Any, smallest: int = 1) -> int:
@@ -46,29 +48,29 @@ def decimal(argument: Any, smallest: Decimal, largest: Decimal) -> Decimal:
     return number
 
 
-def at_least_one(argument: Any) -> Decimal:
-    """A decimal from 1."""
-    return decimal(argument, Decimal(1), Decimal(LARGEST))
+def one_of(words: Sequence[str], takes: str) -> Reader:
+    """Reads one of some words; what else is given is an error that says what it `takes`."""
+
+    def read(argument: Any) -> str:
+        if str(argument) not in words:
+            raise ValueError(f"takes {takes}, not {argument!r}")
+        return str(argument)
+
+    return read
 
 
-def positive(argument: Any) -> Decimal:
-    """A decimal above 0."""
-    return decimal(argument, Decimal("1e-9"), Decimal(LARGEST))
+def _decimal_within(smallest: str, largest: int) -> Callable[[Any], Decimal]:
+    def read(argument: Any) -> Decimal:
+        return decimal(argument, Decimal(smallest), Decimal(largest))
+
+    return read
 
 
-def not_negative(argument: Any) -> Decimal:
-    """A decimal from 0."""
-    return decimal(argument, Decimal(0), Decimal(LARGEST))
-
-
-def share(argument: Any) -> Decimal:
-    """A decimal above 0, up to 1."""
-    return decimal(argument, Decimal("1e-9"), Decimal(1))
-
-
-def distance(argument: Any) -> Decimal:
-    """A decimal from 0 to 1."""
-    return decimal(argument, Decimal(0), Decimal(1))
+at_least_one = _decimal_within("1", LARGEST)
+positive = _decimal_within("1e-9", LARGEST)
+not_negative = _decimal_within("0", LARGEST)
+#: Above 0, up to 1, and from 0 on.
+share, distance = _decimal_within("1e-9", 1), _decimal_within("0", 1)
 
 
 def units(value: Decimal | Fraction) -> int:
@@ -121,8 +123,6 @@ def at_digits(number: Decimal) -> Decimal:
 AUTO = "auto"
 #: The parameters that `auto` may stand for.
 _AUTOMATIC = ("k", "l", "p")
-#: Reads one parameter as it is written; raises ValueError.
-Reader = Callable[[Any], Any]
 
 
 class RequirementSyntax(ABC):

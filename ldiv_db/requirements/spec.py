@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ldiv_db.database.errors import Problem, nearest
-from ldiv_db.requirements.base import REQUIREMENTS, Attribute, Requirement
+from ldiv_db.requirements.base import REQUIREMENTS, ROWS_ALONE, Attribute, Requirement
 from ldiv_db.requirements.guarantees import Distribution
 
 
@@ -68,14 +68,15 @@ class RequirementSpec:
 
     def provisional(self, attribute: Attribute) -> Requirement:
         """The requirement on an attribute with 2 in place of `auto`: it names the same values."""
-        found = self.kind.build(self.kind.read(self.argument, auto=2), attribute, self.others_known)
-        return found.exempting(attribute.harmless)
+        return self._built(2, attribute)
 
-    def resolve(self, distribution: Distribution | None, attribute: Attribute | None = None) -> Requirement:
+    def resolve(self, distribution: Distribution | None, attribute: Attribute = ROWS_ALONE) -> Requirement:
         """The requirement on an attribute; `auto` becomes the largest l that its distribution allows, at least 2."""
-        values = self.kind.read(self.argument, auto=distribution.auto_l if distribution else None)
-        found = self.kind.build(values, attribute or Attribute(""), self.others_known)
-        return found.exempting(attribute.harmless if attribute else ())
+        return self._built(distribution.auto_l if distribution else None, attribute)
+
+    def _built(self, auto: int | None, attribute: Attribute) -> Requirement:
+        values = self.kind.read(self.argument, auto)
+        return self.kind.build(values, attribute, self.others_known).exempting(attribute.harmless)
 
 
 def parse_requirement(text: str) -> RequirementSpec:

@@ -104,7 +104,7 @@ def measure_table(steps: Steps, requirement: Requirement, classes: Classes) -> R
 
     Where people are counted `rows` are these, and the figures those of the worse of all readings.
     """
-    people, *rows = [requirement.measure_table(steps, found) for found in classes.readings(requirement)]
+    people, *rows = [requirement.measure_table(steps, found) for found in requirement.readings(classes)]
     if not classes.of_people:
         return people
     params = {"rows": rows[0] if rows else None, "tallies": classes.tallies, "most_is_worst": requirement.most_is_worst}

@@ -21,14 +21,7 @@ from ldiv_db.requirements.base import Attribute, Requirement
 from ldiv_db.requirements.diversity import TOLERANCE, EntropyL, RecursiveCL
 from ldiv_db.requirements.guarantees import Distribution, Guarantee
 from ldiv_db.requirements.histogram import Classes, suppress_if_few
-from ldiv_db.requirements.parameters import (
-    at_least_one,
-    in_words,
-    not_negative,
-    positive,
-    rounded,
-    whole,
-)
+from ldiv_db.requirements.parameters import at_least_one, in_words, not_negative, positive, rounded, whole
 from ldiv_db.requirements.values import Categories
 
 

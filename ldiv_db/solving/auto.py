@@ -29,7 +29,7 @@ from ldiv_db.solving.choose import (
     shares_decide,
 )
 from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages
-from ldiv_db.solving.trials import Contest, Solver, Trial, within
+from ldiv_db.solving.trials import Contest, Solve, Trial, within
 
 #: Of a table of up to so many cells `peel` is tried too: on 40 random ones the mean LM went from .280 to .260.
 TINY = 100
@@ -55,20 +55,12 @@ class Chooser(Algorithm):
     """An algorithm that has others do the work."""
 
     @abstractmethod
-    def choose(self, task: Task, solver: Solver) -> Plan:
-        """The plan of the algorithm that is chosen, whatever the solver makes of it; call after `check`."""
+    def choose(self, task: Task, solve: Solve) -> Plan:
+        """The plan of the algorithm that is chosen, whatever `solve` makes of it; call after `check`."""
 
     def run(self, task: Task) -> Plan:
         """As `choose`, without a division into parts."""
-        return self.choose(task, Whole())
-
-
-class Whole:
-    """A solver that divides nothing."""
-
-    def solve(self, algorithm: Algorithm, task: Task) -> Plan:
-        """The algorithm's plan of the task."""
-        return algorithm.run(task)
+        return self.choose(task, lambda algorithm, whole: algorithm.run(whole))
 
 
 class Auto(Chooser):
@@ -108,14 +100,14 @@ class Auto(Chooser):
         notes = (*feasible.notes, _plan_note(tried, left, _is_large(task)))
         return replace(feasible, notes=notes, tries=_names(tried))
 
-    def choose(self, task: Task, solver: Solver) -> Plan:
+    def choose(self, task: Task, solve: Solve) -> Plan:
         found, budget, before = self._checked(task), self._trials(task), list[Trial]()
         suppress = self._suppress or task.suppression is not None
         if _is_large(task) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
-                found, before = Contest(solver, _sampled(task), suppress).ranked(found, budget)
+                found, before = Contest(solve, _sampled(task), suppress).ranked(found, budget)
             budget = 0
-        contest = Contest(solver, task, suppress)
+        contest = Contest(solve, task, suppress)
         trials = contest.try_all(found, budget)
         best, better = contest.take_best(trials, self._effort(task))
         assert better.plan is not None  # noqa: S101 - the best has one
@@ -157,9 +149,9 @@ class Rule(Chooser):
         """As the algorithm that is chosen."""
         return self.chosen(task)[0].check(task)
 
-    def choose(self, task: Task, solver: Solver) -> Plan:
+    def choose(self, task: Task, solve: Solve) -> Plan:
         """As the algorithm that is chosen."""
-        return solver.solve(self.chosen(task)[0], task)
+        return solve(self.chosen(task)[0], task)
 
 
 class Fast(Rule):
@@ -257,7 +249,6 @@ def _is_large(task: Task) -> bool:
 
 
 def _plan_note(tried: list[Candidate], left: list[Candidate], on_sample: bool) -> str:
-    """A note that lists the trials to come."""
     fails = "it fails" if len(tried) == 1 else "they fail"
     then = f"; if {fails}, {', '.join(_names(left))}" if left else ""
     where = f" on a sample of {SAMPLE:,} rows" if on_sample and len(tried) > 1 else ""

@@ -152,8 +152,12 @@ def _count_settled(task: Task, size: int) -> int:
     return min(settled)
 
 
-def checked(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that the counts do not rule out, one of each algorithm; raises what the first says if none is left."""
+def checked_within(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those that the counts do not rule out, one of each algorithm.
+
+    Where none is left it is the one that leaves rows out, if the policy has a budget of these. Raises what the first
+    candidate says, or SuppressionError where the budget does not suffice.
+    """
     found: list[Candidate] = []
     refused: list[InfeasibleError | PolicyError] = []
     for candidate in candidates:
@@ -163,25 +167,14 @@ def checked(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
             found.append(replace(candidate, feasible=candidate.algorithm.checked(task)))
         except (InfeasibleError, PolicyError) as error:
             refused.append(error)
-    if not found:
+    if found:
+        return found
+    last = leaving()
+    if task.suppression is None or last.algorithm.unfit(task):
         raise refused[0]
-    return found
-
-
-def checked_within(task: Task, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """As `checked`; where none is left, the one that leaves rows out, if the policy has a budget of these.
-
-    Raises what `checked` does, or SuppressionError where the budget does not suffice.
-    """
     try:
-        return checked(task, candidates)
-    except (InfeasibleError, PolicyError) as error:
-        last = leaving()
-        if task.suppression is None or last.algorithm.unfit(task):
-            raise
-        try:
-            return checked(task, [last])
-        except SuppressionError:
-            raise
-        except (InfeasibleError, PolicyError):
-            raise error from None
+        return [replace(last, feasible=last.algorithm.checked(task))]
+    except SuppressionError:
+        raise
+    except (InfeasibleError, PolicyError):
+        raise refused[0] from None

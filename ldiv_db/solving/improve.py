@@ -145,10 +145,12 @@ def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float
         return plan, loss
     if task.compares_with_table and plan.row_count(task.engine) < task.encoded.row_count:
         return plan, loss  # classes were judged by all rows, and would be by those that are published
+    # Compared with the whole table a round gains little, for many rounds: flows wait for what other flows give back.
+    asked = effort.asked // 2 if task.compares_with_table else effort.asked
     plan = plan.in_rows(task.engine)
     with task.engine.scope() as scope:
         assigned = task.engine.copy("assigned", plan.assigned)
-        assigned, courses = improve(passes, Improving.of(task), assigned, _asked(task, effort.asked))
+        assigned, courses = improve(passes, Improving.of(task), assigned, asked)
         search: dict[str, Any] = {course.step.name: course.changes for course in courses if course.changes}
         search["improved"] = [course.as_dict() for course in courses if course.changes]
         better = replace(plan, assigned=assigned, search=plan.search | search)
@@ -166,7 +168,9 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
     `search` has the rows left out in each round, as `outliers`, where rows were looked for. A plan in parts has been
     through it part by part.
     """
-    if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or not _can_judge(task):
+    if task.suppression is None or not algorithm.traits.outliers or plan.parts > 1 or task.compares_with_table:
+        return plan
+    if not all(found.monotone and not found.named_population for found in task.requirements):
         return plan
     plan = plan.in_rows(task.engine)
     engine, none = task.engine, replace(plan, search=plan.search | {"outliers": []})
@@ -183,25 +187,11 @@ def without_outliers(task: Task, algorithm: Algorithm, plan: Plan) -> Plan:
     return better
 
 
-def _asked(task: Task, asked: int) -> int:
-    """What a tenth of work must gain; half of it where classes are compared with the whole table.
-
-    There a round gains little, and as much for many rounds: flows wait for what other flows give back.
-    """
-    return asked // 2 if task.compares_with_table else asked
-
-
 def told_of_outliers(search: Mapping[str, Any]) -> tuple[str, ...]:
     """A note on rows left out where that loses less, if any were."""
     rows = sum(search.get("outliers", ()))
     what = count_phrase(rows, "row is", "rows are")
     return (f"{what} left out of classes that lose less without them, as `suppression` allows",) if rows else ()
-
-
-def _can_judge(task: Task) -> bool:
-    """True if counts of a class alone say that it is good without a row, and other classes stay as good as they are."""
-    kept = all(found.monotone and not found.named_population for found in task.requirements)
-    return kept and not task.compares_with_table
 
 
 def _left_out(search: Improving, assigned: Relation, spare: int) -> tuple[Relation, list[int]]:

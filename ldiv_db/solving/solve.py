@@ -13,7 +13,7 @@ from ldiv_db.solving.choose import MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
 from ldiv_db.solving.improve import LEAST, TRADED, Effort, told_of_outliers, without_outliers
 from ldiv_db.solving.parts import work_of
-from ldiv_db.solving.workers import solve_by_workers, solve_here, workers_for
+from ldiv_db.solving.workers import solve_parts, workers_for
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PartwiseSolver:
     def solve(self, algorithm: Algorithm, task: Task) -> Plan:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
         if isinstance(algorithm, Chooser):
-            return algorithm.choose(task, self)
+            return algorithm.choose(task, self.solve)
         task.stage(forming(algorithm.name))
         traits, cells = algorithm.traits, task.encoded.size
         if not traits.counts or (cells > self.part_rows and traits.divides):
@@ -62,16 +62,15 @@ class PartwiseSolver:
         improves = algorithm.name not in TRADED and task.encoded.row_count < MANY_ROWS
         work = work_of(task, algorithm, self.effort if improves else LEAST)
         workers = workers_for(self.workers, engine, len(division.parts))
-        several = workers > 1
-        found = solve_by_workers(work, task, division, workers) if several else solve_here(work, task, division)
-        left = task.encoded.row_count - engine.count(found.assigned)
-        search = {"parts": len(division.parts), **combined(found.searches)}
+        assigned, searches = solve_parts(work, task, division, workers)
+        left = task.encoded.row_count - engine.count(assigned)
+        search = {"parts": len(division.parts), **combined(searches)}
         if "residue_suppressed" in search:
             search |= {
                 "residue_suppressed": left - sum(search.get("outliers", ())),
                 "residue_rows": task.encoded.row_count - feasible.classes * feasible.l,
             }
-        return Plan(found.assigned, feasible.l, feasible.notes, search, parts=len(division.parts))
+        return Plan(assigned, feasible.l, feasible.notes, search, parts=len(division.parts))
 
 
 def planned_parts(task: Task, algorithm: Algorithm, part_rows: int) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task
 from ldiv_db.database.errors import InfeasibleError, rows_phrase
@@ -14,12 +14,8 @@ from ldiv_db.solving.improve import Effort, improved, mean_loss, published_loss,
 
 #: How many times the least loss comes near it: improving was measured to save 7 to 35 %, whoever made the classes.
 NEAR = 1.25
-
-
-class Solver(Protocol):
-    """Whoever has an algorithm do a task, perhaps in parts."""
-
-    def solve(self, algorithm: Algorithm, task: Task) -> Plan: ...
+#: Has an algorithm do a task, perhaps in parts.
+Solve = Callable[[Algorithm, Task], Plan]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +69,7 @@ def within(candidates: Sequence[Candidate], budget: int) -> tuple[list[Candidate
 class Contest:
     """Trials of a task; with `suppress` rows may be left out, else what leaves out fewer comes first of all."""
 
-    solver: Solver
+    solve: Solve
     task: Task
     suppress: bool
 
@@ -122,7 +118,7 @@ class Contest:
         task, rows = self.task, self.task.encoded.row_count
         with task.engine.scope() as scope:
             try:
-                plan = self.solver.solve(candidate.algorithm, task)
+                plan = self.solve(candidate.algorithm, task)
                 left_out = rows - plan.row_count(task.engine)
                 task.refuse_left_out(left_out)
             except InfeasibleError as error:

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,15 +39,23 @@ from ldiv_db.solving.parts import PartJob, opened, solve_part
 #: How often a part is tried whose worker dies, and the seconds between two reports of how far all are.
 TRIES, PAUSE = 2, 0.2
 _BOOT = "import sys; sys.path[:] = {path!r}; from ldiv_db.solving.workers import main; main()"
-_ASSIGNED = {"row_id": "BIGINT", "class_id": "BIGINT"}
+Search = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Done:
     """The answer on a part that is solved; its classes lie in the file `classes_of` it."""
 
-    search: Mapping[str, Any]
+    search: Search
     last_class: int
+
+    @classmethod
+    def of(cls, engine: Engine, classes: Relation, search: Search) -> Done:
+        return cls(search, int(engine.most(classes, "class_id") or 0))
+
+
+#: The classes of a part, and the answer on it.
+Solved = tuple[Relation | FileRelation, Done]
 
 
 def classes_of(folder: Path, node: int) -> Path:
@@ -88,7 +96,7 @@ def _outcome(work: PartJob, engine: Engine, folder: Path, node: int, answers: Bi
         with engine.scope():
             solved, search = solve_part(work, engine, scattered(folder, "node", node), progress=progress)
             engine.export(classes_of(folder, node), "parquet", "database/list_rows", rows=solved, columns=[])
-            return Done(search, int(engine.most(solved, "class_id") or 0))
+            return Done.of(engine, solved, search)
     except Exception as error:
         return error
 
@@ -98,40 +106,41 @@ def _answer(answers: BinaryIO, share: float, outcome: Done | Exception | None) -
     answers.flush()
 
 
-@dataclass(frozen=True)
-class SolvedDivision:
-    """The classes of all parts, and what the algorithm says of its work on each."""
-
-    assigned: Relation
-    searches: Sequence[Mapping[str, Any]]
-
-
 def workers_for(wanted: int | None, engine: Engine, parts: int) -> int:
     """The processes that solve so many parts: by default as many as the database has threads."""
     able = threads(engine) if sys.executable else 1
     return max(1, min(able if wanted is None else wanted, parts))
 
 
-def solve_here(work: PartJob, task: Task, division: Division) -> SolvedDivision:
-    """Solve part by part in this process."""
-    engine, searches, last, done = task.engine, list[Mapping[str, Any]](), 0, 0
-    total = sum(rows for _, rows in division.parts)
-    assigned = engine.load("assigned", _ASSIGNED, [])
+def solve_parts(work: PartJob, task: Task, division: Division, workers: int) -> tuple[Relation, list[Search]]:
+    """(row_id, class_id) of all parts, and what the algorithm says of its work on each.
+
+    Raises what solving one of them raises, and DatabaseError if a worker process dies twice.
+    """
+    engine, searches, last = task.engine, list[Search](), 0
+    assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+    parts = _solved_by_workers(work, task, division, workers) if workers > 1 else _solved_here(work, task, division)
+    with closing(parts):
+        for classes, done in parts:
+            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=classes, last=last)
+            last += done.last_class
+            searches.append(done.search)
+    return assigned, searches
+
+
+def _solved_here(work: PartJob, task: Task, division: Division) -> Generator[Solved]:
+    engine, rows_done, total = task.engine, 0, sum(rows for _, rows in division.parts)
     for node, rows in division.parts:
-        task.progress(done, total)
+        task.progress(rows_done, total)
         with engine.scope():
             solved, search = solve_part(work, engine, division.rows, node, report=task.report)
-            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=solved, last=last)
-            last += int(engine.most(solved, "class_id") or 0)
-        searches.append(search)
-        done += rows
+            yield solved, Done.of(engine, solved, search)
+        rows_done += rows
     engine.drop(division.rows)
     task.progress(total, total)
-    return SolvedDivision(assigned, searches)
 
 
-def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int) -> SolvedDivision:
-    """Solve the parts in so many processes; raises what one of them raises, and DatabaseError if one dies twice."""
+def _solved_by_workers(work: PartJob, task: Task, division: Division, workers: int) -> Generator[Solved]:
     engine = task.engine
     with _private_folder(engine) as folder:
         scatter(engine, division.rows, "node", folder)
@@ -140,12 +149,8 @@ def solve_by_workers(work: PartJob, task: Task, division: Division, workers: int
         settings = Settings(max(1, threads(engine) // workers), memory, "spilled")
         crew = Crew(folder, pickle.dumps((work.carried(engine, folder), settings)), division.parts)
         outcomes = crew.solve(workers, task.progress)
-        assigned, last = engine.load("assigned", _ASSIGNED, []), 0
         for node, _ in division.parts:
-            found = FileRelation("read_parquet", str(classes_of(folder, node)))
-            engine.insert(assigned, "bsgi/residue/shift_classes", assigned=found, last=last)
-            last += outcomes[node].last_class
-        return SolvedDivision(assigned, [outcomes[node].search for node, _ in division.parts])
+            yield FileRelation("read_parquet", str(classes_of(folder, node))), outcomes[node]
 
 
 @contextmanager

@@ -11,8 +11,7 @@ import pytest
 from test_report import CONTRASTS, OVERLAPS, WIDTHS
 
 from ldiv_db.policy.reading import parse_policy
-from ldiv_db.recoding.loss import Loss
-from ldiv_db.recoding.precision import CountErrors
+from ldiv_db.recoding.loss import CountErrors, Loss
 from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome
 from ldiv_db.running.exploring.variants import Variant

@@ -5,7 +5,7 @@ import math
 import pytest
 
 import ldiv_db
-from ldiv_db.recoding.precision import Precision
+from ldiv_db.recoding.loss import Precision
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tables import fill
 from times import seeds
 
 import ldiv_db
-from ldiv_db.solving import nodes as positions
+from ldiv_db.solving import divide as positions
 
 
 def released(policy, rows, workers=1, threads=1):

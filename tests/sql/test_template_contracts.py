@@ -68,7 +68,7 @@ from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.verification import verify_report
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
 from ldiv_db.solving import auto
-from ldiv_db.solving import nodes as positions
+from ldiv_db.solving import divide as positions
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
 from tests.benchmarks.audit import ARGUMENTS

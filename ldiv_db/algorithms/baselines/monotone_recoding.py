@@ -102,7 +102,7 @@ class Codings:
         classes = self.task.encoded.sensitive[0].classes(engine, histogram)
         classes.place_people(people)
         for requirement in self.task.requirements:
-            for read in classes.readings(requirement):
+            for read in requirement.readings(classes):
                 measures = requirement.measure(engine, read)
                 rows = engine.rows("baselines/incognito/list_failed", measures=measures, total=self.total)
                 failed |= {number for (number,) in rows}

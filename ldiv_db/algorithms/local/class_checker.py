@@ -109,7 +109,7 @@ class ClassChecker:
     ) -> list[Relation]:
         """The margins of the classes, a relation a requirement."""
         classes, margins = self._classes(steps, counts, axis, requirements), []
-        for requirement, read in ((one, read) for one in requirements for read in classes.readings(one)):
+        for requirement, read in ((one, read) for one in requirements for read in one.readings(classes)):
             measures = requirement.measure(steps, read)
             params = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
             margins.append(steps.materialise("margins", "local/list_margins", **params))

@@ -10,8 +10,7 @@ from typing import Any, Literal
 
 from ldiv_db.display import Printed, fields_of
 from ldiv_db.measuring.answers import Answer
-from ldiv_db.recoding.loss import Loss
-from ldiv_db.recoding.precision import CountErrors, Precision
+from ldiv_db.recoding.loss import CountErrors, Loss, Precision
 from ldiv_db.running.exploring.question import Objective
 from ldiv_db.running.exploring.variants import Variant
 
