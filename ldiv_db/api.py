@@ -20,10 +20,10 @@ from ldiv_db.auditing.check import CheckRequest, check_request
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.database.attach import takes_database
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.connections import open_database
-from ldiv_db.database.context import Listener, open_context
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
@@ -132,8 +132,8 @@ def check(
     where = None if folder is None else Path(folder)
     given = {"class_column": class_column, "suppressed": suppressed, "individual": individual}
     question = _question(parsed, qi, sensitive, require, folder=where, twice=twice, **given)
-    with open_context(con) as context:
-        engine, relation = context.engine, open_given(context.engine, table, "table")
+    with working_engine(con) as engine:
+        relation = open_given(engine, table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, parsed)))
 
 
@@ -192,8 +192,8 @@ def profile(
     estimates how many are unique in it, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With
     `hipaa`, columns generalise as HIPAA's Safe Harbor requires, or are identifiers.
     """
-    with open_context(con) as context:
-        engine, relation = context.engine, open_given(context.engine, table, "table")
+    with working_engine(con) as engine:
+        relation = open_given(engine, table, "table")
         names = None if qi is None else names_of(qi)
         found = profile_table(engine, relation, names, names_of(sensitive), population=population_size, hipaa=hipaa)
         return replace(found, table=given_name(table, relation))
@@ -230,8 +230,8 @@ def measure(
     asked = parse_policy(policy) if policy is not None else described_policy(source, qi, sensitive)
     preserve = tuple(asked.preserve)
     wanted = MeasureRequest(l, class_column, class_label, queries, seed, kl, counts=True, preserve=preserve)
-    with open_context(con, None, catalog, folder, show_values, databases=asked.databases) as context:
-        engine, where, named = context.engine, context.folder, source is None
+    where, named = Path(folder), source is None
+    with working_engine(con, None, catalog) as engine, named_databases(engine, asked.databases, where):
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, published, "published")
         refuse(number_problems(wanted))

@@ -14,7 +14,6 @@ from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
 from ldiv_db.database.flow import EngineFlow
@@ -44,7 +43,6 @@ class ReleaseStart:
     tell beyond classes.
     """
 
-    context: Context
     resolved: Resolved
     series: Series
     target: SeriesTarget
@@ -63,7 +61,7 @@ class ReleaseStart:
 
     @property
     def engine(self) -> Engine:
-        return self.context.engine
+        return self.target.engine
 
     @property
     def source(self) -> Source:

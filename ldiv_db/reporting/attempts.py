@@ -21,7 +21,7 @@ from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge, OtherRelease, Replay, refuse_replay
 from ldiv_db.auditing.check import CheckRequest
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
@@ -60,13 +60,18 @@ class Attempts:
 
 
 def attempts_on(
-    context: Context, table: Table, noted: ReportedTable, question: CheckRequest, asked: ReportRequest, source: Any
+    engine: Engine,
+    listener: Listener,
+    table: Table,
+    noted: ReportedTable,
+    question: CheckRequest,
+    asked: ReportRequest,
+    source: Any,
 ) -> Attempts:
     """All attacks that can be tried; of a public report those alone that need nothing but the release.
 
     They count rows: what is promised of people alone bounds none of them.
     """
-    engine = context.engine
     require = list(question.require) if question.bounds_rows else []
     if asked.policy is None or asked.is_public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
@@ -96,7 +101,7 @@ def attempts_on(
     more: list[Attack] = []
     for name, attacks in (
         ("composition", _composition(engine, table, noted, columns, known, asked)),
-        ("replay", _replay(context, table, noted, columns, question, asked, source)),
+        ("replay", _replay(engine, listener, table, noted, columns, question, asked, source)),
     ):
         if isinstance(attacks, str):
             why_not[name] = attacks
@@ -161,7 +166,8 @@ def _other(engine: Engine, name: str, policy: Policy, folder: Path) -> OtherRele
 
 
 def _replay(
-    context: Context,
+    engine: Engine,
+    listener: Listener,
     table: Table,
     noted: ReportedTable,
     columns: Columns,
@@ -175,7 +181,7 @@ def _replay(
         return "needs the source"
     if asked.source is not None:
         policy = policy.with_source(asked.source)
-    rows = context.engine.count(source)
+    rows = engine.count(source)
     worlds = min(asked.worlds, REPLAYED_ROWS // max(rows, 1))
     if worlds < min(asked.worlds, FEWEST_WORLDS) or worlds < 2:
         what = (
@@ -185,8 +191,8 @@ def _replay(
     wanted = Replay(limit=worlds)
     try:
         refuse_replay(wanted, policy)
-        subject = ReplaySubject(context, noted.table, table, policy, columns.quasi_identifiers)
-        return replay(subject, wanted, question.require, asked.budget).attacks
+        subject = ReplaySubject(engine, asked.folder, noted.table, table, policy, columns.quasi_identifiers)
+        return replay(subject, wanted, question.require, asked.budget, listener).attacks
     except (PolicyError, InfeasibleError) as error:
         return _words(error)
 

@@ -17,7 +17,7 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.database.attach import named_databases
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.sources import resolve_source
@@ -60,17 +60,14 @@ Tell = Callable[[str], None]
 class ReportSubject:
     """The subject of a report: the table, the question about it, and its source or why there is none."""
 
-    context: Context
+    engine: Engine
+    listener: Listener
     table: Table
     question: CheckRequest
     asked: ReportRequest
     noted: ReportedTable
     source: Table | None
     why_not: str | None
-
-    @property
-    def engine(self) -> Engine:
-        return self.context.engine
 
     @property
     def people(self) -> Table | None:
@@ -87,13 +84,12 @@ class ReportSubject:
 
 
 @contextmanager
-def opened(context: Context, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
+def opened(engine: Engine, listener: Listener, name: str, asked: ReportRequest) -> Iterator[ReportSubject]:
     """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
     asked.refuse()
-    engine = context.engine
     noted = find_run(engine, name)
     if asked.is_public:  # who has the release and the policy has no ledger
         noted = replace(noted, run=None)
@@ -104,7 +100,7 @@ def opened(context: Context, name: str, asked: ReportRequest) -> Iterator[Report
         source, why_not = _source(engine, asked)
         question = question_about(engine, table, asked)
         asked = replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
-        yield ReportSubject(context, table, question, asked, noted, source, why_not)
+        yield ReportSubject(engine, listener, table, question, asked, noted, source, why_not)
 
 
 def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | None]:
@@ -123,11 +119,11 @@ def _source(engine: Engine, asked: ReportRequest) -> tuple[Table | None, str | N
 def document_of(subject: ReportSubject) -> Document:
     """The evidence, all sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
-    tell = subject.context.listener.on_stage
+    tell = subject.listener.on_stage
     tell("auditing the release")
     audits = audit_document(check(engine, subject.table, question))
     tell("trying attacks")
-    tried = attempts_on(subject.context, subject.table, subject.noted, question, asked, subject.people)
+    tried = attempts_on(engine, subject.listener, subject.table, subject.noted, question, asked, subject.people)
     found = tried.found
     tell("counting and hashing the release")
     threshold = float(asked.high)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.matching import NO_CLASS
-from ldiv_db.database.context import Listener, open_context
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.display import Part, Printed, table_of
@@ -76,8 +76,8 @@ def make_report(
     connection: Any, name: str, asked: ReportRequest, listener: Listener | None = None, catalog: str | None = None
 ) -> Report:
     """The report on a table, or on what the run of that id published."""
-    opened_context = open_context(connection, listener, catalog, asked.folder)
-    with opened_context as context, opened(context, name, asked) as subject:
+    listener = listener or Listener()
+    with working_engine(connection, listener, catalog) as engine, opened(engine, listener, name, asked) as subject:
         return Report(_plain(document_of(subject)))
 
 
@@ -90,8 +90,9 @@ def verify_report(
     catalog: str | None = None,
 ) -> Verification:
     """The report worked out again from `table`; `asked` brings the folder of taxonomies, and perhaps the policy."""
-    with open_context(connection, listener, catalog, asked.folder) as context:
-        return verify(context, dict(document), table, asked, _plain)
+    listener = listener or Listener()
+    with working_engine(connection, listener, catalog) as engine:
+        return verify(engine, listener, dict(document), table, asked, _plain)
 
 
 def read_report(path: Path) -> Document:

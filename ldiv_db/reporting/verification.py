@@ -18,7 +18,8 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.flow import EngineFlow
@@ -207,7 +208,12 @@ class Verification(Printed):
 
 
 def verify(
-    context: Context, reported: Document, table: str, given: ReportRequest, plain: Callable[[Document], Document]
+    engine: Engine,
+    listener: Listener,
+    reported: Document,
+    table: str,
+    given: ReportRequest,
+    plain: Callable[[Document], Document],
 ) -> Verification:
     """The report worked out again from `table`, by its own question.
 
@@ -216,11 +222,11 @@ def verify(
     Raises PolicyError for what is not a report, and for a policy that is not the report's.
     """
     asked = question_again(reported, given)
-    with opened(context, table, asked) as subject:
+    with opened(engine, listener, table, asked) as subject:
         if reported.get("source") and subject.source is None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
         found = plain(document_of(subject))
-        context.listener.on_stage("counting plainly")
+        listener.on_stage("counting plainly")
         counted = counted_plainly(subject, found)
     in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.tp.tp import Tp
+from ldiv_db.database.context import side_engine
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, published_rows
 from ldiv_db.running.run_spec import PreparedRun
@@ -16,12 +17,12 @@ from ldiv_db.solving.people import notes_on_people, plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 
 
-def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
-    """The algorithm's plan, and how its classes are published."""
+def work_out(ready: PreparedRun, workers: int | None) -> tuple[Plan, Recoding]:
+    """The algorithm's plan, made by so many processes, and how its classes are published."""
     released = ready.resolved.released
     task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
     effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
-    solver = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, effort)
+    solver = PartwiseSolver(ready.resolved.part_rows, workers, effort)
     if isinstance(ready.algorithm, Tp) and ready.algorithm.options.coarsen == "auto":
         plan = _least_divergent(ready, ready.algorithm, task, solver)
     else:
@@ -72,7 +73,7 @@ def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
 
 def divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
-    with ready.context.side_engine() as engine:
+    with side_engine(ready.task.engine) as engine:
         with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
             release = engine.materialise("release", PUBLISHED, **params)
         return measure_table(engine, release, ready.resolved, MeasureRequest()).loss.kl

@@ -15,6 +15,7 @@ from ldiv_db.attacking.composition import compare_releases
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import missing_columns, named_table, table_exists
+from ldiv_db.database.context import side_engine
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refuse, refused
@@ -33,12 +34,12 @@ _PAIRS_A_ROW = 20
 
 def compared_with_earlier(ready: Preparation, draft: RunDraft) -> Earlier:
     """The earlier release, with what it and the draft tell together if the policy's word alone parts them."""
-    earlier, context = ready.earlier, ready.context
+    earlier = ready.earlier
     if not earlier.is_parted or not ready.resolved.source.sensitive:
         return earlier
-    context.listener.on_stage("comparing with the release before")
+    ready.task.stage("comparing with the release before")
     try:
-        with context.side_engine() as engine:
+        with side_engine(ready.task.engine) as engine:
             return _compared(engine, ready, draft)
     except PolicyError as error:
         return replace(earlier, compared=error.problems[0].what)

@@ -11,10 +11,10 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.auditing.individuals import warn_of_people
-from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import Context, Listener, open_context
+from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.counted import PlannedThere, open_planned
-from ldiv_db.database.engine import is_joined
+from ldiv_db.database.engine import Engine, is_joined
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
@@ -78,10 +78,11 @@ def run(
     """
     begun, tries = time.perf_counter(), Tries()
     asked = load_policy(policy)
+    context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
         try:
-            with _opened(connection, asked, folder, listener, show_values, workers, catalog, writes=True) as opened:
-                return publish_run(*opened, kl, begun)
+            with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
+                return publish_run(engine, context, counted, there, kl, begun)
         except OvertakenError:
             joins = not isinstance(connection, PlannedThere) and is_joined(connection)
             if joins or not tries.again():
@@ -90,30 +91,26 @@ def run(
 
 @contextmanager
 def _opened(
-    connection: Any,
-    policy: Policy,
-    folder: str | Path,
-    listener: Listener | None,
-    show_values: bool,
-    workers: int | None,
-    catalog: str | None,
-    writes: bool = False,
-) -> Iterator[tuple[Context, Policy, InWarehouse | None]]:
-    """The context of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
+    connection: Any, policy: Policy, context: Context, catalog: str | None, writes: bool = False
+) -> Iterator[tuple[Engine, Policy, InWarehouse | None]]:
+    """The engine of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
     if isinstance(connection, PlannedThere):
         with (
-            open_context(connection.connection, listener, None, folder, show_values, workers) as context,
-            counted_source(context, connection.there, policy, catalog, writes) as (counted, there),
+            working_engine(connection.connection, context.listener) as engine,
+            counted_source(engine, context, connection.there, policy, catalog, writes) as (counted, there),
         ):
-            yield context, counted, there
+            yield engine, counted, there
     else:
-        databases = (policy.databases, policy.target.database if writes else None)
-        with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
-            yield context, policy, None
+        written = policy.target.database if writes else None
+        with (
+            working_engine(connection, context.listener, catalog) as engine,
+            named_databases(engine, policy.databases, context.folder, written),
+        ):
+            yield engine, policy, None
 
 
 def publish_run(
-    context: Context, policy: Policy, there: InWarehouse | None, kl: bool, begun: float
+    engine: Engine, context: Context, policy: Policy, there: InWarehouse | None, kl: bool, begun: float
 ) -> Result | Released:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`.
 
@@ -122,22 +119,22 @@ def publish_run(
     if policy.is_series:
         if kl:
             raise refused("kl", "is of a table and its source, and a series has rows of earlier sources")
-        release = draft_release(context, policy, settle_crashed, there, begun)
+        release = draft_release(engine, context, policy, settle_crashed, there, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
-    spec = resolve_run(context.engine, policy, context.folder, there)
+    spec = resolve_run(engine, policy, context.folder, there)
     refuse_read_only(spec.destination)
-    ready = prepare(context, spec, publishes=True)
-    draft = _draft_run(ready, kl, begun)
+    ready = prepare(spec, context.listener, context.show_values, publishes=True)
+    draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place)
 
 
-def _draft_run(ready: Preparation, kl: bool, begun: float) -> RunDraft:
+def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:
     ready.estimate.require_room()
-    with remedied(ready, is_running=True):
-        plan, recoding = work_out(ready)
-    ready.context.listener.on_stage(MEASURING)
+    with remedied(ready, context.show_values, is_running=True):
+        plan, recoding = work_out(ready, context.workers)
+    context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
@@ -194,23 +191,25 @@ def plan(
     if rehearse and isinstance(connection, PlannedThere):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, asked = time.perf_counter(), load_policy(policy)
-    with _opened(connection, asked, folder, listener, show_values, 1, catalog) as (context, counted, there):
+    context = Context(listener or Listener(), Path(folder), show_values)
+    with _opened(connection, asked, context, catalog) as (engine, counted, there):
         if counted.is_series:
-            return draft_release(context, counted, refuse_unsettled, there, begun).foreseen()
-        ready = strictest(prepare(context, resolve_run(context.engine, counted, context.folder, there)))
+            return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()
+        spec = resolve_run(engine, counted, context.folder, there)
+        ready = strictest(prepare(spec, context.listener, show_values))
         if isinstance(ready.algorithm, Auto):
             ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
         if rehearse:
-            made, _, _ = rehearsed(ready)
+            made, _, _ = rehearsed(ready, 1)
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
 
 
 def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:
     """What a run would take, without the rest of a plan; raises as `plan`."""
-    with open_context(connection, None, catalog, folder) as context:
-        spec = resolve_run(context.engine, load_policy(policy), folder)
-        return prepare(context, spec, looks_back=False).estimate
+    with working_engine(connection, catalog=catalog) as engine:
+        spec = resolve_run(engine, load_policy(policy), folder)
+        return prepare(spec, Listener(), show_values=False, looks_back=False).estimate
 
 
 def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
@@ -222,9 +221,9 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
     return seconds
 
 
-def rehearsed(ready: PreparedRun) -> tuple[Plan, Loss, Relation]:
+def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, Relation]:
     """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
-    made, recoding = work_out(ready)
+    made, recoding = work_out(ready, workers)
     loss, _ = _measured(ready, recoding)
     draft = _draft(ready, recoding)
     release = draft.classes.table()
