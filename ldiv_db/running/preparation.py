@@ -27,9 +27,9 @@ from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.earlier import Earlier
 from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.publishing.history import Watch, look_back
+from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
@@ -216,7 +216,7 @@ def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:
     """
     algorithm, task = ready.algorithm, ready.task
     says, takes = algorithm.traits.explains, algorithm.traits.any_class
-    with explained(task.engine, task.encoded, ready.requirements, says, takes, show_values):
+    with explained(task.engine, task.encoded, task.wanted, says, takes, show_values):
         return algorithm.checked(task)
 
 

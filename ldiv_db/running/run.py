@@ -24,21 +24,20 @@ from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_so
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.publishing.history import OvertakenError, Tries, Watch
+from ldiv_db.publishing.history import OvertakenError, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Released, Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
-from ldiv_db.running.classes import divergence, work_out
+from ldiv_db.running.classes import divergence, measure_similarity, published_members, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, l_of, refuse_read_only, resolve_run
-from ldiv_db.running.similarity import measure_similarity, published_members
 from ldiv_db.running.there import counted_source
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
@@ -76,7 +75,7 @@ def run(
     an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
     transaction.
     """
-    begun, tries = time.perf_counter(), Tries()
+    begun, failed = time.perf_counter(), 0
     asked = load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
@@ -84,8 +83,9 @@ def run(
             with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
                 return publish_run(engine, context, counted, there, kl, begun)
         except OvertakenError:
+            failed += 1
             joins = not isinstance(connection, PlannedThere) and is_joined(connection)
-            if joins or not tries.again():
+            if joins or not waits_again(failed):
                 raise
 
 
@@ -142,33 +142,31 @@ def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> 
         loss = replace(loss, kl=divergence(ready, recoding))
     algorithm, requirements = plan.algorithm or ready.algorithm.name, ready.task.requirements
     rules = _global_recoding(ready, recoding, plan)
-    draft = _draft(ready, recoding, ready.watch)
-    earlier = compared_with_earlier(ready, draft)
-    draft.begun, draft.result = (
-        begun,
-        Result(
-            run_id=draft.run_id,
-            algorithm=algorithm,
-            source=ready.resolved.source.name,
-            target=str(ready.resolved.target),
-            l=l_of(algorithm, requirements, plan.l),
-            loss=loss,
-            search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
-            seed=ready.resolved.source.seed,
-            versions=versions(),
-            notes=tuple(
-                dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])
-            ),
-            similarity=similarity,
-            recoding=rules,
-            smallest_class=smallest_class(requirements),
-            inferred=ready.resolved.inferred,
-            people=people,
-            earlier=earlier,
-            answers=_answers(ready, draft),
-        ),
+    classes = _new_classes(ready, recoding)
+    earlier = compared_with_earlier(ready, classes)
+    answers, unanswered = _answers(ready, classes)
+    notes = [*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered]
+    assert ready.watch is not None  # noqa: S101 - what is published has looked back
+    result = Result(
+        run_id=ready.watch.run_id,
+        algorithm=algorithm,
+        source=ready.resolved.source.name,
+        target=str(ready.resolved.target),
+        l=l_of(algorithm, requirements, plan.l),
+        loss=loss,
+        search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
+        seed=ready.resolved.source.seed,
+        versions=versions(),
+        notes=tuple(dict.fromkeys(notes)),
+        similarity=similarity,
+        recoding=rules,
+        smallest_class=smallest_class(requirements),
+        inferred=ready.resolved.inferred,
+        people=people,
+        earlier=earlier,
+        answers=answers,
     )
-    return draft
+    return RunDraft(classes, ready.watch, result, begun)
 
 
 @takes_database(read_only=True, of_frame=take_for_source, of_warehouse=open_planned)
@@ -225,30 +223,27 @@ def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, Rela
     """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
     made, recoding = work_out(ready, workers)
     loss, _ = _measured(ready, recoding)
-    draft = _draft(ready, recoding)
-    release = draft.classes.table()
-    draft.audits(release)
+    classes = _new_classes(ready, recoding)
+    release = classes.table()
+    with ready.task.engine.scope():
+        classes.audits(release)
     return made, loss, release
 
 
-def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
+def _answers(ready: PreparedRun, classes: NewClasses) -> tuple[tuple[Answer, ...], list[str]]:
+    """The answers of the release to what the policy preserves, or a note that there are none."""
     queries = ready.resolved.policy.preserve
-    if not queries:
-        return ()
-    if ready.resolved.source.weight is not None:
-        draft.note("a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does")
-        return ()
+    if queries and ready.resolved.source.weight is not None:
+        return (), ["a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does"]
     with ready.task.engine.scope():
-        return answers_of(ready.task.engine, draft.classes.table(), ready.resolved, queries)
+        return answers_of(ready.task.engine, classes.table(), ready.resolved, queries) if queries else (), []
 
 
-def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None) -> RunDraft:
-    """The release as it will be; that of a rehearsal has no result, and nobody watches its source."""
-    engine, resolved = ready.task.engine, ready.resolved
+def _new_classes(ready: PreparedRun, recoding: Recoding) -> NewClasses:
+    """The classes as they are to be published."""
+    engine, resolved, counts_people = ready.task.engine, ready.resolved, ready.units is not None
     shown = keep_types(engine, recoding, resolved.typed)
-    classes = NewClasses(engine, resolved, ready.encoded, shown, ready.requirements)
-    watch = watch or Watch(engine, resolved.source.name, resolved.folder)
-    return RunDraft(classes, watch, ready.units is not None)
+    return NewClasses(engine, resolved, ready.encoded, shown, ready.task.wanted, counts_people=counts_people)
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:

@@ -39,7 +39,7 @@ def counted_source(
     problems = [*problems_of(policy), *unserved]
     refuse(problems)
     wanted, roles = counted_columns(policy), policy.roles()
-    target = named_table(policy.target.table or "", "target.table")
+    target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
     with there.moment(target if writes else None):
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
@@ -53,7 +53,6 @@ def counted_source(
         # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.
         here = Frame(CallerView(placed.parts, "source"), str(policy.source))
         changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
-        ledger = LedgerThere(there, schema or SCHEMA)
         ledger.bring(engine)
         yield policy.model_copy(update=changes), InWarehouse(engine, source, policy.target, target, ledger)
 

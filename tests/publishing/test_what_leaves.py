@@ -143,7 +143,7 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
         blanked=blanks(engine, encoded, case) if blank else None,
     )
     classes = NewClasses(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
-    yield RunDraft(classes, Watch(engine, "", Path()))
+    yield RunDraft(classes, Watch(engine, "", Path()), None, 0.0)
     engine.close_scratch()
 
 
@@ -350,7 +350,7 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
                 )
                 recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
                 classes = NewClasses(engine, resolved, encoded, recoding, {"s": []})
-                draft = RunDraft(classes, Watch(engine, "", Path()))
+                draft = RunDraft(classes, Watch(engine, "", Path()), None, 0.0)
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]
