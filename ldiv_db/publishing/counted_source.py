@@ -50,12 +50,12 @@ class CountedSource:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
         if not kept:
             return []
-        columns = numbered((column.column, column.as_text) for column in (self.columns[name.lower()] for name in kept))
-        person = Identifier(individual.name) if individual else None
-        params = {"source": self.table, "person": person, "weight": None, "columns": columns, "most": FEW}
-        counts = self.there.rows(self.there.written(KEPT_COUNTED, **params))
-        told = [column.warning for column in as_counted(kept, counts) if column.warning]
-        return [*told, not_measured(kept, "what follows from kept columns")]
+        shown = [self.columns[name.lower()] for name in kept]
+        names, person = [one.column.name for one in shown], Identifier(individual.name) if individual else None
+        params = {"columns": numbered((one.column, one.as_text) for one in shown), "most": FEW, "weight": None}
+        counts = self.there.rows(self.there.written(KEPT_COUNTED, source=self.table, person=person, **params))
+        told = [column.warning for column in as_counted(names, counts) if column.warning]
+        return [*told, not_measured(names, "what follows from kept columns")]
 
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:
         """The source as a run read it that read other columns."""
