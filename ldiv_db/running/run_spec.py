@@ -230,6 +230,11 @@ class PreparedRun:
         """The rows, whatever the task sees in their place."""
         return self.units.rows if self.units else self.task.encoded
 
+    @property
+    def requirements(self) -> Mapping[str, Sequence[Requirement]]:
+        """The requirements on each sensitive attribute."""
+        return self.task.wanted
+
 
 def l_of(algorithm: str, requirements: Sequence[Requirement], l: int) -> Any:
     """The `l` of an algorithm's classes of different values; of others the l that is asked for, None if none is."""
