@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
@@ -19,10 +20,10 @@ from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.check import check as check_table
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.database.attach import takes_database
+from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.connections import open_database
-from ldiv_db.database.context import Listener, open_context
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
@@ -113,8 +114,7 @@ def check(con: Any, request: AuditRequest) -> Audits:
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
-    with open_context(con) as context:
-        engine = context.engine
+    with working_engine(con) as engine:
         question = request.question(policy, partial(open_given, engine))
         relation = open_given(engine, request.table, "table")
         return Audits(check_table(engine, relation, with_people(engine, relation, question, policy)))
@@ -161,8 +161,8 @@ def profile(con: Any, request: ProfileRequest) -> Profile:
     estimates how many are unique in it, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With
     `hipaa`, columns generalise as HIPAA's Safe Harbor requires, or are identifiers.
     """
-    with open_context(con) as context:
-        engine, relation = context.engine, open_given(context.engine, request.table, "table")
+    with working_engine(con) as engine:
+        relation = open_given(engine, request.table, "table")
         names, sensitive = None if request.qi is None else names_of(request.qi), names_of(request.sensitive)
         size, hipaa = request.population_size, request.hipaa
         found = profile_table(engine, relation, names, sensitive, population=size, hipaa=hipaa)
@@ -183,9 +183,8 @@ def measure(con: Any, request: MeasureRequest) -> Measurement:
     """
     source, given = request.source, request.policy
     asked = described_policy(source, request.qi, request.sensitive) if given is None else parse_policy(given)
-    settings = (None, request.catalog, request.folder, request.show_values)
-    with open_context(con, *settings, databases=asked.databases) as context:
-        engine, where, named = context.engine, context.folder, source is None
+    where, named = Path(request.folder), source is None
+    with working_engine(con, None, request.catalog) as engine, named_databases(engine, asked.databases, where):
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")
         relation = open_given(engine, request.published, "published")
         refuse(number_problems(request))

@@ -1,14 +1,13 @@
-"""Context of a call: the engine on the caller's database, and the settings that every step of the work shares."""
+"""Context of a call: who listens to it, and its settings; and engines on the caller's connection."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.attach import named_databases
 from ldiv_db.database.databases import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
@@ -43,62 +42,29 @@ class Listener:
 
 @dataclass(frozen=True)
 class Context:
-    """The engine, and the settings of the call that it works for.
+    """The listener and the settings of a run, whatever engine works for it.
 
     Relative files lie in `folder`. With `show_values` errors name values of the data. Up to `workers` processes solve
     parts of a table, as many as there are threads if it is None.
     """
 
-    engine: Engine
     listener: Listener = field(default_factory=Listener)
     folder: Path = Path()
     show_values: bool = False
     workers: int | None = 1
 
-    @property
-    def catalog(self) -> str | None:
-        """The attached database that holds taxonomies and the ledger, None if it is the current one."""
-        return self.engine.catalog
 
-    @property
-    def quiet(self) -> Context:
-        """The same context for work that is tried again and again: nobody hears of its stages, of statements alone."""
-        return replace(self, listener=Listener(self.listener.on_step, self.listener.on_statement))
-
-    @contextmanager
-    def side_engine(self) -> Iterator[Engine]:
-        """Another engine on the same connection, of which nothing is left when it is closed."""
-        with working_engine(self.engine.connection, self.listener, self.catalog) as engine:
-            yield engine
-
-
-@contextmanager
-def open_context(
-    connection: Any,
-    listener: Listener | None = None,
-    catalog: str | None = None,
-    folder: str | Path = ".",
-    show_values: bool = False,
-    workers: int | None = 1,
-    databases: Mapping[str, str] | None = None,
-    written: str | None = None,
-) -> Iterator[Context]:
-    """A context on the caller's connection, of which nothing is left; within, `databases` of a policy are attached.
-
-    The one that is `written` may be written to. Raises PolicyError for settings of the connection that would mislead
-    our statements and for a name that is taken, DatabaseError for a database that is not there.
-    """
-    listener, where = listener or Listener(), Path(folder)
-    with (
-        working_engine(connection, listener, catalog) as engine,
-        named_databases(engine, databases or {}, where, written),
-    ):
-        yield Context(engine, listener, where, show_values, workers)
+def side_engine(engine: Engine) -> AbstractContextManager[Engine]:
+    """Another engine on the connection of this one, of which nothing is left when it is closed."""
+    return working_engine(engine.connection, Listener(engine.on_step, engine.on_statement), engine.catalog)
 
 
 @contextmanager
 def working_engine(connection: Any, listener: Listener | None = None, catalog: str | None = None) -> Iterator[Engine]:
-    """An engine on the caller's connection, of which nothing is left; refuses settings that would mislead it."""
+    """An engine on the caller's connection, of which nothing is left; refuses settings that would mislead it.
+
+    `catalog` is the attached database with taxonomies and ledger, None if that is the current one.
+    """
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
     refuse_settings(engine)

@@ -69,8 +69,8 @@ class Engine(TableQueries):
         self.connection = connection
         self.catalog = catalog
         self.steps: list[Step] = []
-        self._on_step = on_step
-        self._on_statement = on_statement
+        self.on_step = on_step
+        self.on_statement = on_statement
         self._render = partial(render, folders=tuple(templates))
         self._scratch: list[Relation] = []
         self._free: dict[str, list[Relation]] = {}  # small TEMP tables that nobody reads any more, by their steps
@@ -309,15 +309,15 @@ class Engine(TableQueries):
         count = result[0][0] if result and isinstance(result[0][0], int) else 0
         step = Step(name, count, (time.perf_counter() - start) * 1000)
         self.steps.append(step)
-        if self._on_step:
-            self._on_step(step)
+        if self.on_step:
+            self.on_step(step)
         return count
 
     def _execute(self, statement: Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
         """The names of the columns and the rows; both are read here, as errors may come as late as that."""
         interrupts.check()
-        if self._on_statement:
-            self._on_statement(statement)
+        if self.on_statement:
+            self.on_statement(statement)
         if CHANGES.match(statement.sql):
             self._snapshot = None
         if not _KEEPS_COLUMNS.match(statement.sql):

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
+from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
@@ -34,7 +36,7 @@ class CountedSource:
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
     names in lower case. `number` is what the counts are called where they are the source of a run; None where each
-    counted row is a row of it. `kept` is what is told of those that are published as they are.
+    counted row is a row of it.
     """
 
     there: Warehouse
@@ -43,7 +45,17 @@ class CountedSource:
     keys: Sequence[ColumnThere]
     counts: Relation
     number: str | None
-    kept: Sequence[str] = ()
+
+    def kept_warnings(self, kept: Sequence[str], individual: Column | None) -> list[str]:
+        """The warnings of kept columns: the rows that they single out are counted there, and no more."""
+        if not kept:
+            return []
+        shown = [self.columns[name.lower()] for name in kept]
+        names, person = [one.column.name for one in shown], Identifier(individual.name) if individual else None
+        params = {"columns": numbered((one.column, one.as_text) for one in shown), "most": FEW, "weight": None}
+        counts = self.there.rows(self.there.written(KEPT_COUNTED, source=self.table, person=person, **params))
+        told = [column.warning for column in as_counted(names, counts) if column.warning]
+        return [*told, not_measured(names, "what follows from kept columns")]
 
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:
         """The source as a run read it that read other columns."""
@@ -80,30 +92,29 @@ def place_counts(
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     kept = [column for column in others if column.column.name.lower() in keep]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
+    content = None
+    if kept:  # a hash of the rows, by which a run knows that what it keeps has changed
+        texts = [replace(column, as_text=True) for column in kept]
+        read = sorted([*keys, *texts], key=lambda column: column.column.name.lower())
+        found = there.hashed(table, [column.column.name for column in read])
+        if not found:
+            rows = count_rows(engine, there, "content", table, read)
+            found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
+            engine.drop(rows)
+        content = engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
         counts=counts,
         counted=keys,
         kept=kept,
-        content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
+        content=content,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
         number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
     return CountedSource(there, table, by_name, keys, counts, number), placed
-
-
-def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
-    """(content): a hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
-    ordered = sorted(columns, key=lambda column: column.column.name.lower())
-    found = there.hashed(table, [column.column.name for column in ordered])
-    if not found:
-        counts = count_rows(engine, there, "content", table, columns)
-        found = hash_rows(engine, counts, [column.alias for column in ordered], WEIGHT, "")
-        engine.drop(counts)
-    return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from ldiv_db.database.errors import ConflictError, DatabaseError, LdivError, cou
 from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Target
+from ldiv_db.policy.resolve import Source
 from ldiv_db.publishing.draft import Draft, Outcome, Where
 from ldiv_db.publishing.history import OvertakenError, Recount
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
@@ -50,8 +51,6 @@ class Destination(ABC):
     has_rows: ClassVar[bool] = False
     #: Counts the source's rows where they lie.
     recount: Recount | None = field(default=None, init=False)
-    #: What is told of kept columns that are not here.
-    kept: Sequence[str] = field(default=(), init=False)
 
     @property
     @abstractmethod
@@ -61,6 +60,10 @@ class Destination(ABC):
     @property
     def place(self) -> Place | None:
         """The place where what was published can be read afterwards; None if that is not from here."""
+        return None
+
+    def kept_warnings(self, source: Source) -> Sequence[str] | None:
+        """The warnings of the kept columns of a source whose rows lie there, as it counts them; None of any other."""
         return None
 
     @abstractmethod

@@ -115,6 +115,8 @@ class NewClasses:
     recoding: Recoding
     requirements: Mapping[str, Sequence[Requirement]]
     last_class: int | None = None
+    #: Whether requirements are on people, of whom a class may have several rows.
+    counts_people: bool = False
 
     def published(
         self, last_class: int = 0, texts: bool = False, keyed: bool = False
@@ -132,11 +134,11 @@ class NewClasses:
         with self.published() as params:
             return self.engine.materialise("release", ROWS, **params)
 
-    def audits(self, published: Where, earlier_rows: int, people: PeopleOfRows | None = None) -> list[Audit]:
+    def audits(self, published: Where, earlier_rows: int = 0) -> list[Audit]:
         """The audits of a table of classes; raises AuditError if it fails the policy or has lost or gained rows.
 
-        `earlier_rows` are those of it that were published before. With `people` these are judged, on rows that must be
-        those of the table.
+        `earlier_rows` are those of it that were published before. Where people are counted, these are judged, on rows
+        that must be those of the table.
         """
         engine, resolved, recoding = self.engine, self.resolved, self.recoding
         suppressed: Suppressed = resolved.suppressed if recoding.blanked is None else "unknown"
@@ -144,9 +146,9 @@ class NewClasses:
         same = resolved.source.same
         subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
         names, counting = list(self.requirements), people_counter(label_axes(resolved), resolved.folder)
-        if people is not None:
-            apart = not resolved.source.together
-            judged = replace(subject, table=people.table, person=people.person, by_rows=apart)
+        if self.counts_people:
+            apart, (rows, person) = not resolved.source.together, self._rows_of_people()
+            judged = replace(subject, table=rows, person=person, by_rows=apart)
             require_same_rows(engine, subject, judged, names)
             if not apart:
                 require_together(engine, judged)
@@ -155,20 +157,22 @@ class NewClasses:
             audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)
             for name, wanted in self.requirements.items()
         ]
-        beside = [] if people else audit_individuals(engine, self.encoded, recoding.assigned)
+        beside = [] if self.counts_people else audit_individuals(engine, self.encoded, recoding.assigned)
         require_good([*audits, *beside])
         expected = engine.count_weighted(recoding.assigned, recoding.dealt)
         for audit in audits:
             require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
         return [*audits, *beside]
 
-
-@dataclass(frozen=True)
-class PeopleOfRows:
-    """The rows of a release as they are to be written, each with whose it is (`person`); never published."""
-
-    table: Relation
-    person: str
+    def _rows_of_people(self) -> tuple[Relation, str]:
+        """The rows as they are to be written, and the column that says whose each is, which is never published."""
+        individual, taken = self.encoded.individual, {name.lower() for name in self.resolved.released.all}
+        assert individual is not None  # noqa: S101 - people are counted by it
+        person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
+        whose = Renamed(Identifier(person), individual.code)
+        with self.published(texts=self.resolved.target.format == "csv") as params:
+            rows = self.engine.materialise("judged", ROWS, **{**params, "kept": [*params["kept"], whose]})
+        return rows, person
 
 
 def require_rows(written: int, expected: int) -> None:
@@ -183,10 +187,8 @@ class RunDraft(Draft[Result]):
 
     classes: NewClasses
     watch: Watch
-    #: Whether requirements are on people, of whom a class may have several rows.
-    counts_people: bool = False
-    result: Result | None = None
-    begun: float = 0.0
+    result: Result
+    begun: float
     #: The rows of the table that the draft is appended to.
     earlier_rows: int = 0
     #: What is to be said of how it was written.
@@ -250,31 +252,14 @@ class RunDraft(Draft[Result]):
             what = f"cannot append to {table}: its rows and the release together break {broken}"
             raise DatabaseError(f"{what}: drop the constraint, or append to a table without it") from None
 
-    def audits(self, where: Where) -> list[Audit]:
-        """The audits of what was written; raises AuditError if it fails the policy or has lost or gained rows."""
+    def audit(self, where: Where) -> Result:
         engine = self.engine
         with engine.scope():
             # What stands in a database that is attached is read once.
-            published = (
-                engine.copy("published", where)
-                if isinstance(where, Relation) and catalog.is_foreign(engine, where)
-                else where
-            )
-            return self.classes.audits(published, self.earlier_rows, self._people() if self.counts_people else None)
-
-    def _people(self) -> PeopleOfRows:
-        individual, taken = self.classes.encoded.individual, {name.lower() for name in self.resolved.released.all}
-        assert individual is not None  # noqa: S101 - people are counted by it
-        person = next(name for number in count() if (name := f"person{number or ''}") not in taken)
-        whose = Renamed(Identifier(person), individual.code)
-        with self.classes.published(texts=self.resolved.target.format == "csv") as params:
-            rows = self.engine.materialise("judged", ROWS, **{**params, "kept": [*params["kept"], whose]})
-        return PeopleOfRows(rows, person)
-
-    def audit(self, where: Where) -> Result:
-        if self.result is None:
-            raise TypeError("a draft without a result is for rehearsals")
-        audits, notes = self.audits(where), (*self.result.notes, *self.notes)
+            if isinstance(where, Relation) and catalog.is_foreign(engine, where):
+                where = engine.copy("published", where)
+            audits = self.classes.audits(where, self.earlier_rows)
+        notes = (*self.result.notes, *self.notes)
         return replace(self.result, audits=audits, notes=notes, seconds=time.perf_counter() - self.begun)
 
     def follow(self, rows: int) -> None:

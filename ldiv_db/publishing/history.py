@@ -27,9 +27,9 @@ from ldiv_db.database.errors import ConflictError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.earlier import Earlier, Forgotten
 from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
+from ldiv_db.publishing.result import Earlier, Forgotten
 
 #: Counts a warehouse's rows by the columns that an earlier run read.
 Recount = Callable[[Sequence[ReadColumn]], Relation]
@@ -241,16 +241,9 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
-class Tries:
-    """The tries of a run, which starts again where another run of its source was faster."""
-
-    def __init__(self) -> None:
-        self._failed = 0
-
-    def again(self) -> bool:
-        """Whether one more is made, after a pause."""
-        if self._failed == _MOST_AGAIN:
-            return False
-        time.sleep(random.uniform(0.1, 0.5) * 2**self._failed)  # noqa: S311 - lest two start again together
-        self._failed += 1
-        return True
+def waits_again(failed: int) -> bool:
+    """Whether a run that others overtook so often starts again; true after a pause."""
+    if failed > _MOST_AGAIN:
+        return False
+    time.sleep(random.uniform(0.1, 0.5) * 2 ** (failed - 1))  # noqa: S311 - lest two start again together
+    return True

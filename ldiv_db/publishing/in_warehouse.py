@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
-from ldiv_db.database.catalog import SCHEMA, named_table
+from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.policy.resolve import Findings
+from ldiv_db.policy.resolve import Findings, Source
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destinations import Destination, undone
 from ldiv_db.publishing.draft import Draft, Outcome
@@ -39,18 +39,24 @@ class InWarehouse(Destination):
 
     has_rows = True
 
-    def __init__(self, engine: Engine, source: CountedSource, target: Target, ledger: LedgerThere):
+    def __init__(self, engine: Engine, source: CountedSource, target: Target, table: Relation, ledger: LedgerThere):
         super().__init__(engine)
         self.source = source
         self.recount = partial(source.recounted, engine)
-        self.kept = source.kept
         self.target = target
-        self.table = named_table(target.table or "", "target.table")
+        self.table = table
         self._ledger = ledger
 
     @property
     def folder(self) -> None:
         return None
+
+    def kept_warnings(self, source: Source) -> Sequence[str]:
+        return self.source.kept_warnings([column.name for column in source.keep], source.individual)
+
+    def bring_series(self) -> None:
+        """Copy what the ledger there says of series."""
+        self._ledger.bring_series(self.engine)
 
     @contextmanager
     def opened(self) -> Iterator[Relation]:

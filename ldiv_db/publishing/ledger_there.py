@@ -27,7 +27,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SER
 
 #: The tables that later runs read, and what later releases of a series read besides.
 READ = ("run", "run_secret", "release")
-READ_OF_SERIES = (*READ, *SERIES_TABLES, *RELEASE_TABLES[1:])
+_READ_OF_SERIES = (*SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
 _OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
 
@@ -47,6 +47,13 @@ class LedgerThere:
     def bring(self, engine: Engine, names: Sequence[str] = READ) -> None:
         """Copy the warehouse's ledger here, in place of what an earlier attempt copied."""
         migrate.remake(engine)
+        self._copy(engine, names)
+
+    def bring_series(self, engine: Engine) -> None:
+        """Copy here what the warehouse's ledger says of series, besides what was brought."""
+        self._copy(engine, _READ_OF_SERIES)
+
+    def _copy(self, engine: Engine, names: Sequence[str]) -> None:
         for name in names:
             table = self.table(name)
             if self._there.exists(table):

@@ -14,7 +14,6 @@ from typing import Any
 
 from ldiv_db.algorithms.decomposition.encode import DecompositionCoding
 from ldiv_db.auditing.audit import Audit
-from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, refused
 from ldiv_db.database.flow import EngineFlow
@@ -22,13 +21,12 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.draft import Draft, Where
-from ldiv_db.publishing.earlier import Forgotten
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.inference import check_releases
 from ldiv_db.publishing.ledger import Entry
 from ldiv_db.publishing.pairings import CombinationsDecision, limits_of
-from ldiv_db.publishing.result import Released
+from ldiv_db.publishing.result import HAND_OUT_ONE, Forgotten, Released
 from ldiv_db.publishing.series import ANOTHER_TARGET, Series, groups_of, members_of, record_members, record_series
 from ldiv_db.publishing.series_target import ReleaseTables, SeriesTarget, releases_of, settle_entry
 from ldiv_db.recoding.encode import Coding
@@ -44,7 +42,6 @@ class ReleaseStart:
     tell beyond classes.
     """
 
-    context: Context
     resolved: Resolved
     series: Series
     target: SeriesTarget
@@ -57,13 +54,12 @@ class ReleaseStart:
     def notes(self, *more: str) -> list[str]:
         """Notes on another series of the source and on kept columns, then `more`, then that the ledger is not kept."""
         what = f"{self.beside} published this source as well: this series is another draft of it"
-        hand_out = "Hand out only one of the two: whoever has both may learn more than either tells"
-        others = [f"{what}. {hand_out}"] if self.beside else []
+        others = [f"{what}. {HAND_OUT_ONE}"] if self.beside else []
         return [*others, *self.kept, *more, *([str(self.forgotten)] if self.forgotten else [])]
 
     @property
     def engine(self) -> Engine:
-        return self.context.engine
+        return self.target.engine
 
     @property
     def source(self) -> Source:

@@ -137,12 +137,12 @@ def _composition(
 
 def _replay(subject: ReportSubject, policy: Policy, columns: Columns) -> Iterable[Attack] | str:
     """The attack by who runs the program again, as far as it is affordable, or why it is not tried."""
-    asked = subject.asked
+    engine, asked = subject.engine, subject.asked
     if subject.people is None:
         return "needs the source"
     if asked.source is not None:
         policy = policy.with_source(asked.source)
-    rows = subject.engine.count(subject.people)
+    rows = engine.count(subject.people)
     worlds = min(asked.worlds, REPLAYED_ROWS // max(rows, 1))
     if worlds < min(asked.worlds, FEWEST_WORLDS) or worlds < 2:
         what = (
@@ -152,8 +152,10 @@ def _replay(subject: ReportSubject, policy: Policy, columns: Columns) -> Iterabl
     wanted = Replay(limit=worlds)
     try:
         refuse_replay(wanted, policy)
-        replayed = ReplaySubject(subject.context, subject.noted.table, subject.table, policy, columns.quasi_identifiers)
-        return replay(replayed, wanted, subject.question.require, asked.budget).attacks
+        replayed = ReplaySubject(
+            engine, asked.folder, subject.noted.table, subject.table, policy, columns.quasi_identifiers
+        )
+        return replay(replayed, wanted, subject.question.require, asked.budget, subject.listener).attacks
     except (PolicyError, InfeasibleError) as error:
         return in_words(error)
 

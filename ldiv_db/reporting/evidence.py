@@ -51,7 +51,7 @@ def document_of(subject: ReportSubject) -> Document:
 def _evidence(subject: ReportSubject) -> Document:
     """All sections; numbers that only the release is needed for, then those for internal eyes."""
     engine, question, asked = subject.engine, subject.question, subject.asked
-    tell = subject.context.listener.on_stage
+    tell = subject.listener.on_stage
     tell("auditing the release")
     audits = audit_document(check(engine, subject.table, question))
     tell("trying attacks")

@@ -21,7 +21,7 @@ from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import counted
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
@@ -89,17 +89,14 @@ def find_run(engine: Engine, name: str) -> ReportedTable:
 class ReportSubject:
     """The subject of a report: the table, the question about it, and its source or why there is none."""
 
-    context: Context
+    engine: Engine
+    listener: Listener
     table: Table
     question: CheckRequest
     asked: ReportQuestion
     noted: ReportedTable
     source: Table | None
     why_not: str | None
-
-    @property
-    def engine(self) -> Engine:
-        return self.context.engine
 
     @property
     def people(self) -> Table | None:
@@ -116,13 +113,12 @@ class ReportSubject:
 
 
 @contextmanager
-def opened(context: Context, name: str, asked: ReportQuestion) -> Iterator[ReportSubject]:
+def opened(engine: Engine, listener: Listener, name: str, asked: ReportQuestion) -> Iterator[ReportSubject]:
     """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
     asked.refuse()
-    engine = context.engine
     noted = find_run(engine, name)
     if asked.public:  # who has the release and the policy has no ledger
         noted = replace(noted, run=None)
@@ -133,7 +129,7 @@ def opened(context: Context, name: str, asked: ReportQuestion) -> Iterator[Repor
         source, why_not = _source(engine, asked)
         question = question_about(engine, table, asked)
         asked = replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
-        yield ReportSubject(context, table, question, asked, noted, source, why_not)
+        yield ReportSubject(engine, listener, table, question, asked, noted, source, why_not)
 
 
 def _source(engine: Engine, asked: ReportQuestion) -> tuple[Table | None, str | None]:

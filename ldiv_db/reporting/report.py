@@ -12,7 +12,7 @@ from typing import Any
 
 from ldiv_db.attacking.matching import NO_CLASS
 from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import open_context
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.documents import NESTED_BYTES, read_text
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.requests import asks
@@ -95,8 +95,9 @@ def report(con: Any, request: ReportRequest) -> Report:
     PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
     """
     asked = request.question()
-    opened_context = open_context(con, request.listener, request.catalog, asked.folder)
-    with opened_context as context, opened(context, request.table, asked) as subject:
+    listener = request.listener or Listener()
+    working = working_engine(con, listener, request.catalog)
+    with working as engine, opened(engine, listener, request.table, asked) as subject:
         return Report(document_of(subject))
 
 

@@ -209,7 +209,7 @@ def source_document(subject: ReportSubject) -> dict[str, Any] | None:
     if source is None or policy is None:
         return None
     names = list(policy.quasi_identifiers)
-    tell = subject.context.listener.on_stage
+    tell = subject.listener.on_stage
     tell("counting and hashing the source")
     found = {
         "uniqueness": None if people is None else _uniqueness(engine, people, names),

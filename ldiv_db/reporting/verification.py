@@ -19,7 +19,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import ConfigDict, ValidationError, create_model
 
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Listener, open_context
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.flow import EngineFlow
@@ -222,12 +222,13 @@ def verify_report(
     and for a policy that is not the report's.
     """
     asked = question_again(reported, table, policy, folder)
-    opened_context = open_context(connection, listener, catalog, folder)
-    with opened_context as context, opened(context, table, asked) as subject:
+    listener = listener or Listener()
+    working = working_engine(connection, listener, catalog)
+    with working as engine, opened(engine, listener, table, asked) as subject:
         if reported.get("source") and subject.source is None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
         found = document_of(subject)
-        context.listener.on_stage("counting plainly")
+        listener.on_stage("counting plainly")
         counted = counted_plainly(subject, found)
     in_place = all(reported["statement"].get(key) == found["statement"][key] for key in ("table", "run"))
     compared = list(_pairs(_comparable(reported, in_place), _comparable(found, in_place)))

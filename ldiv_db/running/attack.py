@@ -19,8 +19,8 @@ from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
 from ldiv_db.auditing.kept import warn_of_source
-from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import open_context
+from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.database.frames import take_for_table
@@ -44,14 +44,16 @@ _SEED_BITS = 120
 _ROW = 100
 
 
-def replay(subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int) -> Attacks:
+def replay(
+    subject: ReplaySubject, wanted: Replay, require: Sequence[RequirementSpec], budget: int, listener: Listener
+) -> Attacks:
     """Attacks by replay on each sensitive attribute, against what `require` promises, or the sizes of groups.
 
     A promise binds where coins are secret, and the policy is transparent. Raises PolicyError for a release that the
     policy and the source do not give, and for one that cannot be replayed.
     """
     engine, policy = subject.engine, subject.policy
-    method, found = _replayed(subject, wanted, budget)
+    method, found = _replayed(subject, wanted, budget, listener)
     attributes = method.resolved.required.attributes
     if policy.decomposes:
         limits = method.resolved.limits.items()
@@ -65,12 +67,12 @@ def replay(subject: ReplaySubject, wanted: Replay, require: Sequence[Requirement
     return Attacks(found.rows, found.classes, tuple(attacks))
 
 
-def _replayed(subject: ReplaySubject, wanted: Replay, budget: int) -> tuple[Method, Replayed]:
+def _replayed(subject: ReplaySubject, wanted: Replay, budget: int, listener: Listener) -> tuple[Method, Replayed]:
     """The method of the release, and the worlds tried of it with those that gave it."""
-    engine, listener = subject.engine, subject.context.listener
+    engine = subject.engine
     seed = seed_of_release(subject) if wanted.seed is None else wanted.seed
     listener.on_stage("making the release again")
-    method = method_of(replace(subject, context=subject.context.quiet, numbered=not wanted.tries), seed)
+    method = method_of(replace(subject, numbered=not wanted.tries), seed)
     people = method.people
     affordable = budget // (_ROW * max(engine.count(people.relation), 1) * max(wanted.tries, 1))
     sampled, rows, classes = _sampled(method, seed, min(wanted.limit, max(affordable, 2)))
@@ -172,19 +174,20 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     promised = request.promised(policy)
     if request.replay:
         refuse_replay(request.replay, policy)
-    settings = (request.listener, request.catalog, request.folder, request.show_values)
-    with open_context(con, *settings, databases=policy.databases if policy else {}) as context:
-        engine = context.engine
+    listener, folder = request.listener or Listener(), Path(request.folder)
+    databases = policy.databases if policy else {}
+    with working_engine(con, listener, request.catalog) as engine, named_databases(engine, databases, folder):
         if request.replay and policy and policy.decomposes:
-            return replay(ReplaySubject(context, request.table, None, policy), request.replay, [], request.budget)
+            subject = ReplaySubject(engine, folder, request.table, None, policy)
+            return replay(subject, request.replay, [], request.budget, listener)
         published = open_given(engine, request.table, "table")
         columns = request.columns(engine, published, policy)
         known = request.opened(engine, policy)
         found = attack_table(engine, published, columns, promised, known)
-        told = _warnings(engine, policy, known, context.folder) if policy else []
+        told = _warnings(engine, policy, known, folder) if policy else []
         found = replace(found, warnings=(*found.warnings, *told))
         if request.replay is None or policy is None:
             return found
-        subject = ReplaySubject(context, request.table, published, policy, columns.quasi_identifiers)
-        replayed = replay(subject, request.replay, promised, request.budget)
+        subject = ReplaySubject(engine, folder, request.table, published, policy, columns.quasi_identifiers)
+        replayed = replay(subject, request.replay, promised, request.budget, listener)
         return replace(found, attacks=(*found.attacks, *replayed.attacks))

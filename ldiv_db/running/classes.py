@@ -1,14 +1,29 @@
-"""From a prepared run to its classes, and how they are published."""
+"""From a prepared run to its classes and how they are published, and what these lose and reveal.
+
+The similarity attack knows a value's category for certain where all values of a class are of one, however many
+different values there are ((l,alpha) paper, Section 2). It is counted on the source, where rows that agree on all
+quasi-identifiers are a class, and on the classes that can be told apart in the release.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
+from ldiv_db.algorithms.local.class_checker import count_classes
 from ldiv_db.algorithms.tp.tp import Tp
+from ldiv_db.database.context import side_engine
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
+from ldiv_db.publishing.result import Similarity
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, published_rows
+from ldiv_db.requirements import Attribute, Categories, Classes
 from ldiv_db.running.run_spec import PreparedRun
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import LEAST, recode
@@ -16,12 +31,12 @@ from ldiv_db.solving.people import notes_on_people, plan_of_rows
 from ldiv_db.solving.solve import PartwiseSolver
 
 
-def work_out(ready: PreparedRun) -> tuple[Plan, Recoding]:
-    """The algorithm's plan, and how its classes are published."""
+def work_out(ready: PreparedRun, workers: int | None) -> tuple[Plan, Recoding]:
+    """The algorithm's plan, made by so many processes, and how its classes are published."""
     released = ready.resolved.released
     task = replace(ready.task, forms=released.forms, class_ids=released.has_class_ids)
     effort = ready.algorithm.effort if isinstance(ready.algorithm, Auto) else LEAST
-    solver = PartwiseSolver(ready.resolved.part_rows, ready.context.workers, effort)
+    solver = PartwiseSolver(ready.resolved.part_rows, workers, effort)
     if isinstance(ready.algorithm, Tp) and ready.algorithm.options.coarsen == "auto":
         plan = _least_divergent(ready, ready.algorithm, task, solver)
     else:
@@ -72,7 +87,57 @@ def _divergence_of_plan(ready: PreparedRun, task: Task, plan: Plan) -> float:
 
 def divergence(ready: PreparedRun, recoding: Recoding) -> float | None:
     """The KL divergence of what is to be published, read off its labels as `measure` does for any table."""
-    with ready.context.side_engine() as engine:
+    with side_engine(ready.task.engine) as engine:
         with published_rows(engine, ready.encoded, recoding, ready.resolved.released.has_class_ids) as params:
             release = engine.materialise("release", PUBLISHED, **params)
         return measure_table(engine, release, ready.resolved, MeasureRequest()).loss.kl
+
+
+def measure_similarity(
+    engine: Engine, encoded: Encoded, recoding: Recoding, attributes: Mapping[str, Attribute], class_id: bool
+) -> tuple[Similarity, ...]:
+    """The attack on every sensitive attribute that has categories; `class_id` says whether classes have one."""
+    asked = [
+        (axis, categories)
+        for axis in encoded.sensitive
+        if (categories := attributes[axis.column.name].categories) is not None
+    ]
+    if not asked:
+        return ()
+    before = engine.number_groups("cells", encoded.counted, *encoded.codes, number="class_no")
+    after = published_members(engine, recoding, class_id)
+    made = {"rows": encoded.members(recoding.dealt), "members": after, "dealt": recoding.dealt}
+    similarities = tuple(
+        Similarity(
+            axis.column.name,
+            _open_rows(engine, axis, categories, rows=encoded.counted, members=before, weight=encoded.weight),
+            _open_rows(engine, axis, categories, **made),
+        )
+        for axis, categories in asked
+    )
+    engine.drop(before, after)
+    return similarities
+
+
+def published_members(engine: Engine, recoding: Recoding, class_id: bool) -> Relation:
+    """(row_id, class_no) of the published rows, or cells with how many of each."""
+    labelled = {"classes": recoding.classes, "spans": recoding.spans, "many": False}
+    labels = engine.materialise("labels", "recoding/publish/label_classes", **labelled)
+    number = ("class_id" if class_id else "label_rank", "class_no")
+    columns, tables = ["row_id", *([recoding.dealt.name] if recoding.dealt else [])], (recoding.assigned, labels)
+    members = engine.join("members", *tables, "class_id", left_columns=columns, right_columns=[number])
+    engine.drop(labels)
+    return members
+
+
+def _open_rows(engine: Engine, axis: SensitiveAxis, categories: Categories, **members: Any) -> int:
+    """The rows of the classes that hold one category; `members` are counted as `count_classes` has it."""
+    counts = count_classes(engine, [axis], **members)
+    values = {"dictionary": axis.dictionary, "key": axis.code, "summed": False, "as_codes": False}
+    histogram = engine.materialise("histogram", "local/list_histogram", counts=counts, **values)
+    classes = Classes(engine, histogram)
+    summary = classes.by_category(categories).summary
+    rows = engine.total(summary, "rows", Where("values", 1, "<="))
+    classes.drop()
+    engine.drop(counts, histogram)
+    return rows

@@ -15,14 +15,15 @@ from ldiv_db.attacking.composition import compare_releases
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import missing_columns, named_table, table_exists
+from ldiv_db.database.context import side_engine
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refuse, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.sources import open_source
 from ldiv_db.publishing.destinations import within
-from ldiv_db.publishing.draft import RunDraft
-from ldiv_db.publishing.earlier import Earlier
+from ldiv_db.publishing.draft import NewClasses
+from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.recode import PUBLISHED
 from ldiv_db.requirements.guarantees import together
 from ldiv_db.running.preparation import Preparation
@@ -31,20 +32,20 @@ from ldiv_db.running.preparation import Preparation
 _PAIRS_A_ROW = 20
 
 
-def compared_with_earlier(ready: Preparation, draft: RunDraft) -> Earlier:
-    """The earlier release, with what it and the draft tell together if the policy's word alone parts them."""
-    earlier, context = ready.earlier, ready.context
+def compared_with_earlier(ready: Preparation, classes: NewClasses) -> Earlier:
+    """The earlier release, with what it and the new classes tell together if the policy's word alone parts them."""
+    earlier = ready.earlier
     if not earlier.is_parted or not ready.resolved.source.sensitive:
         return earlier
-    context.listener.on_stage("comparing with the release before")
+    ready.task.stage("comparing with the release before")
     try:
-        with context.side_engine() as engine:
-            return _compared(engine, ready, draft)
+        with side_engine(ready.task.engine) as engine:
+            return _compared(engine, ready, classes)
     except PolicyError as error:
         return replace(earlier, compared=error.problems[0].what)
 
 
-def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
+def _compared(engine: Engine, ready: Preparation, classes: NewClasses) -> Earlier:
     """As `compared_with_earlier`; raises PolicyError for an earlier release that cannot be held against this one."""
     earlier, resolved = ready.earlier, ready.resolved
     released, required = resolved.released, resolved.required
@@ -61,13 +62,13 @@ def _compared(engine: Engine, ready: Preparation, draft: RunDraft) -> Earlier:
         columns = [*released.identifying, *required.attributes, *released.class_ids]
         refuse(missing_columns(engine, there, [("target", name) for name in columns], f"release {earlier.target}"))
         before = there if isinstance(there, FileRelation) else engine.copy("before", there, *columns)
-    with draft.classes.published() as params:
+    with classes.published() as params:
         now = engine.materialise("release", PUBLISHED, **params)
     subjects = [
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)
     ]
-    promises = {name: together(r.promise() for r in wanted) for name, wanted in ready.requirements.items()}
-    if draft.counts_people and resolved.source.together:
+    promises = {name: together(r.promise() for r in wanted) for name, wanted in ready.task.wanted.items()}
+    if classes.counts_people and resolved.source.together:
         promises = {name: promise.of_rows for name, promise in promises.items()}
     people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count
     found = compare_releases(engine, subjects, label_axes(resolved), required.attributes, promises, people, budget)

@@ -17,7 +17,7 @@ from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.auditing.people_names import LikelyPeople, likely_people
 from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
 from ldiv_db.database.flow import EngineFlow
@@ -27,9 +27,9 @@ from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.earlier import Earlier
 from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.publishing.history import Watch, look_back
+from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
@@ -113,19 +113,21 @@ class Preparation(Shown, PreparedRun):
     watch: Watch | None = None
 
 
-def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back: bool = True) -> Preparation:
+def prepare(
+    spec: RunSpec, listener: Listener, show_values: bool, publishes: bool = False, looks_back: bool = True
+) -> Preparation:
     """The source encoded, and what comes of it; raises before any work if what is required cannot be met.
 
     One that `publishes` raises PolicyError as soon as the source is read, if it was published with other rows. One that
     does not look back knows nothing of earlier releases, nor of people with several rows: it is for an estimate.
     """
-    engine, listener, destination = context.engine, context.listener, spec.destination
+    engine, destination = spec.destination.engine, spec.destination
     listener.on_stage(READING)
     people = _people(engine, spec.resolved) if looks_back else None
     if spec.resolved.source.weight is None:
         check_queries(engine, spec.resolved.source, spec.resolved.policy.preserve)
     source = replace(spec.resolved.source, person=people.column if people else None)
-    coding = read_source(engine, source, show_values=context.show_values, counted=True)
+    coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier, watch = Earlier(), None
     if looks_back:
         earlier, watch = look_back(engine, spec.resolved, coding.snapshot, coding.weight, destination.recount)
@@ -138,9 +140,9 @@ def prepare(context: Context, spec: RunSpec, publishes: bool = False, looks_back
     lengths = list(_lengths(engine, resolved, coding.axes))
     kept = _kept(engine, coding, destination) if looks_back else []
     engine.drop(coding.snapshot)
-    ready = make_ready(context, resolved, spec.algorithm, encoded)
-    with remedied(ready):
-        feasible = check_ready(ready)
+    ready = make_ready(engine, listener, resolved, spec.algorithm, encoded)
+    with remedied(ready, show_values):
+        feasible = check_ready(ready, show_values)
     stages = expected(ready.algorithm.stages(ready.task, feasible), ready.task.cell_count)
     listener.on_expected(stages)
     parts = planned_parts(ready.task, ready.algorithm, resolved.part_rows)
@@ -171,9 +173,10 @@ def strictest(ready: Preparation) -> Preparation:
     return replace(ready, met_by_table=found)
 
 
-def make_ready(context: Context, resolved: Resolved, algorithm: Algorithm, encoded: Encoded) -> PreparedRun:
+def make_ready(
+    engine: Engine, listener: Listener, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
+) -> PreparedRun:
     """The run with its task and the algorithm that is chosen; raises PolicyError for what that does not take."""
-    engine = context.engine
     if resolved.released.person is not None:
         encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))
     units = units_of(engine, encoded, resolved.source.together) if resolved.source.counts_people else None
@@ -185,7 +188,7 @@ def make_ready(context: Context, resolved: Resolved, algorithm: Algorithm, encod
     for axis in counted.sensitive:
         if units or axis.bags:
             refuse_people(requirements[axis.column.name], resolved.suppressed)
-    listener, every = context.listener, [found for own in requirements.values() for found in own]
+    every = [found for own in requirements.values() for found in own]
     heard = (listener.on_progress, listener.on_search)
     task = Task(engine, counted, every, resolved.source.seed, *heard, requirements, resolved.transparent, units=units)
     cells = task.cell_count
@@ -203,14 +206,17 @@ def make_ready(context: Context, resolved: Resolved, algorithm: Algorithm, encod
     chosen.refuse_unfit(task)
     if not (chosen.traits.counts or isinstance(chosen, Chooser)):
         task = replace(task, encoded=task.encoded.in_rows(engine))
-    return PreparedRun(context, resolved, chosen, task, reason, absent)
+    return PreparedRun(resolved, chosen, task, reason, absent)
 
 
-def check_ready(ready: PreparedRun) -> Feasibility:
-    """The feasibility by counts; raises InfeasibleError with the reasons if the requirements cannot be met."""
+def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:
+    """The feasibility by counts; raises InfeasibleError with the reasons if the requirements cannot be met.
+
+    These name values if `show_values` is set.
+    """
     algorithm, task = ready.algorithm, ready.task
     says, takes = algorithm.traits.explains, algorithm.traits.any_class
-    with explained(task.engine, task.encoded, ready.requirements, says, takes, ready.context.show_values):
+    with explained(task.engine, task.encoded, task.wanted, says, takes, show_values):
         return algorithm.checked(task)
 
 
@@ -242,8 +248,9 @@ def _lengths(engine: Engine, resolved: Resolved, axes: Sequence[Axis]) -> Iterat
 
 def _kept(engine: Engine, coding: Coding, destination: Destination) -> Sequence[str]:
     """The warnings of what kept columns tell, from the copy of the source, or as a warehouse counted them."""
-    if destination.has_rows:
-        return destination.kept
+    counted_there = destination.kept_warnings(coding.source)
+    if counted_there is not None:
+        return counted_there
     named = {column.alias: column.column.name for column in read_columns(coding.source)}
     by_role = {letter: {name: alias for alias, name in named.items() if alias.name[0] == letter} for letter in "qsk"}
     person = Identifier("p1") if coding.source.individual else None

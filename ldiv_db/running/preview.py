@@ -47,7 +47,7 @@ def _described(ready: Preparation) -> dict[str, Any]:
                 "sensitive": name or None,
                 "strictest": ready.met_by_table.get(name, {}).get(requirement),
             }
-            for name, own in ready.requirements.items()
+            for name, own in task.wanted.items()
             for requirement in own
         ],
         "columns": list(_columns(ready)),

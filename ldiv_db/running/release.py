@@ -37,22 +37,31 @@ from ldiv_db.running.release_groups import (
 
 
 def draft_release(
-    context: Context, policy: Policy, settle: Callable[[Engine, str], None], there: InWarehouse | None, begun: float
+    engine: Engine,
+    context: Context,
+    policy: Policy,
+    settle: Callable[[Engine, str], None],
+    there: InWarehouse | None,
+    begun: float,
 ) -> ClassesDraft | DecomposedDraft:
     """The next release as it will be, once `settle` has seen to what a process left of the one before.
 
     It goes `there`, or where the policy says; its work began at `begun`.
     """
-    engine, on_stage = context.engine, context.listener.on_stage
+    on_stage = context.listener.on_stage
     target = partial(_checked_target, engine, there)
     checks: dict[str, Check] = {"algorithm": judge_series_algorithm, "target": target}
     resolved = resolve(engine, policy, context.folder, checks)
     on_stage("reading earlier releases")
+    if there:
+        there.bring_series()
     migrate.pending(engine)  # raises if the ledger could not be written
     settle(engine, resolved.judged["target"].name)
-    start = _start(context, resolved, resolved.judged["target"], begun)
+    start = _start(resolved, resolved.judged["target"], begun)
     on_stage("forming groups")
-    return plan_decomposition(start) if resolved.algorithm in DECOMPOSITIONS else plan_classes(start)
+    if resolved.algorithm in DECOMPOSITIONS:
+        return plan_decomposition(start, context.listener)
+    return plan_classes(start, context)
 
 
 def refuse_unsettled(engine: Engine, series: str) -> None:
@@ -77,8 +86,8 @@ def judge_series_algorithm(found: Findings) -> None:
     (decomposition_options if policy.decomposes else series_algorithm)(name, policy.algorithm.options)
 
 
-def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
-    engine, algorithm, source = context.engine, resolved.algorithm, resolved.source
+def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseStart:
+    engine, algorithm, source = target.engine, resolved.algorithm, resolved.source
     assert source.key is not None  # noqa: S101 - releases over time have one
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
@@ -95,8 +104,9 @@ def _start(context: Context, resolved: Resolved, target: SeriesTarget, begun: fl
     forgets = None if target.destination.has_rows else forgotten(engine, resolved)
     if forgets:
         forgets.require_kept()
-    kept = target.destination.kept or _kept(engine, source)
-    start = ReleaseStart(context, resolved, series, target, watch, begun, beside, forgets, kept)
+    kept = target.destination.kept_warnings(source)
+    kept = _kept(engine, source) if kept is None else kept
+    start = ReleaseStart(resolved, series, target, watch, begun, beside, forgets, kept)
     if series.releases:
         with target.opened() as prefix:
             before = target.require_earlier(prefix, series.releases)

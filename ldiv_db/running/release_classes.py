@@ -18,6 +18,7 @@ from ldiv_db.algorithms.eligibility import check_counts, class_size, hardest_fir
 from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Context
 from ldiv_db.database.equality import looseness
 from ldiv_db.database.errors import InfeasibleError, refused
 from ldiv_db.database.names import Identifier
@@ -101,18 +102,22 @@ def check_classes_before(start: ReleaseStart, tables: ReleaseTables) -> None:
         compare_columns(start.engine, start.resolved.types, tables.people)
 
 
-def plan_classes(start: ReleaseStart) -> ClassesDraft:
+def plan_classes(start: ReleaseStart, context: Context) -> ClassesDraft:
     """The release as it will be; raises before any work if it cannot be made."""
-    coding = read_source(start.engine, start.source, start.context.show_values, keyed=True)
+    coding = read_source(start.engine, start.source, context.show_values, keyed=True)
     assert coding.key is not None  # noqa: S101 - releases over time have one
     require_keys(start.engine, start.source, coding.snapshot, coding.key.alias)
     matched = match_rows(start, coding.snapshot, coding)
     start.engine.drop(coding.snapshot)
-    return plan_matched(start, coding, matched)
+    return plan_matched(start, context, coding, matched)
 
 
 def plan_matched(
-    start: ReleaseStart, coding: Coding, matched: MatchedRows, side_columns: Sequence[Renamed] = ()
+    start: ReleaseStart,
+    context: Context,
+    coding: Coding,
+    matched: MatchedRows,
+    side_columns: Sequence[Renamed] = (),
 ) -> ClassesDraft:
     """The release of a matched copy of the source as it will be; raises before any work if it cannot be made."""
     engine, resolved = start.engine, start.resolved
@@ -120,7 +125,7 @@ def plan_matched(
     key = [coding.key.alias] if start.target.destination.has_rows and coding.key else []
     encoded = coding.encode(free, side_columns, [*MATCHED, *key])
     requirements, _ = resolve_requirements(engine, resolved.required, encoded)
-    new, plan, recoding = _formed(start, among(engine, encoded, encoded.rows), requirements)
+    new, plan, recoding = _formed(start, context, among(engine, encoded, encoded.rows), requirements)
     rows_new, made = engine.count(plan.assigned), engine.count(recoding.classes)
     classes = NewClasses(engine, resolved, new, recoding, requirements, start.series.last_group)
     loss = None
@@ -134,7 +139,7 @@ def plan_matched(
 
 
 def _formed(
-    start: ReleaseStart, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
+    start: ReleaseStart, context: Context, new: Encoded, requirements: Mapping[str, Sequence[Requirement]]
 ) -> tuple[Encoded, Plan, Recoding]:
     """Classes of rows that are in none: of all, or if there is no such plan without those whose value is too frequent.
 
@@ -149,9 +154,9 @@ def _formed(
         attempts = [fewer] if algorithm.name in KEEPS_APART else [new, fewer]
     for rows in attempts:
         try:
-            ready = make_ready(start.context, resolved, algorithm, rows)
-            check_ready(ready)
-            return rows, *work_out(ready)
+            ready = make_ready(engine, context.listener, resolved, algorithm, rows)
+            check_ready(ready, context.show_values)
+            return rows, *work_out(ready, context.workers)
         except InfeasibleError as error:
             failed = error
     if not start.series.groups:

@@ -25,6 +25,7 @@ from ldiv_db.algorithms.infeasible import no_class
 from ldiv_db.auditing.audit import Audit, audit_table, require_good
 from ldiv_db.auditing.subject import Pair, Subject
 from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import AuditError, InfeasibleError, refused, rows_phrase
 from ldiv_db.policy.sources import GROUP_ID
 from ldiv_db.publishing.draft import require_rows
@@ -114,16 +115,20 @@ class DecomposedDraft(SeriesDraft):
         return [*map(str, self.groups.refused), *self.start.resolved.warnings, *([note] if note else [])]
 
 
-def plan_decomposition(start: ReleaseStart) -> DecomposedDraft:
+def plan_decomposition(start: ReleaseStart, listener: Listener) -> DecomposedDraft:
     """The release as it will be; raises before any work if it cannot be made."""
     coding = read_source(start.engine, start.resolved)
     matched = match_rows(start, coding.snapshot, coding)
     start.engine.drop(coding.snapshot)
-    return plan_groups(start, coding, matched)
+    return plan_groups(start, listener, coding, matched)
 
 
 def plan_groups(
-    start: ReleaseStart, coding: DecompositionCoding, matched: MatchedRows, side_columns: Sequence[Renamed] = ()
+    start: ReleaseStart,
+    listener: Listener,
+    coding: DecompositionCoding,
+    matched: MatchedRows,
+    side_columns: Sequence[Renamed] = (),
 ) -> DecomposedDraft:
     """The release of a matched copy of the source as it will be; raises if it cannot be made."""
     engine, resolved, series = start.engine, start.resolved, start.series
@@ -132,8 +137,7 @@ def plan_groups(
     keeps_back = resolved.algorithm == "decomposition_plus" and not resolved.transparent
     waits = options.starvation if keeps_back else AT_ONCE
     attributes = (source.primary, source.others)
-    progress = start.context.listener.on_progress
-    task = Grouping(engine, source.rows, *attributes, options, resolved.source.seed, series.next, progress)
+    task = Grouping(engine, source.rows, *attributes, options, resolved.source.seed, series.next, listener.on_progress)
     groups = make_groups(task, source.rows, waits)
     if not groups.count and not series.groups:
         raise InfeasibleError(_no_group_reason(source, groups))

@@ -56,6 +56,8 @@ class WhatIf:
     """A run as prepared, under a policy that may not be met."""
 
     ready: PreparedRun
+    #: Whether remedies write out values of the data.
+    show_values: bool
 
     @property
     def policy(self) -> Policy:
@@ -144,7 +146,7 @@ class Weaker:
 
 
 @contextmanager
-def remedied(ready: PreparedRun, is_running: bool = False) -> Iterator[None]:
+def remedied(ready: PreparedRun, show_values: bool, is_running: bool = False) -> Iterator[None]:
     """Adds to an error what of the policy to change; if a run fails that counts allowed, another algorithm alone,
     or a larger budget of rows left out where that is what it lacks.
     """
@@ -153,7 +155,7 @@ def remedied(ready: PreparedRun, is_running: bool = False) -> Iterator[None]:
     except UnprovedError:
         raise
     except (InfeasibleError, PolicyError) as error:
-        what_if, ways = WhatIf(ready), _remedy_finders(error, is_running)
+        what_if, ways = WhatIf(ready, show_values), _remedy_finders(error, is_running)
         error.remedies = [remedy for way in ways for remedy in _first_accepted(what_if, way(what_if))]
         raise
 
@@ -185,7 +187,7 @@ def _remedy(what_if: WhatIf, change: Change, rows: int) -> Remedy:
     if not traits.foresees_left_out:
         left = "rows are left out where that costs least, how many the run tells"
     costs = f"{change.costs}; {left}"
-    if change.values and not what_if.ready.context.show_values:
+    if change.values and not what_if.show_values:
         return Remedy(None, f"{costs}: --show-values (in Python show_values=True) writes it out", rows)
     return Remedy(change.keys, costs, rows)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
@@ -17,7 +18,7 @@ from ldiv_db.attacking.columns import Table
 from ldiv_db.attacking.covering import LabelAxis
 from ldiv_db.database import catalog
 from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Context, Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
@@ -58,16 +59,13 @@ class ReplaySubject:
     what they hold.
     """
 
-    context: Context
+    engine: Engine
+    folder: Path
     name: str
     table: Table | None
     policy: Policy
     labels: Sequence[LabelAxis] = ()
     numbered: bool = True
-
-    @property
-    def engine(self) -> Engine:
-        return self.context.engine
 
 
 @dataclass(frozen=True)
@@ -166,7 +164,7 @@ def method_of(subject: ReplaySubject, seed: int) -> Method:
     engine, policy = subject.engine, subject.policy.model_copy(update={"seed": seed})
     if policy.is_series:
         return _method_of_series(subject, policy)
-    resolved, algorithm = resolve_algorithm(engine, policy, subject.context.folder)
+    resolved, algorithm = resolve_algorithm(engine, policy, subject.folder)
     release, texts = _one_table(subject, resolved)
     coding = read_source(engine, resolved.source)
     people = NumberedPeople.of(engine, coding.snapshot, _VALUES_AND_KEPT, None)
@@ -179,7 +177,7 @@ def seed_of_release(subject: ReplaySubject) -> int:
     if "seed" in policy.model_fields_set:
         return policy.seed
     if policy.is_series:
-        name = series_target_of(engine, policy.target, policy.algorithm.name, subject.context.folder).name
+        name = series_target_of(engine, policy.target, policy.algorithm.name, subject.folder).name
         found = release_seed(engine, name, 1)
     else:
         found = seed_of(engine, str(policy.target))
@@ -238,9 +236,9 @@ class RunMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         encoded = self.coded(seed).encode(world, [_ROW_NO])
-        ready = make_ready(self.subject.context, self.resolved.by_seed(seed), self.algorithm, encoded)
+        ready = make_ready(self.engine, Listener(), self.resolved.by_seed(seed), self.algorithm, encoded)
         ready.algorithm.checked(ready.task)
-        _, recoding = work_out(ready)
+        _, recoding = work_out(ready, 1)
         shown = keep_types(self.engine, recoding, self.resolved.typed)
         return self.shown(encoded, shown, self.resolved.released.has_class_ids)
 
@@ -253,7 +251,7 @@ class SeriesMethod(ClassesMethod):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start, coding = self.start.by_seed(seed), self.coded(seed)
-        draft = plan_matched(start, coding, match_rows(start, world, coding), [_ROW_NO])
+        draft = plan_matched(start, Context(), coding, match_rows(start, world, coding), [_ROW_NO])
         return self.shown(draft.classes.encoded, draft.classes.recoding, True)
 
 
@@ -272,7 +270,7 @@ class GroupsMethod(Method):
 
     def make(self, world: Relation, seed: int) -> MadeRelease:
         start = self.start.by_seed(seed)
-        draft = plan_groups(start, self.coding, match_rows(start, world, self.coding), [_ROW_NO])
+        draft = plan_groups(start, Listener(), self.coding, match_rows(start, world, self.coding), [_ROW_NO])
         made: dict[Relation, Relation] = {}
 
         def create(target: Relation, template: str, **params: Any) -> None:
@@ -309,15 +307,15 @@ def compared(
 
 def _method_of_series(subject: ReplaySubject, policy: Policy) -> Method:
     engine = subject.engine
-    resolved = resolve(engine, policy, subject.context.folder, {"algorithm": judge_series_algorithm})
+    resolved = resolve(engine, policy, subject.folder, {"algorithm": judge_series_algorithm})
     if policy.target.file is not None:
         what = "a series in a file of its own cannot be replayed"
         raise PolicyError([Problem("target.file", what, "copy its tables to the source's database, under the prefix")])
-    target = series_target_of(engine, policy.target, resolved.algorithm, subject.context.folder)
+    target = series_target_of(engine, policy.target, resolved.algorithm, subject.folder)
     assert resolved.source.key is not None  # noqa: S101 - releases over time have one
     series = Series(target.name, _BEFORE_KEYS, key_of(resolved.source.key))
-    watch = Watch(engine, resolved.source.name, subject.context.folder)  # nothing is published
-    start = ReleaseStart(subject.context, resolved, series, target, watch)
+    watch = Watch(engine, resolved.source.name, subject.folder)  # nothing is published
+    start = ReleaseStart(resolved, series, target, watch)
     tables = _first_tables(subject, target)
     if policy.decomposes:
         coding = read_decomposed(engine, resolved)

@@ -11,10 +11,10 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.auditing.people_names import warn_of_people
-from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import Context, Listener, open_context
+from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.counted import PlannedThere, open_planned
-from ldiv_db.database.engine import is_joined
+from ldiv_db.database.engine import Engine, is_joined
 from ldiv_db.database.errors import refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
@@ -24,21 +24,20 @@ from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_so
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.publishing.history import OvertakenError, Tries, Watch
+from ldiv_db.publishing.history import OvertakenError, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Released, Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import Recoding, keep_types
 from ldiv_db.recoding.rules import GlobalRecoding, recoding_of
-from ldiv_db.running.classes import divergence, work_out
+from ldiv_db.running.classes import divergence, measure_similarity, published_members, work_out
 from ldiv_db.running.comparing import compared_with_earlier
 from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, l_of, refuse_read_only, resolve_run
-from ldiv_db.running.similarity import measure_similarity, published_members
 from ldiv_db.running.there import counted_source
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
@@ -76,44 +75,42 @@ def run(
     an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
     transaction.
     """
-    begun, tries = time.perf_counter(), Tries()
+    begun, failed = time.perf_counter(), 0
     asked = load_policy(policy)
+    context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
         try:
-            with _opened(connection, asked, folder, listener, show_values, workers, catalog, writes=True) as opened:
-                return publish_run(*opened, kl, begun)
+            with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
+                return publish_run(engine, context, counted, there, kl, begun)
         except OvertakenError:
+            failed += 1
             joins = not isinstance(connection, PlannedThere) and is_joined(connection)
-            if joins or not tries.again():
+            if joins or not waits_again(failed):
                 raise
 
 
 @contextmanager
 def _opened(
-    connection: Any,
-    policy: Policy,
-    folder: str | Path,
-    listener: Listener | None,
-    show_values: bool,
-    workers: int | None,
-    catalog: str | None,
-    writes: bool = False,
-) -> Iterator[tuple[Context, Policy, InWarehouse | None]]:
-    """The context of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
+    connection: Any, policy: Policy, context: Context, catalog: str | None, writes: bool = False
+) -> Iterator[tuple[Engine, Policy, InWarehouse | None]]:
+    """The engine of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
     if isinstance(connection, PlannedThere):
         with (
-            open_context(connection.connection, listener, None, folder, show_values, workers) as context,
-            counted_source(context, connection.there, policy, catalog, writes) as (counted, there),
+            working_engine(connection.connection, context.listener) as engine,
+            counted_source(engine, context, connection.there, policy, catalog, writes) as (counted, there),
         ):
-            yield context, counted, there
+            yield engine, counted, there
     else:
-        databases = (policy.databases, policy.target.database if writes else None)
-        with open_context(connection, listener, catalog, folder, show_values, workers, *databases) as context:
-            yield context, policy, None
+        written = policy.target.database if writes else None
+        with (
+            working_engine(connection, context.listener, catalog) as engine,
+            named_databases(engine, policy.databases, context.folder, written),
+        ):
+            yield engine, policy, None
 
 
 def publish_run(
-    context: Context, policy: Policy, there: InWarehouse | None, kl: bool, begun: float
+    engine: Engine, context: Context, policy: Policy, there: InWarehouse | None, kl: bool, begun: float
 ) -> Result | Released:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`.
 
@@ -122,22 +119,22 @@ def publish_run(
     if policy.is_series:
         if kl:
             raise refused("kl", "is of a table and its source, and a series has rows of earlier sources")
-        release = draft_release(context, policy, settle_crashed, there, begun)
+        release = draft_release(engine, context, policy, settle_crashed, there, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
-    spec = resolve_run(context.engine, policy, context.folder, there)
+    spec = resolve_run(engine, policy, context.folder, there)
     refuse_read_only(spec.destination)
-    ready = prepare(context, spec, publishes=True)
-    draft = _draft_run(ready, kl, begun)
+    ready = prepare(spec, context.listener, context.show_values, publishes=True)
+    draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place)
 
 
-def _draft_run(ready: Preparation, kl: bool, begun: float) -> RunDraft:
+def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:
     ready.estimate.require_room()
-    with remedied(ready, is_running=True):
-        plan, recoding = work_out(ready)
-    ready.context.listener.on_stage(MEASURING)
+    with remedied(ready, context.show_values, is_running=True):
+        plan, recoding = work_out(ready, context.workers)
+    context.listener.on_stage(MEASURING)
     loss, similarity = _measured(ready, recoding)
     people = _note_on_people(ready, recoding)
     plan = replace(plan, notes=(*plan.notes, *([people] if people else []), *ready.kept))
@@ -145,33 +142,31 @@ def _draft_run(ready: Preparation, kl: bool, begun: float) -> RunDraft:
         loss = replace(loss, kl=divergence(ready, recoding))
     algorithm, requirements = plan.algorithm or ready.algorithm.name, ready.task.requirements
     rules = _global_recoding(ready, recoding, plan)
-    draft = _draft(ready, recoding, ready.watch)
-    earlier = compared_with_earlier(ready, draft)
-    draft.begun, draft.result = (
-        begun,
-        Result(
-            run_id=draft.run_id,
-            algorithm=algorithm,
-            source=ready.resolved.source.name,
-            target=str(ready.resolved.target),
-            l=l_of(algorithm, requirements, plan.l),
-            loss=loss,
-            search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
-            seed=ready.resolved.source.seed,
-            versions=versions(),
-            notes=tuple(
-                dict.fromkeys([*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes])
-            ),
-            similarity=similarity,
-            recoding=rules,
-            smallest_class=smallest_class(requirements),
-            inferred=ready.resolved.inferred,
-            people=people,
-            earlier=earlier,
-            answers=_answers(ready, draft),
-        ),
+    classes = _new_classes(ready, recoding)
+    earlier = compared_with_earlier(ready, classes)
+    answers, unanswered = _answers(ready, classes)
+    notes = [*ready.reasons, *plan.notes_by(loss.lm_mean), *ready.estimate.notes, *loss.notes, *unanswered]
+    assert ready.watch is not None  # noqa: S101 - what is published has looked back
+    result = Result(
+        run_id=ready.watch.run_id,
+        algorithm=algorithm,
+        source=ready.resolved.source.name,
+        target=str(ready.resolved.target),
+        l=l_of(algorithm, requirements, plan.l),
+        loss=loss,
+        search=plan.search | ({"loss": loss.lm_mean} if plan.told else {}),
+        seed=ready.resolved.source.seed,
+        versions=versions(),
+        notes=tuple(dict.fromkeys(notes)),
+        similarity=similarity,
+        recoding=rules,
+        smallest_class=smallest_class(requirements),
+        inferred=ready.resolved.inferred,
+        people=people,
+        earlier=earlier,
+        answers=answers,
     )
-    return draft
+    return RunDraft(classes, ready.watch, result, begun)
 
 
 @takes_database(read_only=True, of_frame=take_for_source, of_warehouse=open_planned)
@@ -194,23 +189,25 @@ def plan(
     if rehearse and isinstance(connection, PlannedThere):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, asked = time.perf_counter(), load_policy(policy)
-    with _opened(connection, asked, folder, listener, show_values, 1, catalog) as (context, counted, there):
+    context = Context(listener or Listener(), Path(folder), show_values)
+    with _opened(connection, asked, context, catalog) as (engine, counted, there):
         if counted.is_series:
-            return draft_release(context, counted, refuse_unsettled, there, begun).foreseen()
-        ready = strictest(prepare(context, resolve_run(context.engine, counted, context.folder, there)))
+            return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()
+        spec = resolve_run(engine, counted, context.folder, there)
+        ready = strictest(prepare(spec, context.listener, show_values))
         if isinstance(ready.algorithm, Auto):
             ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
         if rehearse:
-            made, _, _ = rehearsed(ready)
+            made, _, _ = rehearsed(ready, 1)
             ready = replace(ready, tried=made.search.get("tried", ()))
         return ready
 
 
 def estimate(connection: Any, policy: GivenPolicy, folder: Path, catalog: str | None = None) -> Estimate:
     """What a run would take, without the rest of a plan; raises as `plan`."""
-    with open_context(connection, None, catalog, folder) as context:
-        spec = resolve_run(context.engine, load_policy(policy), folder)
-        return prepare(context, spec, looks_back=False).estimate
+    with working_engine(connection, catalog=catalog) as engine:
+        spec = resolve_run(engine, load_policy(policy), folder)
+        return prepare(spec, Listener(), show_values=False, looks_back=False).estimate
 
 
 def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
@@ -222,34 +219,31 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
     return seconds
 
 
-def rehearsed(ready: PreparedRun) -> tuple[Plan, Loss, Relation]:
+def rehearsed(ready: PreparedRun, workers: int | None) -> tuple[Plan, Loss, Relation]:
     """Do all that a run does, with a TEMP table in place of the release; raises as a run does."""
-    made, recoding = work_out(ready)
+    made, recoding = work_out(ready, workers)
     loss, _ = _measured(ready, recoding)
-    draft = _draft(ready, recoding)
-    release = draft.classes.table()
-    draft.audits(release)
+    classes = _new_classes(ready, recoding)
+    release = classes.table()
+    with ready.task.engine.scope():
+        classes.audits(release)
     return made, loss, release
 
 
-def _answers(ready: PreparedRun, draft: RunDraft) -> tuple[Answer, ...]:
+def _answers(ready: PreparedRun, classes: NewClasses) -> tuple[tuple[Answer, ...], list[str]]:
+    """The answers of the release to what the policy preserves, or a note that there are none."""
     queries = ready.resolved.policy.preserve
-    if not queries:
-        return ()
-    if ready.resolved.source.weight is not None:
-        draft.note("a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does")
-        return ()
+    if queries and ready.resolved.source.weight is not None:
+        return (), ["a run on counts does not answer `preserve`: in a warehouse `ldiv measure` does"]
     with ready.task.engine.scope():
-        return answers_of(ready.task.engine, draft.classes.table(), ready.resolved, queries)
+        return answers_of(ready.task.engine, classes.table(), ready.resolved, queries) if queries else (), []
 
 
-def _draft(ready: PreparedRun, recoding: Recoding, watch: Watch | None = None) -> RunDraft:
-    """The release as it will be; that of a rehearsal has no result, and nobody watches its source."""
-    engine, resolved = ready.task.engine, ready.resolved
+def _new_classes(ready: PreparedRun, recoding: Recoding) -> NewClasses:
+    """The classes as they are to be published."""
+    engine, resolved, counts_people = ready.task.engine, ready.resolved, ready.units is not None
     shown = keep_types(engine, recoding, resolved.typed)
-    classes = NewClasses(engine, resolved, ready.encoded, shown, ready.requirements)
-    watch = watch or Watch(engine, resolved.source.name, resolved.folder)
-    return RunDraft(classes, watch, ready.units is not None)
+    return NewClasses(engine, resolved, ready.encoded, shown, ready.task.wanted, counts_people=counts_people)
 
 
 def _measured(ready: PreparedRun, recoding: Recoding) -> tuple[Loss, tuple[Similarity, ...]]:

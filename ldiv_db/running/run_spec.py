@@ -17,7 +17,6 @@ from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import require_listed
 from ldiv_db.database import catalog, migrate
-from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refuse
@@ -213,7 +212,6 @@ def refuse_forms(algorithm: Algorithm, released: ReleaseColumns, same: Mapping[s
 class PreparedRun:
     """A policy, its algorithm and the encoded table: all that classes are made of."""
 
-    context: Context
     resolved: Resolved
     algorithm: Algorithm
     task: Task

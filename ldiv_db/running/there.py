@@ -8,46 +8,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
-from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context
-from ldiv_db.database.counted import ON_ROWS, ColumnThere
+from ldiv_db.database.counted import ON_ROWS
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
-from ldiv_db.database.names import CallerView, Identifier, Relation
+from ldiv_db.database.names import CallerView
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
-from ldiv_db.publishing.counted_source import CountedSource, place_counts
+from ldiv_db.publishing.counted_source import place_counts
 from ldiv_db.publishing.in_warehouse import InWarehouse
-from ldiv_db.publishing.ledger_there import READ, READ_OF_SERIES, LedgerThere
+from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
 
 
 @contextmanager
 def counted_source(
-    context: Context, there: Warehouse, policy: Policy, schema: str | None, writes: bool
+    engine: Engine, context: Context, there: Warehouse, policy: Policy, schema: str | None, writes: bool
 ) -> Iterator[tuple[Policy, InWarehouse]]:
     """The policy on the counts of its source, which are brought here, and where its release goes.
 
     Within, all there is of one moment: where the warehouse takes back a table it is one transaction, committed at the
     end. `schema` is where the ledger lies there, `ldiv` by default; a run `writes`.
     """
-    engine = context.engine
-    refuse([*problems_of(policy), *unsupported(policy, there)])
-    ledger = LedgerThere(there, schema or SCHEMA)
-    with there.moment(named_table(policy.target.table or "", "target.table") if writes else None):
+    unserved = list(unsupported(policy, there))
+    problems = [*problems_of(policy), *unserved]
+    refuse(problems)
+    wanted, roles = counted_columns(policy), policy.roles()
+    target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
+    with there.moment(target if writes else None):
         context.listener.on_stage(READING)
-        source, counted = _counted(engine, there, policy, context.folder)
-        ledger.bring(engine, READ_OF_SERIES if policy.is_series else READ)
-        yield counted, InWarehouse(engine, source, policy.target, ledger)
+        table = there.source(policy.source, context.folder)
+        columns = there.columns(table)
+        unread = list(_column_problems(roles, columns))
+        refuse(unread)
+        is_of_rows, kept = bool(policy.individual or policy.key), () if policy.key else policy.keep
+        source, placed = place_counts(engine, there, table, columns, wanted, kept, is_of_rows)
+        if not engine.count(source.counts):
+            raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
+        # Named, as an algorithm that is left open would be taken from those that recode all rows by one rule.
+        here = Frame(CallerView(placed.parts, "source"), str(policy.source))
+        changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
+        ledger.bring(engine)
+        yield policy.model_copy(update=changes), InWarehouse(engine, source, policy.target, target, ledger)
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
@@ -76,38 +83,10 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
             yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
 
 
-def _counted(engine: Engine, there: Warehouse, policy: Policy, folder: Path) -> tuple[CountedSource, Policy]:
-    table = there.source(policy.source, folder)
-    columns = there.columns(table)
-    refuse(_column_problems(policy, columns))
-    is_of_rows = policy.individual is not None or policy.key is not None
-    kept = () if policy.key else policy.keep
-    source, placed = place_counts(engine, there, table, columns, counted_columns(policy), kept, is_of_rows)
-    if not engine.count(source.counts):
-        raise InfeasibleError(f"{policy.source} is empty: there is nothing to publish")
-    here = Frame(CallerView(placed.parts, "source"), str(policy.source))
-    # Named, as one that is left open would be taken from those that recode all rows by one rule.
-    changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
-    shown = [source.columns[name.lower()] for name in policy.keep]
-    return replace(source, kept=_told(there, table, shown, policy)), policy.model_copy(update=changes)
-
-
-def _told(there: Warehouse, table: Relation, shown: Sequence[ColumnThere], policy: Policy) -> list[str]:
-    """What is told of kept columns: the rows that they single out are counted there, and no more, by one statement."""
-    if not shown:
-        return []
-    names = [column.column.name for column in shown]
-    params: dict[str, Any] = {"columns": numbered((one.column, one.as_text) for one in shown), "most": FEW}
-    person = Identifier(policy.individual.column) if policy.individual else None
-    counts = there.rows(there.written(KEPT_COUNTED, source=table, person=person, weight=None, **params))
-    told = [column.warning for column in as_counted(names, counts) if column.warning]
-    return [*told, not_measured(names, "what follows from kept columns")]
-
-
-def _column_problems(policy: Policy, columns: Sequence[Column]) -> Iterator[Problem]:
+def _column_problems(roles: Sequence[tuple[str, str]], columns: Sequence[Column]) -> Iterator[Problem]:
     types = {column.name.lower(): column.type for column in columns}
     names = [column.name for column in columns]
-    for key, name in policy.roles():
+    for key, name in roles:
         if name.lower() not in types:
             yield Problem(f"{key}.{name}", "is not a column of the source", nearest(name, names))
         elif types[name.lower()] == "unread" and key != "identifiers":

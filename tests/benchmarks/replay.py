@@ -12,13 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 import ldiv_db
 from ldiv_db.database.connections import open_database
-from ldiv_db.database.context import Context, open_context
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError
 from ldiv_db.database.names import Relation
@@ -111,9 +112,8 @@ def measure_case(case: Case) -> dict[str, Any]:
 def _releases(connection: Any, case: Case, worlds: Sequence[tuple[str, ...]]) -> dict[str, list[tuple[str, ...]]]:
     """The assignments that give each release; those that give none are left out."""
     left: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    with open_context(connection) as context:
-        engine = context.engine
-        method, payloads = _method(context, case, worlds)
+    with working_engine(connection) as engine:
+        method, payloads = _method(engine, case, worlds)
         moves = [
             (number, row, payloads[value]) for number, world in enumerate(worlds) for row, value in enumerate(world, 1)
         ]
@@ -128,9 +128,8 @@ def _releases(connection: Any, case: Case, worlds: Sequence[tuple[str, ...]]) ->
     return left
 
 
-def _method(context: Context, case: Case, worlds: Sequence[tuple[str, ...]]) -> tuple[Method, Mapping[str, int]]:
+def _method(engine: Engine, case: Case, worlds: Sequence[tuple[str, ...]]) -> tuple[Method, Mapping[str, int]]:
     """The method on the first of the tables that can be published, and the number of each value's payload."""
-    engine = context.engine
     for world in worlds:
         columns = {"id": "INTEGER", "age": "INTEGER", "value": "VARCHAR"}
         people = engine.load("people", columns, list(zip(range(len(world)), case.ages, world, strict=True)))
@@ -140,8 +139,8 @@ def _method(context: Context, case: Case, worlds: Sequence[tuple[str, ...]]) -> 
             ldiv_db.run(engine.connection, case.policy)
         except InfeasibleError:
             continue
-        is_table = isinstance(case.policy["target"], str)
-        subject = ReplaySubject(context, "r", Relation(("r",)) if is_table else None, parse_policy(case.policy))
+        table = Relation(("r",)) if isinstance(case.policy["target"], str) else None
+        subject = ReplaySubject(engine, Path(), "r", table, parse_policy(case.policy))
         numbers = {value: number for number, value in enumerate(sorted(set(case.values)), 1)}
         return method_of(subject, 0), numbers
     raise LdivError(f"{case.variant} publishes none of the tables of {case.values}")

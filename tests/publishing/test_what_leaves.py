@@ -24,12 +24,11 @@ from tables import fill
 from times import TIMES, seeds
 
 import ldiv_db
-from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.publishing.destinations import destination_of
+from ldiv_db.publishing.destinations import InDatabase, destination_of
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.series import Key, Series
@@ -144,7 +143,7 @@ def drafted(case: Case, folder: Path, shape: dict[str, Any], target: Any, con: A
         blanked=blanks(engine, encoded, case) if blank else None,
     )
     classes = NewClasses(engine, resolved, encoded, recoding, {name: [] for name in resolved.limits})
-    yield RunDraft(classes, Watch(engine, "", Path()))
+    yield RunDraft(classes, Watch(engine, "", Path()), None, 0.0)
     engine.close_scratch()
 
 
@@ -322,8 +321,9 @@ def test_a_release_of_a_series_is_published_alike(tmp_path):
 
 def next_release(draft: RunDraft, series: Series) -> ClassesDraft:
     """The draft as one of a series."""
-    target = SeriesTarget("bsgi", Relation(("main", "p")), "p", None)
-    start = ReleaseStart(Context(draft.engine), draft.resolved, series, target, draft.watch)
+    prefix = Relation(("main", "p"))
+    target = SeriesTarget("bsgi", prefix, "p", InDatabase(draft.engine, prefix))
+    start = ReleaseStart(draft.resolved, series, target, draft.watch)
     nothing = Relation(("nothing",))
     matched = MatchedRows(nothing, nothing, 0, 0)
     classes = replace(draft.classes, last_class=series.last_group)
@@ -350,7 +350,7 @@ def test_files_are_the_same_whatever_the_threads(tmp_path):
                 )
                 recoding = plan_recoding(engine, encoded, Relation(("temp", "main", "c")), resolved.released.forms)
                 classes = NewClasses(engine, resolved, encoded, recoding, {"s": []})
-                draft = RunDraft(classes, Watch(engine, "", Path()))
+                draft = RunDraft(classes, Watch(engine, "", Path()), None, 0.0)
                 found += file_content(partial(write, draft, tmp_path), tmp_path, name)
                 engine.close_scratch()
     assert found[0:2] == found[2:4] == found[4:6]

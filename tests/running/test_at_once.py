@@ -40,10 +40,10 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], 
     def arrange(other: Callable[[], Any]) -> list[Any]:
         done: list[Any] = []
 
-        def work_out(ready: Any) -> Any:
+        def work_out(ready: Any, workers: Any) -> Any:
             monkeypatch.setattr(running, "work_out", plain)
             done.append(other())
-            return plain(ready)
+            return plain(ready, workers)
 
         plain = running.work_out
         monkeypatch.setattr(running, "work_out", work_out)
@@ -126,10 +126,10 @@ def test_a_series_and_a_run_stop_each_other(con: Any, monkeypatch: pytest.Monkey
     module, plain = (running, running.work_out) if series_first else (release_classes, release_classes.work_out)
     with con.cursor() as other:
 
-        def work_out(ready: Any) -> Any:
+        def work_out(ready: Any, workers: Any) -> Any:
             monkeypatch.setattr(module, "work_out", plain)
             ldiv_db.run(other, first)
-            return plain(ready)
+            return plain(ready, workers)
 
         monkeypatch.setattr(module, "work_out", work_out)
         with pytest.raises(ldiv_db.PolicyError, match="published this source"):

@@ -11,7 +11,7 @@ import tables
 
 from ldiv_db.algorithms import algorithm_of
 from ldiv_db.database.connections import open_database
-from ldiv_db.database.context import Context
+from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.frames import pack, unpack
 from ldiv_db.database.names import Relation
@@ -25,8 +25,7 @@ REQUIRED = [[{"distinct": 2}], [{"t_closeness": 0.6}], [{"threshold": {"base": 0
 
 
 def prepared(con, folder, policy):
-    context = Context(Engine(con), folder=Path(folder))
-    return prepare(context, resolve_run(context.engine, load_policy(policy), context.folder))
+    return prepare(resolve_run(Engine(con), load_policy(policy), Path(folder)), Listener(), show_values=False)
 
 
 def case_of(seed, algorithm, require):

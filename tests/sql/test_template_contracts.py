@@ -885,7 +885,7 @@ def check_everything(engine):
     with pytest.raises(ldiv_db.InfeasibleError):
         policy = {"source": "poor", "target": "none", "identifiers": ["town"], "sensitive": ["secret"],
                   "quasi_identifiers": {"other": {"numeric": True}}, "require": [{"k": 9}]}  # fmt: skip
-        listener = ldiv_db.Listener(on_statement=engine._on_statement)
+        listener = ldiv_db.Listener(on_statement=engine.on_statement)
         ldiv_db.run(con, policy | {"nulls_sensitive": "value"}, listener=listener)
 
 

@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import Any, get_args
 
 from ldiv_db.database import interrupts
-from ldiv_db.database.attach import takes_database
-from ldiv_db.database.context import Context, Listener, open_context
+from ldiv_db.database.attach import named_databases, takes_database
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
 from ldiv_db.database.given_queries import EXAMPLE
@@ -54,16 +55,16 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     asked, base = request.settled, load_policy(request.policy)
     refuse(problems_of(base) or _problems(base, asked.workers, asked.by))
     document = _document(request.policy if base.path is None else base.written)
-    settings = (asked.listener, asked.catalog, asked.folder, asked.show_values, asked.workers)
-    with open_context(connection, *settings, base.databases) as context:
-        engine, where = context.engine, context.folder
-        context.listener.on_stage("reading the source")
+    where, listener = Path(asked.folder), asked.listener or Listener()
+    working = working_engine(connection, listener, asked.catalog)
+    with working as engine, named_databases(engine, base.databases, where):
+        listener.on_stage("reading the source")
         resolved, _ = resolve_algorithm(engine, base, where)
         codes = Codes(engine, asked.show_values)
         coding = codes.of(resolved.source)
         variants = list_variants(resolved, asked, _bounds(engine, coding))
         jobs = [job_of(engine, variant, where, codes) for variant in variants]
-        outcomes, interrupted = _rehearse_all(context, jobs)
+        outcomes, interrupted = _rehearse_all(engine, listener, asked.workers, jobs)
     return Exploration(
         source=resolved.source.name,
         rows=coding.rows_in,
@@ -102,12 +103,13 @@ def _bounds(engine: Engine, coding: Coding) -> Any:
     return bounds
 
 
-def _rehearse_all(context: Context, jobs: Sequence[Job]) -> tuple[list[VariantOutcome], bool]:
+def _rehearse_all(
+    engine: Engine, listener: Listener, workers: int | None, jobs: Sequence[Job]
+) -> tuple[list[VariantOutcome], bool]:
     """The outcomes by number, and whether Ctrl-C left some of them out; those that take longest begin first."""
-    engine, listener = context.engine, context.listener
     in_order = sorted(jobs, key=_work_of, reverse=True)
     alone = engine.in_transaction() or any(job.asks_a_view for job in jobs)
-    most = 1 if alone else context.workers or processors()
+    most = 1 if alone else workers or processors()
     found: dict[int, VariantOutcome] = {}
     listener.on_stage(f"trying {count_phrase(len(jobs), 'variant', 'variants')}")
     tell = _progress_reporter(jobs, listener)

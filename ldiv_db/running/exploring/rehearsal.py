@@ -22,7 +22,7 @@ from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.columns import Columns
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import Knowledge
-from ldiv_db.database.context import Context, Listener, open_context
+from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError
 from ldiv_db.database.frames import another_connection, shared_memory
@@ -102,8 +102,8 @@ def rehearse(job: Job, connection: Any, listener: Listener) -> VariantOutcome:
     if job.refused:
         return VariantOutcome(job.variant, "refused", job.refused)
     try:
-        with open_context(connection, listener) as context:
-            return _rehearsed(job, context)
+        with working_engine(connection, listener) as engine:
+            return _rehearsed(job, engine)
     except LdivError as error:
         found = [word for kind, word in _STATUS.items() if isinstance(error, kind)]
         status: Status = found[0] if found else "error"
@@ -119,14 +119,13 @@ def _shortly(error: LdivError, status: Status) -> str:
     return lines[0] if status == "error" else "\n".join(line for line in lines if not line.startswith(_HINT))
 
 
-def _rehearsed(job: Job, context: Context) -> VariantOutcome:
-    engine = context.engine
+def _rehearsed(job: Job, engine: Engine) -> VariantOutcome:
     resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
     assert resolved and algorithm and coding  # noqa: S101 - it was not refused
     encoded = replace(coding, engine=engine).encode()
-    ready = make_ready(context.quiet, resolved, algorithm, encoded)
-    check_ready(ready)
-    made, loss, release = rehearsed(ready)
+    ready = make_ready(engine, Listener(), resolved, algorithm, encoded)
+    check_ready(ready, show_values=False)
+    made, loss, release = rehearsed(ready, 1)
     name = made.algorithm or ready.algorithm.name
     risk = _risk(_attacked(job, engine, release))
     answers = answers_of(engine, release, resolved, job.variant.policy.preserve)
