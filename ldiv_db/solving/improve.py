@@ -24,10 +24,9 @@ from typing import Any, Literal
 from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.stratified import SPLITS
-from ldiv_db.algorithms.neighbours.flows import FLOWS
 from ldiv_db.algorithms.neighbours.passes import ASKED, IMPROVING, ClassState, Improving, Pass, improve, margins_of
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
-from ldiv_db.algorithms.neighbours.trades import TRADES
+from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
@@ -230,7 +229,8 @@ def _round(search: Improving, assigned: Relation, most: int) -> Relation:
     price = sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights)  # of all cells of a row
     flow = EngineFlow(task.engine, "local/outliers", measures=search.measures, sensitive=task.encoded.sensitive)
     with flow.scope("chosen"):
-        classes = ClassState.of(task, search.measures, assigned, least=1, most=LARGE)
-        outliers = flow.step("outliers", "find_outliers", rests=classes.rests(), price=price)
+        classes = ClassState(task, search.measures, assigned, least=1, most=LARGE)
+        classes.rests()
+        outliers = flow.step("outliers", "find_outliers", rests=classes["rests"], price=price)
         flow.know(margins=margins_of(search, outliers, assigned))
         return flow.step("chosen", "choose_outliers", most=most)

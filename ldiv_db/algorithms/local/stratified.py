@@ -136,10 +136,11 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
     """One round: the changes are the pairs that are replaced."""
     engine = task.engine
     with engine.scope() as scope:
-        classes = ClassState.of(task, splits.measures, assigned, least=1, most=LARGE)
-        engine.drop(classes.members)  # all the rows, while they are split
-        flow = EngineFlow(engine, "neighbours/resplit", assigned=assigned, measured=classes.measured)
-        flow.know(pairs=classes.pairs(order, offset, by_gain=True))
+        classes = ClassState(task, splits.measures, assigned, least=1, most=LARGE)
+        classes.drop("members")  # all the rows, while they are split
+        classes.pairs(order, offset, by_gain=True)
+        flow = EngineFlow(engine, "neighbours/resplit", assigned=assigned, measured=classes["measured"])
+        flow.know(pairs=classes["pairs"])
         merged = flow.step("merged", "merge_pairs")
         split = splits.split(merged, last=engine.count(flow["pairs"]))
         flow.know(split=split, traced=splits.traced(split)["traced"])
