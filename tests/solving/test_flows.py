@@ -13,7 +13,6 @@ from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours import passes as shared
 from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.passes import Changed
-from ldiv_db.database.names import Value
 from ldiv_db.solving import improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
@@ -159,7 +158,7 @@ def better_classes(classes, require, rows):
 @pytest.mark.parametrize("seed", seeds(2))
 def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch):
     """By brute force over all rows and classes, where a row looks at all others and every flow is compared."""
-    monkeypatch.setattr(shared, "STEPS", tuple(map(Value, range(1, 60))))
+    monkeypatch.setattr(shared, "STEPS", tuple(range(1, 60)))
     monkeypatch.setattr(moves, "_swap", lambda state, assigned, *_: state.task.engine.copy("a", assigned))
     for name, value in {"FLOWS_RANKED": 10**4, "FLOW_ROUNDS": 200}.items():
         monkeypatch.setattr(moves, name, value)

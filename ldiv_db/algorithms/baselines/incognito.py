@@ -30,7 +30,7 @@ from ldiv_db.algorithms.baselines.monotone_recoding import (
 )
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.names import Relation, Value
+from ldiv_db.database.names import Relation
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000
@@ -202,7 +202,7 @@ class Lattice:
         self.judged += len(vectors)
         codings = self.codings
         placed, axes = self._place(vectors, places)
-        params = {"places": placed, "axes": axes, "total": Value(codings.total)}
+        params = {"places": placed, "axes": axes, "total": codings.total}
         histogram = self._count(cells, codings.task.encoded.sensitive[0].reference, params)
         covered = {name: self._count(of_people, codings.everybody, params) for name, of_people in people.items()}
         codings.engine.drop(placed)

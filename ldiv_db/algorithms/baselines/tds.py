@@ -22,7 +22,7 @@ from ldiv_db.algorithms.base import Options, Plan, Task
 from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, class_label_of, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.names import Relation, Value
+from ldiv_db.database.names import Relation
 
 #: Gains of information are whole numbers of this part of a nat, so that they do not depend on the order of sums.
 _FINEST = 10**12
@@ -112,12 +112,11 @@ class Descent:
         """The smallest class that specialising each candidate makes; candidates that fail are given up."""
         codings, engine = self.codings, self.codings.engine
         self.judged += len(self.candidates)
-        total = Value(codings.total)
         places = self._place()
         histogram = self._count(codings.cells, codings.task.encoded.sensitive[0].reference, places)
         people = {name: self._count(cells, codings.everybody, places) for name, cells in codings.people().items()}
         engine.drop(places)
-        sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
+        sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=codings.total))
         failed = codings.failed(histogram, people)
         numbered = list(enumerate(self.candidates))
         self.candidates = [value for number, value in numbered if number not in failed]

@@ -22,7 +22,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse
-from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.recoding.encoded import DEALT, Encoded, SensitiveAxis
@@ -140,9 +140,8 @@ def count_classes(
     class of all rows. Rows may be cells: `weight` is their column of counts, `dealt` the members' of how many of each.
     """
     params = {"rows": rows, "members": members, "number": number, "sensitive": sensitive, "weight": weight}
-    params |= {"dealt": dealt}
-    large = {"least": Value(least), "large_only": least > 1}
-    return engine.materialise("counts", "local/count_classes", **params, **large)
+    large = {"least": least, "large_only": least > 1}
+    return engine.materialise("counts", "local/count_classes", dealt=dealt, **params, **large)
 
 
 class LocalAlgorithm(Algorithm):

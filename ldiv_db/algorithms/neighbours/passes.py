@@ -19,7 +19,7 @@ from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, count_classes
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: What is shown while classes are improved.
@@ -31,7 +31,7 @@ ASKED = 200
 #: The jitter of an order by cardinality, in thousandths of a place.
 JITTER = 4000
 #: How far a row looks in an order on either side.
-STEPS = tuple(Value(step) for step in (1, 2))
+STEPS = (1, 2)
 #: Rows of equal codes stand in the order of their numbers times a stride, which changes, by this modulus.
 PRIME, _STRIDE, _LONGER = 2**31 - 1, 1_000_003, 7_919
 #: More than any gain of LM, and than the rows of any class.
@@ -183,7 +183,8 @@ class ClassState(EngineFlow):
     """The classes as a round finds them: their `members`, and in `measured` the bounds and costs of each.
 
     Of classes that cost less than `least`, or have `most` rows, it has the members alone. If `grouped` one of equal
-    members stands for all of them, where a class gives one row a round.
+    members stands for all of them, where a class gives one row a round. Its own steps are those of `neighbours`;
+    others are in the `folder`.
     """
 
     def __init__(
@@ -194,19 +195,20 @@ class ClassState(EngineFlow):
         least: int = 0,
         most: int = MOST,
         grouped: bool = False,
+        folder: str = "neighbours",
     ):
-        super().__init__(task.engine, "neighbours", rows=task.encoded.rows, assigned=assigned, measures=measures)
+        super().__init__(task.engine, folder, rows=task.encoded.rows, assigned=assigned, measures=measures)
         self.know(sensitive=task.encoded.sensitive, keys=task.encoded.sensitive, prime=PRIME)
-        self.step("members", "list_members", slots=True, grouped=grouped)
+        self.step("members", "neighbours/list_members", slots=True, grouped=grouped)
         self.know(least=least, most=most, packed=MOST)
-        self.step("measured", "measure_classes")
+        self.step("measured", "neighbours/measure_classes")
 
     def rests(self, whole: bool = False) -> None:
         """Make `rests`: members of measured classes, each with what its class is without it; `whole` classes as well.
 
         `members` is dropped: all the rows, as long as what classes are without one is looked at.
         """
-        self.step("rests", "list_rests", whole=whole)
+        self.step("rests", "neighbours/list_rests", whole=whole)
         self.drop("members")
 
     def near(self, orders: Sequence[Sequence[Measure]], number: int) -> None:
@@ -215,7 +217,7 @@ class ClassState(EngineFlow):
         Rows of equal codes stand in an order of their numbers, another in each round.
         """
         self.know(stride=stride_of(number))
-        self.step("near", "list_near_classes", orders=orders, steps=STEPS)
+        self.step("near", "neighbours/list_near_classes", orders=orders, steps=STEPS)
 
     def pairs(self, order: Sequence[Measure], offset: int, **within: Any) -> None:
         """Make `pairs` (class_id, pair, side): classes next to each other by their centres.
@@ -223,7 +225,7 @@ class ClassState(EngineFlow):
         `within` says of which `parts`, and how far.
         """
         params = {"parts": None, "steps": (), "by_gain": False} | within
-        self.step("pairs", "pair_classes", order=order, offset=offset, **params)
+        self.step("pairs", "neighbours/pair_classes", order=order, offset=offset, **params)
 
     @property
     def cost(self) -> int:

@@ -10,6 +10,7 @@ taken. So every class stays good, no row is lost, and the cost never rises.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ldiv_db.algorithms.costs import Measure
 from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_first, in_orders
@@ -24,22 +25,21 @@ JITTER = 6
 LARGE = 64
 #: Balls are numbered by their pair, seed and place: there are fewer seeds, and places in a pair, than these.
 _NUMBERS = {"seeds": SEEDS + 1, "most": 2 * LARGE}
-_FOLDER = "neighbours/regroup"
 
 
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
     """One round: the changes are the pairs that are parted anew."""
     engine = state.task.engine
     with engine.scope() as scope:
-        classes = ClassState(state.task, state.measures, assigned)
+        classes = ClassState(state.task, state.measures, assigned, folder="neighbours/regroup")
         classes.near(orders, number)
         jitter = JITTER if number else 1
-        near = choose_first(engine, classes.step("near_pairs", f"{_FOLDER}/list_near_pairs", large=LARGE, jitter=jitter))
+        near = choose_first(engine, classes.step("near_pairs", "list_near_pairs", large=LARGE, jitter=jitter))
         classes.know(pairs=engine.select("pairs", near, "class_id", ("trade", "pair"), "side"))
         classes.drop("members")  # all the rows, while some are compared
-        classes.step("placed", f"{_FOLDER}/place_rows", seeds=SEEDS)
+        classes.step("placed", "place_rows", seeds=SEEDS)
         _choose(state, classes)
-        moved = classes.step("moved", f"{_FOLDER}/move_rows")
+        moved = classes.step("moved", "move_rows")
         renewed = scope.keep(engine.reassign(assigned, moved))
         return Changed(renewed, engine.count(classes["chosen"]), engine.total(classes["chosen"], "gain"), classes.cost)
 
@@ -48,15 +48,18 @@ def _choose(state: Improving, classes: ClassState) -> None:
     """Make `chosen`: the balls (class_id, the pair; seed, place, gain) by which pairs are parted."""
     classes.know(axes=state.task.encoded.axes, least=state.checker.least, ranked=RANKED)
     steps = OneStatement(classes.engine)
-    bounds = steps.materialise("bounds", f"{_FOLDER}/bound_balls", **classes.params(f"{_FOLDER}/bound_balls", **_NUMBERS))
-    traced = steps.materialise("traced", "bsgi/residue/trace_classes", bounds=bounds, measures=state.measures)
-    params = classes.params(f"{_FOLDER}/rank_balls", traced=traced, **_NUMBERS)
-    classes.know(balls=steps.keep("balls", f"{_FOLDER}/rank_balls", **params))
+    bounds = _part(steps, classes, "bounds", "bound_balls", **_NUMBERS)
+    traced = _part(steps, classes, "traced", "bsgi/residue/trace_classes", bounds=bounds)
+    rank = classes.params("rank_balls", traced=traced, **_NUMBERS)
+    classes.know(balls=steps.keep("balls", classes.path("rank_balls"), **rank))
     steps = OneStatement(classes.engine)
-    counts = steps.materialise("trials", f"{_FOLDER}/count_balls", **classes.params(f"{_FOLDER}/count_balls"))
-    margins = state.checker.measured(steps, counts)
-    chosen = steps.keep("chosen", f"{_FOLDER}/choose_balls", balls=classes["balls"], margins=margins)
-    classes.know(chosen=chosen)
+    margins = state.checker.measured(steps, _part(steps, classes, "trials", "count_balls"))
+    choose = classes.params("choose_balls", margins=margins)
+    classes.know(chosen=steps.keep("chosen", classes.path("choose_balls"), **choose))
+
+
+def _part(steps: OneStatement, classes: ClassState, name: str, template: str, **more: Any) -> Relation:
+    return steps.materialise(name, classes.path(template), **classes.params(template, **more))
 
 
 #: Pairs of near classes are parted around their rows.
