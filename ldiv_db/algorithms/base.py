@@ -19,14 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ldiv_db.algorithms.infeasible import too_many_left_out
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import (
-    PolicyError,
-    Problem,
-    SuppressionError,
-    nearest,
-    refuse,
-    what_is_wrong,
-)
+from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, refuse, what_is_wrong
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Encoded
