@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
@@ -97,19 +98,12 @@ def ncp_measures(task: Task) -> tuple[Measure, ...]:
     )
 
 
-@dataclass(frozen=True)
-class SpanCosts:
-    """The costs of spans of all quasi-identifiers, for one statement. `scales` is (axis, levels, full_cost, scale,
-    null_code), a row a quasi-identifier by its number from 1; `levels` has each leaf's path in its taxonomy, by
-    `columns` that hold the levels of all of them."""
+def span_costs(task: Task, measures: Sequence[Measure]) -> dict[str, Any]:
+    """What templates take for the costs of spans of all quasi-identifiers in one statement.
 
-    columns: tuple[CostLevel, ...]
-    levels: Relation
-    scales: Relation
-
-
-def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
-    """The levels of all taxonomies in one table, and the scale of each quasi-identifier."""
+    `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` has
+    each leaf's path in its taxonomy, by `columns` that hold the levels of all of them.
+    """
     scales = task.engine.load(
         "scales",
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
@@ -122,8 +116,8 @@ def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
         for number, m in enumerate(measures, 1)
         if m.levels
     ]
-    params = {"scales": scales, "trees": trees, "columns": columns}
-    return SpanCosts(columns, task.engine.materialise("levels", "neighbours/list_levels", **params), scales)
+    params = {"scales": scales, "columns": columns}
+    return params | {"levels": task.engine.materialise("levels", "neighbours/list_levels", trees=trees, **params)}
 
 
 def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: int, ncp: bool) -> Measure:

@@ -123,7 +123,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
             ways=[{"number": number, "measure": measure} for number, measure in enumerate(measures, 1)], part=PART
         )
         settled = flow.step("settled", "settle_nodes")
-        flow.know(**vars(span_costs(task, measures)))
+        flow.know(**span_costs(task, measures))
         while largest > SIMPLE:
             task.progress(level, depth)
             level += 1

@@ -177,7 +177,7 @@ def _with_trees(problem: CutProblem, of: Callable[[CutTree], CutTree]) -> CutPro
 def _lossless_tree(tree: CutTree) -> IntervalTree:
     """All values of a quasi-identifier as one, which loses nothing."""
     everything = Stretch(tuple(sorted(tree.leaf_of)), 0, "", "")
-    return IntervalTree(tree.axis, tree.number, (everything,), 1, costs_nothing=True)
+    return IntervalTree(tree.axis, tree.number, (everything,), 1, is_free=True)
 
 
 def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:

@@ -60,7 +60,7 @@ class Matching(Tp):
         with engine.scope() as scope:
             flow.know(cells=count_groups(task), seed=task.seed, l=l)
             flow.step("state", "keep_cores")
-            surplus = [Surplus(*row[:3], tuple(row[3:])) for row in flow.rows("list_surplus")]
+            surplus = [Surplus(no, code, rows, tuple(point)) for no, code, rows, *point in flow.rows("list_surplus")]
             flows = number_pairs(match(surplus), engine.most(flow["cells"], "group_no") or 0)
             kept = scope.keep(kept_rows(engine, flow.step("assigned", "assign_rows")))
             columns = dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT")
