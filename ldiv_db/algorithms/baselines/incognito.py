@@ -192,7 +192,6 @@ class Lattice:
     def _judge(
         self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation, people: Mapping[str, Relation]
     ) -> list[Vector]:
-        """The vectors that fail."""
         self.judged += len(vectors)
         placed, axes = self._place(vectors, places)
         counting = "baselines/incognito/count_classes"
@@ -245,5 +244,4 @@ class Lattice:
 
 
 def _at_once(cells: int) -> int:
-    """The vectors of one statement over so many cells."""
     return max(1, min(BATCH, _MOST_ROWS // max(cells, 1)))

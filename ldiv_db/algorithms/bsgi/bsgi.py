@@ -147,7 +147,6 @@ class Bsgi(Algorithm):
 
 
 def _allows(algorithm: Bsgi, task: Task) -> bool:
-    """True if counts allow the task, however many rows are left out."""
     try:
         algorithm.check(task)
     except (InfeasibleError, PolicyError):

@@ -97,7 +97,7 @@ def _offered(found: SearchResult) -> SearchResult:
 
 
 def _too_many(problem: CutProblem) -> Problem:
-    """The problem that the quasi-identifier with the most values, of numbers if there are any, has too many."""
+    """Names the quasi-identifier with the most values, of numbers if there are any."""
     if numbers := intervals_of(problem):
         tree: CutTree = max(numbers, key=lambda tree: (tree.values, tree.number))
         values, hint = f"the intervals of {max(tree.values for tree in numbers):,} values", _RANGES
@@ -126,7 +126,6 @@ def number_problems(task: Task, most: int) -> Iterator[Problem]:
 
 
 def _untold(tree: CutTree, largest: IntervalTree, most: int) -> Problem:
-    """The problem that the cuts of one quasi-identifier cannot be told apart."""
     if isinstance(tree, IntervalTree):
         what = f"{tree.values:,} values without a taxonomy have too many cuts"
         which = "as top asks for several" if most > 1 else f"beside those of {largest.axis.name}"

@@ -1,9 +1,10 @@
-"""Matching: the fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Section 4).
+"""Matching: the fewest stars where they can be had in polynomial time: two sensitive values and l = 2.
 
-Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
-matching whose weight is the stars. Equal rows pair off first, as weights keep the triangle inequality; the rest is
-a flow between the QI-groups that have too many rows of one value and those of the other, of least cost as networkx's
-network simplex finds it on their counts. Only these counts are read from the database, never rows.
+Xiao, Yi, Tao (EDBT 2010), Section 4. Half of the rows have either value, and any release is as good as one of pairs
+with a row of each: a perfect matching whose weight is the stars. Equal rows pair off first, as weights keep the
+triangle inequality; the rest is a flow between the QI-groups that have too many rows of one value and those of the
+other, of least cost as networkx's network simplex finds it on their counts. Only these counts are read from the
+database, never rows.
 """
 
 from __future__ import annotations
