@@ -17,16 +17,16 @@ _PLACES = {
     "bsgi": "algorithms.bsgi.bsgi:Bsgi",
     "cuts": "algorithms.cuts.cuts:Cuts",
     "fast": "solving.auto:Fast",
-    "hilbert": "algorithms.tp.tp:Hilbert",
+    "hilbert": "algorithms.tp.hilbert:Hilbert",
     "incognito": "algorithms.baselines.incognito:Incognito",
-    "matching": "algorithms.tp.tp:Matching",
+    "matching": "algorithms.tp.matching:Matching",
     "mondrian": "algorithms.local.mondrian:Mondrian",
     "peel": "algorithms.local.peel:Peel",
     "stratified": "algorithms.local.stratified:Stratified",
     "tds": "algorithms.baselines.tds:Tds",
     "topdown": "algorithms.local.topdown:TopDown",
     "tp": "algorithms.tp.tp:Tp",
-    "tp_plus": "algorithms.tp.tp:TpPlus",
+    "tp_plus": "algorithms.tp.hilbert:TpPlus",
 }
 #: The names of all algorithms.
 ALGORITHMS = tuple(_PLACES)

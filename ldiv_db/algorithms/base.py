@@ -19,17 +19,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ldiv_db.algorithms.infeasible import too_many_left_out
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import (
-    PolicyError,
-    Problem,
-    SuppressionError,
-    nearest,
-    refuse,
-    what_is_wrong,
-)
+from ldiv_db.database.errors import PolicyError, Problem, SuppressionError, nearest, refuse, what_is_wrong
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.release_columns import Form
-from ldiv_db.recoding.encoded import Encoded
+from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 
@@ -126,6 +119,11 @@ class Task:
     def compares_with_table(self) -> bool:
         """True if a requirement compares classes with all rows that are published."""
         return any(requirement.compares_with_table for requirement in self.requirements)
+
+    def kept_column(self, name: str | None) -> Renamed | None:
+        """The column of that name that is published as it is; None if there is no such name, or column."""
+        kept = (kept for kept in self.encoded.kept if name is not None and kept.column.name.lower() == name.lower())
+        return next(kept, None)
 
     @property
     def most_left_out(self) -> int | None:

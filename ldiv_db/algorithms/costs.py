@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
@@ -25,7 +26,7 @@ class CostLevel:
     """One level of a taxonomy: `node` and `gain` of a row's path there, and columns of a class's rows."""
 
     name: str
-    depth: Value
+    depth: int
 
     node = NamedAfter("{0.name}_node")
     gain = NamedAfter("{0.name}_gain")
@@ -57,7 +58,7 @@ class Measure:
 
     axis: Axis
     levels: tuple[CostLevel, ...]
-    full: Value
+    full: int
     paths: Relation | None = None
 
     @property
@@ -66,10 +67,6 @@ class Measure:
 
     #: The alias of the path of a class's greatest code, beside `table` for its smallest.
     high_table = NamedAfter("{0.axis.table.name}_high")
-
-    @property
-    def null_code(self) -> Value:
-        return Value(self.axis.null_code)
 
     centre = NamedAfter("{0.axis.code.name}_centre")
     #: The place in its class of the row with the smallest code.
@@ -88,65 +85,52 @@ def lm_measures(task: Task) -> tuple[Measure, ...]:
         depths = _depths(axis.taxonomy) if axis.taxonomy else []
         if axis.taxonomy and axis.scale == 0:  # a taxonomy of one leaf cannot be generalised
             full = 0
-        measures.append(_measure(task, axis, full, depths, Value(axis.scale), ncp=False))
+        measures.append(_measure(task, axis, full, depths, axis.scale, ncp=False))
     return tuple(measures)
 
 
 def ncp_measures(task: Task) -> tuple[Measure, ...]:
     """All quasi-identifiers by NCP times their weight, in COST_UNIT: a cost and a row number fit one integer."""
+    depths = [range(1, axis.taxonomy.height + 1) if axis.taxonomy else [] for axis in task.encoded.axes]
     return tuple(
-        _measure(
-            task,
-            axis,
-            round(COST_UNIT * axis.weight),
-            range(1, axis.taxonomy.height + 1) if axis.taxonomy else [],
-            Value(axis.leaves),
-            ncp=True,
-        )
-        for axis in task.encoded.axes
+        _measure(task, axis, round(COST_UNIT * axis.weight), of_axis, axis.leaves, ncp=True)
+        for axis, of_axis in zip(task.encoded.axes, depths, strict=True)
     )
 
 
-@dataclass(frozen=True)
-class SpanCosts:
-    """The costs of spans of all quasi-identifiers, for one statement. `scales` is (axis, levels, full_cost, scale,
-    null_code), a row a quasi-identifier by its number from 1; `levels` has each leaf's path in its taxonomy, by
-    `columns` that hold the levels of all of them; None without a taxonomy."""
+def span_costs(task: Task, measures: Sequence[Measure]) -> dict[str, Any]:
+    """What templates take for the costs of spans of all quasi-identifiers in one statement.
 
-    columns: tuple[CostLevel, ...]
-    levels: Relation | None
-    scales: Relation
-
-
-def span_costs(task: Task, measures: Sequence[Measure]) -> SpanCosts:
-    """The levels of all taxonomies in one table, and the scale of each quasi-identifier."""
+    `scales` is (axis, levels, full_cost, scale, null_code), a row a quasi-identifier by its number from 1; `levels` has
+    each leaf's path in its taxonomy, by `columns` that hold the levels of all of them; None without
+    a taxonomy.
+    """
     scales = task.engine.load(
         "scales",
         {"axis": "INTEGER", "levels": "INTEGER", "full_cost": "BIGINT", "scale": "BIGINT", "null_code": "INTEGER"},
-        [(number, len(m.levels), m.full.value, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
+        [(number, len(m.levels), m.full, m.axis.scale, m.axis.null_code) for number, m in enumerate(measures, 1)],
     )
-    columns = tuple(CostLevel(f"level_{i}", Value(i)) for i in range(max(len(m.levels) for m in measures)))
+    columns = tuple(CostLevel(f"level_{i}", i) for i in range(max(len(m.levels) for m in measures)))
     trees = [
         # A column holds a level, the columns beyond the last one again: so every column says what a node costs.
-        {"number": Value(number), "measure": m, "levels": [(c, m.levels[:i]) for i, c in enumerate(columns, 1)]}
+        {"number": number, "measure": m, "levels": [(c, m.levels[:i]) for i, c in enumerate(columns, 1)]}
         for number, m in enumerate(measures, 1)
         if m.levels
     ]
-    levels = (
-        task.engine.materialise("levels", "neighbours/list_levels", trees=trees, columns=columns) if trees else None
-    )
-    return SpanCosts(columns, levels, scales)
+    known = {"trees": trees, "columns": columns}
+    levels = task.engine.materialise("levels", "neighbours/list_levels", **known) if trees else None
+    return {"scales": scales, "columns": columns, "levels": levels}
 
 
-def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: Value, ncp: bool) -> Measure:
+def _measure(task: Task, axis: Axis, full: int, depths: Sequence[int], domain: int, ncp: bool) -> Measure:
     if axis.nodes is None or axis.taxonomy is None:
-        return Measure(axis, (), Value(full))
+        return Measure(axis, (), full)
     name = axis.code.name
-    levels = tuple(CostLevel(f"{name}_{depth}", Value(depth)) for depth in depths)
+    levels = tuple(CostLevel(f"{name}_{depth}", depth) for depth in depths)
     paths = task.engine.materialise(
         f"levels_{name}", "neighbours/trace_levels", nodes=axis.nodes, levels=levels, domain=domain, full=full, ncp=ncp
     )
-    return Measure(axis, levels, Value(full), paths)
+    return Measure(axis, levels, full, paths)
 
 
 def _depths(taxonomy: Taxonomy) -> list[int]:

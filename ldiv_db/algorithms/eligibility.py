@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Feasibility, Task
 from ldiv_db.algorithms.infeasible import cannot_promise, too_few_values, too_frequent
-from ldiv_db.database.errors import (
-    InfeasibleError,
-    PolicyError,
-    Problem,
-)
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements.guarantees import most_classes
 
@@ -49,6 +45,11 @@ def class_size(task: Task) -> int:
     return max([2, *(size for size in sizes.values() if size is not None)]) + task.encoded.leaves_unjudged
 
 
+def class_count(encoded: Encoded, l: int) -> int:
+    """The most classes of l rows that differ on every key, by counts alone."""
+    return min(most_classes(key.distribution.counts, l) for key in encoded.keys)
+
+
 def hardest_first(encoded: Encoded) -> list[SensitiveAxis]:
     """The sensitive attributes, the one with the most frequent value first; of equal ones those of fewer values."""
     return sorted(encoded.sensitive, key=lambda key: (-key.distribution.counts[0], key.distribution.distinct))
@@ -63,7 +64,7 @@ def check_counts(task: Task, suppress: bool) -> Feasibility:
     for key in encoded.keys:
         if key.distribution.counts[0] * l > key.distribution.rows and not suppress:
             raise InfeasibleError(too_frequent(encoded, key, l), l)
-    classes = min(most_classes(key.distribution.counts, l) for key in encoded.keys)
+    classes = class_count(encoded, l)
     suppressed = encoded.row_count - classes * l if suppress else 0
     return Feasibility(l, classes, suppressed + encoded.left_out, tuple(_notes(encoded)))
 

@@ -123,7 +123,7 @@ def split(task: Task, measures: Sequence[Measure], nodes: Relation, largest: int
             ways=[{"number": number, "measure": measure} for number, measure in enumerate(measures, 1)], part=PART
         )
         settled = flow.step("settled", "settle_nodes")
-        flow.know(**vars(span_costs(task, measures)))
+        flow.know(**span_costs(task, measures))
         while largest > SIMPLE:
             task.progress(level, depth)
             level += 1
@@ -163,11 +163,9 @@ def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict
         values = counts_falling(engine, sensitive)
         columns = task.encoded.row_count // l
         buckets = lay_out([rows for _, rows in values], columns)
-        seats = seats_of(buckets, [code for code, _ in values])
-        coins = engine.materialise(
-            "coins", "transparent/draw_coins", rows=task.encoded.rows, coins=f"{task.seed}:transparent"
-        )
-        assigned, exchanges = build_from(task, coins, seats, rounds)
+        drawn = {"rows": task.encoded.rows, "coins": f"{task.seed}:transparent"}
+        coins = engine.materialise("coins", "transparent/draw_coins", **drawn)
+        assigned, exchanges = build_from(task, coins, buckets, [code for code, _ in values], rounds)
         scope.keep(assigned)
     figures = {
         "columns": columns,
@@ -179,48 +177,34 @@ def build(task: Task, l: int, rounds: int | None = None) -> tuple[Relation, dict
     return assigned, figures
 
 
-@dataclass(frozen=True)
-class Seats:
-    """The bucket of every row of a value: `rows` are (code, first, part, node, classes)."""
+def build_from(
+    task: Task, coins: Relation, buckets: Sequence[Bucket], codes: Sequence[int], rounds: int
+) -> tuple[Relation, tuple[int, ...]]:
+    """The classes that these coins (row_id, seat, tie) give, and the exchanges of each round: nothing is drawn here.
 
-    rows: Sequence[tuple[int, int, int, int, int]]
-    #: The classes of the largest bucket, and the rows of a class of most buckets.
-    largest: int
-    size: int
-
-
-def seats_of(buckets: Sequence[Bucket], codes: Sequence[int]) -> Seats:
-    """The seats of these buckets, whose nodes are leaves of one tree: no split of one meets those of another."""
-    root = 1 << len(buckets).bit_length()
-    rows = [
+    `codes` are those of the values. The nodes of buckets are leaves of one tree: no split of one meets those of
+    another. Classes of one row more than others, of which there are few, exchange none.
+    """
+    root, size = 1 << len(buckets).bit_length(), min(bucket.size for bucket in buckets)
+    seats = [
         (codes[place], first, part, root + part, bucket.columns)
         for part, bucket in enumerate(buckets)
         for place, first in bucket.values
     ]
-    return Seats(rows, max(bucket.columns for bucket in buckets), min(bucket.size for bucket in buckets))
-
-
-def build_from(task: Task, coins: Relation, seats: Seats, rounds: int) -> tuple[Relation, tuple[int, ...]]:
-    """The classes that these coins (row_id, seat, tie) give, and the exchanges of each round: nothing is drawn here.
-
-    Classes of one row more than others, of which there are few, exchange none.
-    """
     engine, encoded = task.engine, task.encoded
     columns = {"code": "INTEGER", "first": "BIGINT", "part": "BIGINT", "node": "BIGINT", "classes": "BIGINT"}
     with engine.scope() as scope:
-        params = {"axes": encoded.axes, "sensitive": encoded.sensitive[0]}
-        loaded = engine.load("seats", columns, seats.rows)
-        nodes = engine.materialise(
-            "node", "transparent/seat_rows", rows=encoded.rows, coins=coins, seats=loaded, **params
-        )
+        params = {"axes": encoded.axes, "sensitive": encoded.sensitive[0], "rows": encoded.rows, "coins": coins}
+        loaded = engine.load("seats", columns, seats)
+        nodes = engine.materialise("node", "transparent/seat_rows", seats=loaded, **params)
         measures = lm_measures(task)
-        settled = split(task, measures, nodes, seats.largest)
+        settled = split(task, measures, nodes, max(bucket.columns for bucket in buckets))
         numbered = engine.number_groups("numbered", settled, "node", "place", columns=("row_id", "source_id", "part"))
         sizes = engine.count_groups("sizes", numbered, "class_id")
-        alike = engine.select("alike", sizes, "class_id", where=[Where("rows", seats.size)])
+        alike = engine.select("alike", sizes, "class_id", where=[Where("rows", size)])
         members = engine.select_among("members", numbered, alike, "class_id", columns=("row_id", "class_id"))
         parts = engine.select("parts", numbered, "class_id", "part", distinct=True)
         unnamed = replace(task, encoded=replace(encoded, rows=settled))
-        exchanged, exchanges = exchange_rows(unnamed, measures, members, seats.size, rounds, parts)
+        exchanged, exchanges = exchange_rows(unnamed, measures, members, size, rounds, parts)
         assigned = scope.keep(engine.reassign(numbered, exchanged, "source_id"))
     return assigned, exchanges

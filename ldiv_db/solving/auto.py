@@ -14,7 +14,7 @@ from ldiv_db.algorithms.baselines.annealing import Annealing
 from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.cuts.cuts import Cuts
 from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
-from ldiv_db.algorithms.tp.tp import TpPlus
+from ldiv_db.algorithms.tp.hilbert import TpPlus
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError, count_phrase
 from ldiv_db.recoding.axes import among
 from ldiv_db.solving.choose import (

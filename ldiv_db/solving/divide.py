@@ -249,7 +249,7 @@ def _split_classes(task: Task, rows: Nodes, l: int, classes: int, part_rows: int
     depth = -(-(classes - 1).bit_length() * DEPTH // 100)  # as far as the whole table's go: uneven where that pays
     level, parts, nodes = 0, list[tuple[int, int]](), [(1, classes)]
     part = PART if most * PART >= 100 * l else 50
-    rows.know(**vars(span_costs(task, lm_measures(task))), l=l, part=part, ranked=RANKED, simple=SIMPLE, weight=None)
+    rows.know(**span_costs(task, lm_measures(task)), l=l, part=part, ranked=RANKED, simple=SIMPLE, weight=None)
     while True:
         small = [(node, size) for node, size in nodes if size <= most]
         rows.settle([node for node, _ in small])

@@ -24,12 +24,10 @@ from typing import Any, Literal
 from ldiv_db.algorithms.base import Algorithm, Plan, Stages, Task
 from ldiv_db.algorithms.costs import COST_UNIT
 from ldiv_db.algorithms.local.stratified import SPLITS
-from ldiv_db.algorithms.neighbours.flows import FLOWS
 from ldiv_db.algorithms.neighbours.passes import ASKED, IMPROVING, ClassState, Improving, Pass, improve, margins_of
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
-from ldiv_db.algorithms.neighbours.trades import TRADES
+from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
 from ldiv_db.database.errors import count_phrase
-from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.loss import lost_by_column
 from ldiv_db.recoding.recode import Recoding, plan_recoding
@@ -218,9 +216,9 @@ def _round(search: Improving, assigned: Relation, most: int) -> Relation:
     task = search.task
     weights = [axis.weight for axis in task.encoded.axes]
     price = sum(round(COST_UNIT * weight / (max(weights) or 1.0)) for weight in weights)  # of all cells of a row
-    flow = EngineFlow(task.engine, "local/outliers", measures=search.measures, sensitive=task.encoded.sensitive)
-    with flow.scope("chosen"):
-        classes = ClassState.of(task, search.measures, assigned, least=1, most=LARGE)
-        outliers = flow.step("outliers", "find_outliers", rests=classes.rests(), price=price)
-        flow.know(margins=margins_of(search, outliers, assigned))
-        return flow.step("chosen", "choose_outliers", most=most)
+    with task.engine.scope() as scope:
+        classes = ClassState(task, search.measures, assigned, least=1, most=LARGE, folder="local/outliers")
+        classes.rests()
+        outliers = classes.step("outliers", "find_outliers", price=price)
+        classes.know(margins=margins_of(search, outliers, assigned))
+        return scope.keep(classes.step("chosen", "choose_outliers", most=most))

@@ -16,7 +16,7 @@ from typing import Any
 from tables import fill
 
 from ldiv_db.algorithms.base import Task
-from ldiv_db.algorithms.transparent import Bucket, build_from, lay_out, seats_of
+from ldiv_db.algorithms.transparent import Bucket, build_from, lay_out
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
@@ -86,14 +86,14 @@ def releases(
         for number in range(len(runs))
         for b in layout
     ]
-    seats = seats_of(buckets, [codes[f"{number}.{name}"] for number in range(len(runs)) for name in names])
+    values_of = [codes[f"{number}.{name}"] for number in range(len(runs)) for name in names]
     coins = []
     for row_id, text in who.items():
         number, person = map(int, text.split("."))
         _, seating, tie = runs[number]
         coins.append((row_id, f"{seating[person]:03}", f"{tie[person]:03}"))
     drawn = engine.load("coins", {"row_id": "BIGINT", "seat": "VARCHAR", "tie": "VARCHAR"}, coins)
-    assigned, _ = build_from(Task(engine, encoded, [], 1), drawn, seats, rounds=2)
+    assigned, _ = build_from(Task(engine, encoded, [], 1), drawn, buckets, values_of, rounds=2)
     classes: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for row_id, class_id in pairs_of(engine, assigned, "row_id", "class_id").items():
         number, person = map(int, who[row_id].split("."))

@@ -16,13 +16,14 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.algorithms.bsgi import bsgi, repair, selection
+from ldiv_db.algorithms.bsgi import repair, selection
 from ldiv_db.algorithms.bsgi import selection as residue
 from ldiv_db.algorithms.bsgi.bsgi import Bsgi
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError
 from ldiv_db.policy.quasi_identifiers import column_problems
 from ldiv_db.policy.reading import parse_policy
+from ldiv_db.requirements.guarantees import most_classes
 
 WAYS = ("bisect", "refine", "greedy")
 TREE = {"*": {"A": {"a1": {}, "a2": {}, "a3": {}}, "B": {"b1": {}, "b2": {}}}}
@@ -91,7 +92,7 @@ def verify(case, result, release, l):
     assert any(f"{left:,} of {len(case.rows):,} rows found no class" in note for note in result.notes) == (left > 0)
     assert all(verdict["holds"] for verdict in result.requirements)
     assert "person" not in release[0]
-    bound = min(bsgi.most_classes(counts_of(column), l) for column in zip(*keys.values(), strict=True))
+    bound = min(most_classes(counts_of(column), l) for column in zip(*keys.values(), strict=True))
     assert len(classes) <= bound
     original = {row[-1]: row for row in case.rows}
     for row in release:
@@ -173,7 +174,7 @@ def test_greedy_is_the_sequential_procedure(seed, batch, ranked, con, tmp_path, 
     draw = random.Random(seed)
     case = several_case(draw, "greedy", draw.choice([25, 60]), 3, ["s1", "s2"], draw.choice([None, 12]))
     task = encoded_task(con, case, tmp_path)
-    classes = bsgi.most_classes(task.encoded.sensitive[0].distribution.counts, 3)
+    classes = most_classes(task.encoded.sensitive[0].distribution.counts, 3)
     selected = selection.select(task, 3, classes, task.encoded.keys[1:])
     found = con.execute(f"SELECT row_id, class_id FROM {selected.sql()}").fetchall()
     assert dict(found) == sequential(con, task, 3, classes)

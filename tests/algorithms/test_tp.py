@@ -12,10 +12,10 @@ import pytest
 from tables import fill
 
 import ldiv_db
-from ldiv_db.algorithms.tp.tp import Hilbert, Tp, TpPlus
-from ldiv_db.algorithms.tp.variants import Dimension, order
+from ldiv_db.algorithms.tp.hilbert import Dimension, Hilbert, TpPlus, order
+from ldiv_db.algorithms.tp.tp import Tp
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 
 NAMES = ("tp", "tp_plus", "hilbert")
 TOWNS = {"*": {"North": {"Ash": {}, "Bay": {}}, "South": {"Cod": {}, "Dun": {}, "Elm": {}}}}
@@ -249,8 +249,8 @@ def curve(con, dimensions, bits):
     points = list(itertools.product(range(2**bits), repeat=dimensions))
     fill(con, "points", dict.fromkeys(names, "BIGINT"), random.Random(1).sample(points, len(points)))
     engine = Engine(con)
-    taken = [Dimension(Identifier(n), Identifier(f"{n}_at"), Value(2**bits), i == 0) for i, n in enumerate(names)]
-    ordered = order(engine, Relation(("points",)), taken, bits)
+    taken = [Dimension(Identifier(n), 2**bits, i == 0) for i, n in enumerate(names)]
+    ordered = order(engine, Relation(("points",)), taken)
     return con.execute(f"SELECT {', '.join(names)} FROM {ordered.sql()} ORDER BY position").fetchall()
 
 

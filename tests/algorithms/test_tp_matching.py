@@ -10,8 +10,8 @@ from tables import fill
 from times import often
 
 import ldiv_db
-from ldiv_db.algorithms.tp import tp as matching
-from ldiv_db.algorithms.tp.tp import Surplus, match, number_pairs
+from ldiv_db.algorithms.tp import matching
+from ldiv_db.algorithms.tp.matching import Surplus, match, number_pairs
 
 COLUMNS = {"a": "INTEGER", "b": "INTEGER", "c": "INTEGER", "secret": "VARCHAR", "rid": "INTEGER"}
 

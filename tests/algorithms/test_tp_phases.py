@@ -22,7 +22,9 @@ def load(engine, groups):
 def kept_of(engine, histogram, groups):
     found = {
         (g, v): n
-        for g, v, n in engine.connection.execute(f"SELECT group_no, code, kept FROM {histogram.state.sql()}").fetchall()
+        for g, v, n in engine.connection.execute(
+            f"SELECT group_no, code, kept FROM {histogram['state'].sql()}"
+        ).fetchall()
     }
     return [[found.get((g, v), 0) for v in range(1, len(group) + 1)] for g, group in enumerate(groups, 1)]
 
@@ -30,12 +32,12 @@ def kept_of(engine, histogram, groups):
 def run(engine, groups, l):
     """What is kept after phase one, what in the end, and the phases; all that must hold is asserted."""
     cells = load(engine, groups)
-    histogram = Histogram.of_cores(engine, cells, l)
+    histogram = Histogram(engine, cells, l)
     first = kept_of(engine, histogram, groups)
     assert first == [oracle.core(group, l) for group in groups]
     done = run_phases(histogram)
     kept = kept_of(engine, histogram, groups)
-    engine.drop(histogram.state, histogram.residue)
+    engine.drop(histogram["state"], histogram["residue"])
     engine.drop(cells)
     removed = oracle.residue(groups, kept)
     assert all(0 <= k <= n for group, left in zip(groups, kept, strict=True) for n, k in zip(group, left, strict=True))
@@ -143,9 +145,9 @@ def test_phase_one_of_thousands_of_groups(engine):
     groups = [[draw.choice((0, 0, 1, 1, 2, 3, 8, 20)) for _ in range(draw.randint(1, 9))] for _ in range(3000)]
     for l in (2, 3, 4, 6, 8):
         cells = load(engine, groups)
-        histogram = Histogram.of_cores(engine, cells, l)
+        histogram = Histogram(engine, cells, l)
         assert kept_of(engine, histogram, groups) == [oracle.core(group, l) for group in groups]
-        engine.drop(histogram.state, histogram.residue)
+        engine.drop(histogram["state"], histogram["residue"])
         engine.drop(cells)
 
 
@@ -158,12 +160,12 @@ def test_phase_two_leaves_dead_groups_alone(engine):
         if not oracle.eligible([sum(column) for column in zip(*groups, strict=True)], 3):
             continue
         cells = load(engine, groups)
-        histogram = Histogram.of_cores(engine, cells, 3)
+        histogram = Histogram(engine, cells, 3)
         drain(histogram, lambda gap: None)
         kept = kept_of(engine, histogram, groups)
         removed = oracle.residue(groups, kept)
         assert oracle.eligible(removed, 3) or all(oracle.is_dead(group, removed, 3) for group in kept)
-        engine.drop(histogram.state, histogram.residue)
+        engine.drop(histogram["state"], histogram["residue"])
         engine.drop(cells)
 
 

@@ -10,11 +10,9 @@ from times import seeds
 from towns import cost, run_on
 
 from ldiv_db.algorithms.local.stratified import SPLITS
-from ldiv_db.algorithms.neighbours import flows
 from ldiv_db.algorithms.neighbours import passes as shared
+from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.passes import Changed
-from ldiv_db.algorithms.neighbours.trades import TRADES
-from ldiv_db.database.names import Value
 from ldiv_db.solving import improve
 
 TOWNS = ["a1", "a2", "a3", "b1", "b2", "c"]
@@ -55,7 +53,7 @@ MERGES = replace(SPLITS, start=merging, rounds=lambda task: 1)
 
 def passes(first):
     """Flows and trades, after another pass."""
-    return (first, flows.FLOWS, TRADES)
+    return (first, moves.FLOWS, moves.TRADES)
 
 
 @pytest.fixture
@@ -66,11 +64,11 @@ def heard(monkeypatch):
     def listen(module, name, place):
         function = getattr(module, name)
 
-        def told(task, *params):
-            before = classes_of(task, params[place])
-            found = function(task, *params)
+        def told(state, *params):
+            before = classes_of(state.task, params[place])
+            found = function(state, *params)
             after = found[0] if isinstance(found, tuple) else found
-            steps.append((name.strip("_"), before, classes_of(task, after), found))
+            steps.append((name.strip("_"), before, classes_of(state.task, after), found))
             return found
 
         monkeypatch.setattr(module, name, told)
@@ -89,8 +87,8 @@ def heard(monkeypatch):
     run_passes = improve.improve
     monkeypatch.setattr(improve, "improve", told)
     monkeypatch.setattr(improve, "_paying", lambda task: passes(MERGES))
-    listen(flows, "_turn", 2)
-    listen(flows, "_swap", 1)
+    listen(moves, "_turn", 1)
+    listen(moves, "_swap", 0)
     return steps
 
 
@@ -160,12 +158,10 @@ def better_classes(classes, require, rows):
 @pytest.mark.parametrize("seed", seeds(2))
 def test_in_the_end_no_flow_is_left(seed, require, heard, tmp_path, monkeypatch):
     """By brute force over all rows and classes, where a row looks at all others and every flow is compared."""
-    monkeypatch.setattr(shared, "STEPS", tuple(map(Value, range(1, 60))))
-    monkeypatch.setattr(
-        flows, "_swap", lambda task, measures, assigned, orders, number: task.engine.copy("a", assigned)
-    )
-    for name, value in {"RANKED": 10**4, "ROUNDS": 200}.items():
-        monkeypatch.setattr(flows, name, value)
+    monkeypatch.setattr(shared, "STEPS", tuple(range(1, 60)))
+    monkeypatch.setattr(moves, "_swap", lambda state, assigned, *_: state.task.engine.copy("a", assigned))
+    for name, value in {"FLOWS_RANKED": 10**4, "FLOW_ROUNDS": 200}.items():
+        monkeypatch.setattr(moves, name, value)
     monkeypatch.setitem(improve.EFFORTS, "normal", improve.Effort(asked=0))
     rows = random_rows(seed, 60)
     run_on(rows, tmp_path, require, "auto")

@@ -13,7 +13,6 @@ from ldiv_db.algorithms.local import peel
 from ldiv_db.algorithms.neighbours import passes
 from ldiv_db.algorithms.neighbours import trades as moves
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
-from ldiv_db.database.names import Value
 
 
 def random_rows(seed, n=90):
@@ -75,7 +74,7 @@ def changed_classes(here, there):
 @pytest.mark.parametrize("seed", seeds(3))
 def test_in_the_end_no_trade_is_left_that_saves(seed, require, tmp_path, monkeypatch):
     """Every trade of two classes, by brute force, where a row looks at all others and every trade is judged."""
-    monkeypatch.setattr(passes, "STEPS", tuple(map(Value, range(1, 26))))
+    monkeypatch.setattr(passes, "STEPS", tuple(range(1, 26)))
     for name, value in {"RANKED": 10**4, "TRIED": 10**4, "ROUNDS": 200}.items():
         monkeypatch.setattr(moves, name, value)
     monkeypatch.setattr(peel, "ASKED", 0)

@@ -30,7 +30,7 @@ from ldiv_db.algorithms.bsgi import repair
 from ldiv_db.algorithms.cuts import boxes as cut_boxes
 from ldiv_db.algorithms.cuts import branch_and_bound as cut_sweep
 from ldiv_db.algorithms.local import peel
-from ldiv_db.algorithms.tp import tp as matching
+from ldiv_db.algorithms.tp import matching
 from ldiv_db.attacking import attacks, question
 from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.statement import check_statement

@@ -114,7 +114,6 @@ class Walk:
         return self.costs[cut] < FORBIDDEN
 
     def _learn(self, cuts: Sequence[Cut]) -> None:
-        """Look up the costs of the cuts, and keep the best."""
         unknown = [cut for cut in dict.fromkeys(cuts) if cut not in self.costs]
         for start in range(0, len(unknown), _AHEAD):
             batch = unknown[start : start + _AHEAD]

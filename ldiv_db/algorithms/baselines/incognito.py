@@ -20,17 +20,10 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import (
-    BATCH,
-    Codings,
-    MonotoneRecoding,
-    Span,
-    class_label_of,
-    make_codings,
-)
+from ldiv_db.algorithms.baselines.monotone_recoding import BATCH, Codings, MonotoneRecoding, Span, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.names import Relation, Value
+from ldiv_db.database.names import Relation
 
 #: More vectors than this are refused.
 MOST_VECTORS = 500_000
@@ -56,7 +49,7 @@ class Incognito(MonotoneRecoding):
     options: IncognitoOptions
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
-        if self.options.metric == "CM" and class_label_of(task, self.options.label) is None:
+        if self.options.metric == "CM" and task.kept_column(self.options.label) is None:
             what = "is required by CM: name the kept column whose labels are predicted"
             yield Problem("algorithm.class", what, "list it under keep")
         vectors = prod(len(levels_of(CutTree(axis, 1))) for axis in task.encoded.axes if axis.taxonomy is not None)
@@ -65,7 +58,7 @@ class Incognito(MonotoneRecoding):
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        label = class_label_of(task, self.options.label) if self.options.metric == "CM" else None
+        label = task.kept_column(self.options.label) if self.options.metric == "CM" else None
         lattice = Lattice(make_codings(task, label))
         holds = lattice.search()
         lowest = [vector for vector in sorted(holds) if not any(below in holds for below in lattice.beside(vector, -1))]
@@ -176,7 +169,7 @@ class Lattice:
         while unknown:
             heights = sorted(map(sum, unknown))
             asked = sorted(vector for vector in unknown if sum(vector) == heights[len(heights) // 2])
-            asked = asked[: max(1, min(BATCH, _MOST_ROWS // max(count, 1)))]
+            asked = asked[: _at_once(count)]
             failed = self._judge(asked, places, cells, people)
             holds |= self._closed([v for v in asked if v not in failed], unknown, 1)
             unknown -= holds | self._closed(failed, unknown, -1)
@@ -200,17 +193,11 @@ class Lattice:
         self, vectors: Sequence[Vector], places: Sequence[int], cells: Relation, people: Mapping[str, Relation]
     ) -> list[Vector]:
         self.judged += len(vectors)
-        codings = self.codings
         placed, axes = self._place(vectors, places)
-        params = {"places": placed, "axes": axes, "total": Value(codings.total)}
-        histogram = self._count(cells, codings.task.encoded.sensitive[0].reference, params)
-        covered = {name: self._count(of_people, codings.everybody, params) for name, of_people in people.items()}
-        codings.engine.drop(placed)
-        return [vectors[number] for number in sorted(codings.failed(histogram, covered))]
-
-    def _count(self, cells: Relation, dictionary: Relation, params: Mapping[str, Any]) -> Relation:
-        template = "baselines/incognito/count_classes"
-        return self.codings.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **params)
+        counting = "baselines/incognito/count_classes"
+        histogram, covered = self.codings.count(counting, cells, people, places=placed, axes=axes)
+        self.codings.engine.drop(placed)
+        return [vectors[number] for number in sorted(self.codings.failed(histogram, covered))]
 
     def _place(self, vectors: Sequence[Vector], places: Sequence[int]) -> tuple[Relation, list[Any]]:
         """The part of each code of some quasi-identifiers in the key of its class, by vector."""
@@ -219,32 +206,22 @@ class Lattice:
             (number, trees[place].number, vector[place]) for number, vector in enumerate(vectors) for place in places
         ]
         listed = engine.load("vectors", {"node_no": "BIGINT", "axis": "INTEGER", "level": "INTEGER"}, rows)
-        placed = engine.join(
-            "places",
-            listed,
-            self._loaded,
-            "axis",
-            "level",
-            left_columns=["node_no", "axis"],
-            right_columns=["code", "part"],
-        )
+        columns = {"left_columns": ["node_no", "axis"], "right_columns": ["code", "part"]}
+        placed = engine.join("places", listed, self._loaded, "axis", "level", **columns)
         engine.drop(listed)
-        return placed, [self.codings.trees[place] for place in places]
+        return placed, [trees[place] for place in places]
 
     def costs(self, vectors: Sequence[Vector], metric: str) -> list[int]:
         """The cost of each vector: LM in the units of the codings, DM and CM in their own."""
         if metric == "LM":
-            return [
-                sum(losses[level] for losses, level in zip(self._losses, vector, strict=True)) for vector in vectors
-            ]
+            return [sum(of[level] for of, level in zip(self._losses, vector, strict=True)) for vector in vectors]
         codings = self.codings
         costs: dict[int, int] = {}
-        count = codings.engine.count(codings.cells)
-        most = max(1, min(BATCH, _MOST_ROWS // max(count, 1)))
+        most = _at_once(codings.engine.count(codings.cells))
         for start in range(0, len(vectors), most):
             placed, axes = self._place(vectors[start : start + most], range(len(self.top)))
-            params: dict[str, Any] = {"cells": codings.cells, "places": placed, "axes": axes}
-            rows = codings.engine.rows("baselines/incognito/sum_costs", total=codings.total, metric=metric, **params)
+            params = {"cells": codings.cells, "places": placed, "axes": axes, "total": codings.total, "metric": metric}
+            rows = codings.engine.rows("baselines/incognito/sum_costs", **params)
             costs |= {start + number: int(cost) for number, cost in rows}
             codings.engine.drop(placed)
         return [costs[number] for number in range(len(vectors))]
@@ -264,3 +241,7 @@ class Lattice:
             ]
             for tree, levels, counts in zip(codings.trees, self.levels, codings.counts, strict=True)
         ]
+
+
+def _at_once(cells: int) -> int:
+    return max(1, min(BATCH, _MOST_ROWS // max(cells, 1)))

@@ -21,6 +21,7 @@ from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
 from ldiv_db.algorithms.infeasible import cannot_promise, explain
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, Problem, refuse
+from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.recoding.encoded import Renamed
 
@@ -93,6 +94,18 @@ class Codings:
         """The number of units in the loss of one cell."""
         return loss_unit(self.trees)
 
+    def count(
+        self, template: str, cells: Relation, people: Mapping[str, Relation], **params: Any
+    ) -> tuple[Relation, dict[str, Relation]]:
+        """The classes of recodings with their sensitive values, as a template counts them, and with their people."""
+        params |= {"axes": params.get("axes", self.trees), "total": self.total}
+
+        def of(cells: Relation, dictionary: Relation) -> Relation:
+            return self.engine.materialise("histogram", template, cells=cells, dictionary=dictionary, **params)
+
+        histogram = of(cells, self.task.encoded.sensitive[0].reference)
+        return histogram, {name: of(covered, self.everybody) for name, covered in people.items()}
+
     def failed(self, histogram: Relation, people: Mapping[str, Relation]) -> set[int]:
         """The numbers of the recodings that have a class which violates a requirement; drops what it is given.
 
@@ -113,7 +126,6 @@ class Codings:
 
     def publish(self, spans: Sequence[Sequence[Span]]) -> tuple[Relation, Relation]:
         """(row_id, class_id) of all rows, and the classes with their bounds, under a span for every code."""
-        engine, rows = self.engine, self.task.encoded.rows
         listed = [
             (tree.number, code, low, high)
             for tree, of_axis in zip(self.trees, spans, strict=True)
@@ -121,12 +133,11 @@ class Codings:
             for code in range(low, high + 1)
         ]
         columns = dict.fromkeys(("axis", "code", "cut_low", "cut_high"), "INTEGER")
-        places = engine.load("places", columns, listed)
-        assigned = engine.materialise("assigned", "cuts/assign_classes", rows=rows, places=places, axes=self.trees)
-        bounds = [tree.axis for tree in self.trees]
-        params: dict[str, Any] = {"rows": rows, "assigned": assigned, "places": places, "axes": self.trees}
-        classes = engine.materialise("classes", "cuts/bound_classes", bounds=bounds, **params)
-        engine.drop(places, self.cells, *self.people().values())
+        flow = EngineFlow(self.engine, "cuts", rows=self.task.encoded.rows, axes=self.trees)
+        flow.know(places=self.engine.load("places", columns, listed))
+        assigned = flow.step("assigned", "assign_classes")
+        classes = flow.step("classes", "bound_classes", bounds=[tree.axis for tree in self.trees])
+        self.engine.drop(flow["places"], self.cells, *self.people().values())
         return assigned, classes
 
     def labels(self, spans: Sequence[Sequence[Span]]) -> dict[str, list[str]]:
@@ -144,12 +155,6 @@ def make_codings(task: Task, label: Renamed | None = None) -> Codings:
         if label:
             cells = engine.number_groups("cells", cells, *named, number="label", columns=())
         return Codings(task, trees, scope.keep(cells), label is not None)
-
-
-def class_label_of(task: Task, name: str | None) -> Renamed | None:
-    """The class column of that name; None if there is no such name, or column that is kept."""
-    kept = (kept for kept in task.encoded.kept if name is not None and kept.column.name.lower() == name.lower())
-    return next(kept, None)
 
 
 class MonotoneRecoding(Algorithm):

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import log
 from typing import Any
 
 from pydantic import Field
 
 from ldiv_db.algorithms.base import Options, Plan, Task
-from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, class_label_of, make_codings
+from ldiv_db.algorithms.baselines.monotone_recoding import Codings, MonotoneRecoding, Span, make_codings
 from ldiv_db.algorithms.cuts.trees import CutTree, CutValue
 from ldiv_db.database.errors import Problem
-from ldiv_db.database.names import Relation, Value
+from ldiv_db.database.names import Relation
 
 #: Gains of information are whole numbers of this part of a nat, so that they do not depend on the order of sums.
 _FINEST = 10**12
@@ -43,13 +44,13 @@ class Tds(MonotoneRecoding):
     options: TdsOptions
 
     def _option_problems(self, task: Task) -> Iterator[Problem]:
-        if self.options.label is not None and class_label_of(task, self.options.label) is None:
+        if self.options.label is not None and task.kept_column(self.options.label) is None:
             what = f"{self.options.label} is not published as it is"
             yield Problem("algorithm.class", what, "list it under keep")
 
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
-        label = class_label_of(task, self.options.label)
+        label = task.kept_column(self.options.label)
         codings = make_codings(task, label)
         descent = Descent(codings, by_label=label is not None)
         while descent.step():
@@ -69,9 +70,6 @@ class Descent:
     by_label: bool
     steps: int = 0
     judged: int = 0
-    cut: set[CutValue] = field(default_factory=set)
-    candidates: list[CutValue] = field(default_factory=list)
-    smallest: int = 0
 
     def __post_init__(self) -> None:
         self._trees = {tree.number: tree for tree in self.codings.trees}
@@ -81,9 +79,7 @@ class Descent:
 
     def step(self) -> bool:
         """Specialise the best value; False if none is valid any more."""
-        if not self.candidates:
-            return False
-        sizes = self._judge()
+        sizes = self._judge() if self.candidates else {}
         if not self.candidates:
             return False
         lost = {value: self.smallest - min(self.smallest, sizes[value]) for value in self.candidates}
@@ -112,35 +108,19 @@ class Descent:
         """The smallest class that specialising each candidate makes; candidates that fail are given up."""
         codings, engine = self.codings, self.codings.engine
         self.judged += len(self.candidates)
-        total = Value(codings.total)
         places = self._place()
-        histogram = self._count(codings.cells, codings.task.encoded.sensitive[0].reference, places)
-        people = {name: self._count(cells, codings.everybody, places) for name, cells in codings.people().items()}
+        counting = "baselines/tds/count_classes"
+        histogram, people = codings.count(counting, codings.cells, codings.people(), places=places)
         engine.drop(places)
-        sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=total))
+        sizes = dict(engine.rows("baselines/tds/find_smallest", histogram=histogram, total=codings.total))
         failed = codings.failed(histogram, people)
         numbered = list(enumerate(self.candidates))
         self.candidates = [value for number, value in numbered if number not in failed]
         return {value: sizes.get(number, self.smallest) for number, value in numbered}
 
-    def _count(self, cells: Relation, dictionary: Relation, places: Relation) -> Relation:
-        """The classes that specialising each candidate makes, with the values of a dictionary."""
-        codings = self.codings
-        return codings.engine.materialise(
-            "histogram",
-            "baselines/tds/count_classes",
-            cells=cells,
-            places=places,
-            dictionary=dictionary,
-            axes=codings.trees,
-            total=codings.total,
-        )
-
     def _place(self) -> Relation:
-        """The part of each code in the key of its class, its candidate if it has one, and the change by specialising
-        that.
-
-        NULL of people whose values are of no class.
+        """The part of each code in the key of its class (NULL of people of no class), its candidate if it has one, and
+        the change by specialising that.
         """
         numbers = {value: number for number, value in enumerate(self.candidates)}
         rows: list[tuple[int | None, ...]] = [
@@ -175,18 +155,15 @@ class Descent:
         for code, own in self.codings.inside(tree, self._span(value)):
             yield low, code, next((first for first, last in children if first <= own[0] and own[1] <= last), None)
 
-    @property
-    def _gains(self) -> Mapping[CutValue, int]:
+    @cached_property
+    def _gains(self) -> dict[CutValue, int]:
         """The gain of specialising each value: LM in the units of the codings, or parts of a nat."""
-        if not self._known:
-            for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
-                for node, children in tree.children.items():
-                    below = [self._span((tree.number, child)) for child in children]
-                    gain = self._information if self.by_label else self._loss
-                    self._known[tree.number, node] = gain(tree, self._span((tree.number, node)), below, counts)
-        return self._known
-
-    _known: dict[CutValue, int] = field(default_factory=dict)
+        gain, known = self._information if self.by_label else self._loss, dict[CutValue, int]()
+        for tree, counts in zip(self.codings.trees, self.codings.counts, strict=True):
+            for node, children in tree.children.items():
+                below = [self._span((tree.number, child)) for child in children]
+                known[tree.number, node] = gain(tree, self._span((tree.number, node)), below, counts)
+        return known
 
     def _loss(self, tree: CutTree, span: Span, below: Sequence[Span], counts: Any) -> int:
         unit = self.codings.unit

@@ -9,7 +9,7 @@ Steps, as `bsgi` takes them:
 
 1. `eligibility.check_counts`: whether counts allow it, how many classes there are, how many rows of each sensitive
    value they take.
-2. `bsgi.trimmed`: where several keys count, the rows without what is too much of any value.
+2. `trim_codes`: where several keys count, the rows without what is too much of any value.
 3. Select, in one of three ways: `bisection.split` (`refine`) splits the table where values part; `bisection.bisect`
    halves it; `selection` (`greedy`) is the paper's procedure (Figure 2), one class after the other.
 4. `neighbours.exchange`, after `refine`: classes near each other change rows where that lowers the loss.

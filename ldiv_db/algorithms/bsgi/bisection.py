@@ -116,7 +116,7 @@ def split(task: Task, measures: Sequence[Measure], quotas: list[int], l: int, cl
         flow = _root(task, quotas, classes)
         settled = engine.select("settled", flow["nodes"], "row_id", "node", where=[Where("classes", 1)])
         positions = [Position(number, m.axis, _grain(m)) for number, m in enumerate(measures, 1)]
-        flow.know(positions=positions, l=l, simple=SIMPLE, part=PART, ranked=RANKED, **vars(span_costs(task, measures)))
+        flow.know(positions=positions, l=l, simple=SIMPLE, part=PART, ranked=RANKED, **span_costs(task, measures))
         while largest > 1:
             task.progress(level, depth)
             level += 1

@@ -6,8 +6,7 @@ Every class takes l rows of l different sensitive values. Of the three ways to s
 Where there are several sensitive attributes, or several rows of an individual, the rows of a class differ
 on every one of these keys (Sections 5.2.2 and 5.2.3). Classes are made on the hardest sensitive attribute;
 `greedy` takes no row that agrees with one of the class, the other ways are mended afterwards (`repair`).
-Of the rows without a class more are made, as long as there are any, each time as a `Subtask`: a task over those rows,
-with the counts of their values. The number of classes may fall short.
+Of the rows without a class more are made, as long as there are any. The number of classes may fall short.
 """
 
 from __future__ import annotations
@@ -22,65 +21,41 @@ from ldiv_db.algorithms.bsgi import bisection, selection
 from ldiv_db.algorithms.bsgi.repair import repair
 from ldiv_db.algorithms.bsgi.selection import incorporate
 from ldiv_db.algorithms.costs import lm_measures
-from ldiv_db.algorithms.eligibility import check_counts, hardest_first, quotas
+from ldiv_db.algorithms.eligibility import check_counts, class_count, hardest_first, quotas
 from ldiv_db.algorithms.infeasible import none_found
 from ldiv_db.algorithms.neighbours.exchange import exchange_rows
 from ldiv_db.algorithms.transparent import build
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.names import Relation
 from ldiv_db.recoding.axes import among
-from ldiv_db.recoding.encoded import SensitiveAxis
-from ldiv_db.requirements.guarantees import most_classes
 
 
-@dataclass(frozen=True)
-class Subtask:
-    """A task over some rows, and the most classes there can be of them."""
-
-    task: Task
-    classes: int
-
-    @property
-    def others(self) -> tuple[SensitiveAxis, ...]:
-        """The keys besides the one that classes are made on."""
-        return self.task.encoded.keys[1:]
+def among_rows(task: Task, rows: Relation) -> Task:
+    """The task over these rows, with the counts of their values, and the hardest key that is left first."""
+    return _hardest(replace(task, encoded=among(task.engine, task.encoded, rows)))
 
 
-def whole_subtask(task: Task, l: int) -> Subtask:
-    """All rows."""
+def _hardest(task: Task) -> Task:
     encoded = task.encoded
-    classes = min(most_classes(key.distribution.counts, l) for key in encoded.keys)
-    if all(key.distribution.counts for key in encoded.keys):  # else nothing is left
-        task = replace(task, encoded=replace(encoded, sensitive=tuple(hardest_first(encoded))))
-    return Subtask(task, classes)
+    if not all(key.distribution.counts for key in encoded.keys):  # nothing is left
+        return task
+    return replace(task, encoded=replace(encoded, sensitive=tuple(hardest_first(encoded))))
 
 
-def trimmed(subtask: Subtask, l: int) -> Subtask:
-    """The subtask without what is too much of any code; leaving rows out may lower what another code may have."""
-    engine, rows = subtask.task.engine, None
-    while subtask.classes:
-        encoded = subtask.task.encoded
-        worst = max(encoded.keys, key=lambda key: key.distribution.counts[0])
-        if len(encoded.keys) == 1 or worst.distribution.counts[0] <= subtask.classes:
+def _trimmed(task: Task, l: int) -> Task:
+    """The task without what is too much of any code; leaving rows out may lower what another code may have."""
+    engine, rows = task.engine, None
+    while len(task.encoded.keys) > 1 and (classes := class_count(task.encoded, l)):
+        worst = max(task.encoded.keys, key=lambda key: key.distribution.counts[0])
+        if worst.distribution.counts[0] <= classes:
             break
-        fewer = engine.materialise(
-            "trimmed",
-            "bsgi/residue/trim_codes",
-            rows=encoded.rows,
-            key=worst,
-            others=[key for key in encoded.keys if key is not worst],
-            most=subtask.classes,
-            seed=subtask.task.seed,
-        )
+        others = [key for key in task.encoded.keys if key is not worst]
+        params = {"rows": task.encoded.rows, "key": worst, "others": others, "most": classes, "seed": task.seed}
+        fewer = engine.materialise("trimmed", "bsgi/residue/trim_codes", **params)
         if rows:
             engine.drop(rows)  # all the rows, once for every code that is too frequent
-        subtask, rows = subtask_of(subtask.task, fewer, l), fewer
-    return subtask
-
-
-def subtask_of(task: Task, rows: Relation, l: int) -> Subtask:
-    """These rows, with the counts of their values."""
-    return whole_subtask(replace(task, encoded=among(task.engine, task.encoded, rows)), l)
+        task, rows = among_rows(task, fewer), fewer
+    return task
 
 
 #: How often classes are made of rows left over, where several keys count; and of how many rows greedily.
@@ -143,10 +118,13 @@ class Bsgi(Algorithm):
     def run(self, task: Task) -> Plan:
         feasible = self.check(task)
         if task.transparent:
-            assigned, figures = build(task, feasible.l, self._rounds)
+            rounds = self.options.exchange if "exchange" in self.options.model_fields_set else None
+            assigned, figures = build(task, feasible.l, rounds)
             return Plan(assigned, feasible.l, feasible.notes, {"select": "transparent", **figures})
         l, several = feasible.l, len(task.encoded.keys) > 1
-        made = self._make(task, l)
+        made = _select(_hardest(task), l, self.options.select, self.options.exchange)
+        if several:
+            _make_more(task, made, l)
         if not made.classes:
             raise InfeasibleError(none_found(task.encoded, l))
         residue = task.encoded.row_count - made.classes * l
@@ -155,18 +133,6 @@ class Bsgi(Algorithm):
         left = task.encoded.row_count - task.engine.count(made.assigned)
         notes = [f"{left:,} of {task.encoded.row_count:,} rows found no class and are left out"] if left else []
         return Plan(made.assigned, l, (*feasible.notes, *(notes if several else ())), self._search(made, residue, left))
-
-    @property
-    def _rounds(self) -> int | None:
-        """The most rounds of exchanges of a transparent release, None if the policy does not say."""
-        return self.options.exchange if "exchange" in self.options.model_fields_set else None
-
-    def _make(self, task: Task, l: int) -> _Made:
-        """All classes that can be found, the first of them in the way that the policy asks for."""
-        made = _select(whole_subtask(task, l), l, self.options.select, self.options.exchange)
-        if len(task.encoded.keys) > 1:
-            _make_more(task, made, l)
-        return made
 
     def _search(self, made: _Made, residue: int, left: int) -> dict[str, Any]:
         return {
@@ -181,7 +147,6 @@ class Bsgi(Algorithm):
 
 
 def _allows(algorithm: Bsgi, task: Task) -> bool:
-    """True if counts allow the task, however many rows are left out."""
     try:
         algorithm.check(task)
     except (InfeasibleError, PolicyError):
@@ -189,31 +154,32 @@ def _allows(algorithm: Bsgi, task: Task) -> bool:
     return True
 
 
-def _select(subtask: Subtask, l: int, select: str, exchanges: int = 0) -> _Made:
-    """Classes of the subtask's rows that differ on every key."""
-    engine = subtask.task.engine
+def _select(task: Task, l: int, select: str, exchanges: int = 0) -> _Made:
+    """Classes of the task's rows that differ on every key."""
+    engine = task.engine
     with engine.scope() as scope:
         if select != "greedy":  # which takes what fits, others need counts that do
-            subtask = trimmed(subtask, l)
-        if not subtask.classes:
+            task = _trimmed(task, l)
+        keys, classes = task.encoded.keys, class_count(task.encoded, l)
+        if not classes:
             made = _Made(engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, []), 0, 0)
         else:
-            made = _first_classes(subtask, l, select, exchanges)
-        if made.classes and subtask.others:
-            made.assigned, made.repairs = repair(subtask.task, made.assigned, subtask.task.encoded.keys, l, made.last)
+            made = _first_classes(task, l, classes, select, exchanges)
+        if made.classes and len(keys) > 1:
+            made.assigned, made.repairs = repair(task, made.assigned, keys, l, made.last)
             made.classes = engine.count(made.assigned) // l
         scope.keep(made.assigned)
     return made
 
 
-def _first_classes(subtask: Subtask, l: int, select: str, exchanges: int) -> _Made:
+def _first_classes(task: Task, l: int, classes: int, select: str, exchanges: int) -> _Made:
     """Classes that differ on the first key, and by `greedy` on the others."""
-    task, classes = subtask.task, subtask.classes
+    others = task.encoded.keys[1:]
     if select == "greedy":
-        return _Made(selection.select(task, l, classes, subtask.others), classes, classes)
+        return _Made(selection.select(task, l, classes, others), classes, classes)
     shares = quotas(task.encoded.sensitive[0].distribution.counts, l, classes)
     if select == "bisect":
-        return _Made(bisection.bisect(task, shares, l, classes, subtask.others), classes, classes)
+        return _Made(bisection.bisect(task, shares, l, classes, others), classes, classes)
     measures = lm_measures(task)
     assigned = bisection.split(task, measures, shares, l, classes)
     assigned, rounds = exchange_rows(task, measures, assigned, l, exchanges)
@@ -230,8 +196,8 @@ def _make_more(task: Task, made: _Made, l: int) -> None:
     for turn in range(PASSES):
         with task.engine.scope():
             free = task.engine.select_others("free", task.encoded.rows, made.assigned, "row_id")
-            left = subtask_of(replace(task, seed=task.seed + turn), free, l)
-            if not left.classes:
+            left = among_rows(replace(task, seed=task.seed + turn), free)
+            if not class_count(left.encoded, l):
                 break
             more = _select(left, l, select)
             made.add(task, more)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import ncp_measures
 from ldiv_db.algorithms.neighbours.passes import choose, sides_of
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
@@ -46,21 +45,6 @@ class NumberedKey:
     here = NamedAfter("here_{0.axis.code.name}")
 
 
-@dataclass(frozen=True)
-class _Window:
-    """The reach of a round: windows of `width` places begin at `offset`; one class in `stride` is tried, in turns."""
-
-    width: int
-    offset: int
-    stride: int
-    turn: int
-    whole: bool
-
-    @property
-    def reach(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in ("width", "offset", "stride", "turn")}
-
-
 def repair(
     task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], l: int, classes: int
 ) -> tuple[Relation, list[int]]:
@@ -87,53 +71,46 @@ def repair(
 
 
 def _run_rounds(task: Task, flow: EngineFlow, keys: Sequence[SensitiveAxis], l: int, classes: int) -> list[int]:
-    """The exchanges of each round, until no conflict is left, or no exchange helps."""
+    """The exchanges of each round, until no conflict is left, or no exchange helps.
+
+    Windows of `width` places begin at `offset`; of each one class in `stride` is tried, in turns.
+    """
     exchanges = list[int]()
     while len(exchanges) < ROUNDS and (rows := flow.engine.count(flow["conflicts"])):
-        window = _window(len(exchanges), classes, PAIRS // (rows * l))
-        exchanges.append(_round(task, flow, window))
-        if not exchanges[-1] and window.whole and window.stride == 1:  # every class was tried
+        turn, tried = len(exchanges), PAIRS // (rows * l)
+        width = min(classes + 1, WIDTH << turn)
+        stride = max(1, width // max(tried, WIDTH))
+        flow.know(width=width, offset=turn % 2 * (width // 2), stride=stride, turn=turn)
+        exchanges.append(_round(task, flow))
+        if not exchanges[-1] and width > classes and stride == 1:  # every class was tried
             break
-        params = {"assigned": flow["members"], "keys": keys, "among": flow["conflicts"]}
-        flow.step("conflicts", "find_conflicts", **params)
+        flow.step("conflicts", "find_conflicts", assigned=flow["members"], keys=keys, among=flow["conflicts"])
     return exchanges
 
 
-def _window(turn: int, classes: int, tried: int) -> _Window:
-    """The windows of a round, by its number from 0; of each about `tried` classes are tried."""
-    width = min(classes + 1, WIDTH << turn)
-    return _Window(width, turn % 2 * (width // 2), max(1, width // max(tried, WIDTH)), turn, width > classes)
-
-
-def _round(task: Task, flow: EngineFlow, window: _Window) -> int:
-    """One round: the exchanges made."""
-    engine = flow.engine
+def _round(task: Task, flow: EngineFlow) -> int:
+    """Carry out exchanges of disjoint classes until none is left; how many."""
+    engine, exchanges, settled = flow.engine, 0, -1
     with flow.scope():
         flow.step("seats", "seat_classes")
-        flow.step("partners", "find_partners", **window.reach)
-        ranked = flow.step("ranked", "rank_exchanges")
-        flow.know(assigned=engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, []))
-        exchanges = _settle(engine, ranked, flow["assigned"])
+        flow.step("partners", "find_partners")
+        sides = sides_of(engine, flow.step("ranked", "rank_exchanges"))
+        moves = engine.load("moves", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
+        while settled:
+            chosen, settled, _ = choose(engine, sides, taken=moves)
+            engine.extend(moves, chosen, "row_id", "class_id")
+            exchanges += settled
         if exchanges:
-            _apply(task, flow)
+            _move(task, flow, moves)
         return exchanges
 
 
-def _settle(engine: Engine, ranked: Relation, moves: Relation) -> int:
-    """Choose exchanges of disjoint classes until none is left; `moves` takes their rows with their new classes."""
-    sides, exchanges, settled = sides_of(engine, ranked), 0, -1
-    while settled:
-        chosen, settled, _ = choose(engine, sides, taken=moves)
-        engine.extend(moves, chosen, "row_id", "class_id")
-        exchanges += settled
-    return exchanges
-
-
-def _apply(task: Task, flow: EngineFlow) -> None:
+def _move(task: Task, flow: EngineFlow, moves: Relation) -> None:
     """Move the rows; only the classes that they move between are measured anew."""
-    engine, moves, members = flow.engine, flow["assigned"], flow["members"]
+    engine, members = flow.engine, flow["members"]
     engine.delete_listed(members, Identifier("row_id"), moves)
-    flow.insert("members", _MEMBERS, keys=[key.axis for key in flow["keys"]], slots=False, grouped=False)
+    keys = [key.axis for key in flow["keys"]]
+    flow.insert("members", _MEMBERS, assigned=moves, keys=keys, slots=False, grouped=False)
     touched = engine.select_among("touched", members, moves, "class_id", columns=["row_id", "class_id"])
     bounds = task.encoded.bound_classes(engine, touched)
     engine.delete_listed(flow["classes"], Identifier("class_id"), moves)

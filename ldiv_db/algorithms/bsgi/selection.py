@@ -163,19 +163,16 @@ def _grow_batch(flow: EngineFlow, first: int, end: int, l: int) -> _Batch:
 def _choose_step(flow: EngineFlow, step: int, batch: _Batch, classes: Sequence[int]) -> list[tuple[int, int]]:
     """The row that each of the classes takes in this step, as (class_id, row_id); one that finds none gives up."""
     with flow.scope():
-        held = _held_codes(flow, batch) if flow["others"] else None
-        ranked = flow.rows("rank_candidates", held=held, step=step, end=batch.end)  # later classes are given up already
+        flow.know(held=None)
+        if flow["others"]:
+            taken = flow.engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
+            flow.step("held", _MEMBERS, assigned=taken, keys=flow["others"], **_KEYS_ALONE)
+        ranked = flow.rows("rank_candidates", step=step, end=batch.end)  # later classes are given up already
     best = {class_id: [row[1] for row in rows] for class_id, rows in itertools.groupby(ranked, key=lambda row: row[0])}
     for class_id in classes:
         if class_id not in best:
             batch.give_up(class_id)
     return [(class_id, batch.choose(class_id, rows)) for class_id, rows in best.items()]
-
-
-def _held_codes(flow: EngineFlow, batch: _Batch) -> Relation:
-    """The codes of the other keys in the rows that the classes of a batch hold, as (codes, class_id)."""
-    taken = flow.engine.load("taken", {"row_id": "BIGINT", "class_id": "BIGINT"}, batch.held())
-    return flow.step("held", _MEMBERS, assigned=taken, keys=flow["others"], **_KEYS_ALONE)
 
 
 def incorporate(task: Task, assigned: Relation, keys: Sequence[SensitiveAxis], classes: int) -> None:
@@ -201,16 +198,11 @@ def _round(flow: EngineFlow) -> None:
         flow.know(settled=settled)
         flow.step("residual", "keep_waiting")
         engine.extend(flow["assigned"], settled, "row_id", "class_id")
-        if engine.count(flow["residual"]):
-            _grow(flow)
-
-
-def _grow(flow: EngineFlow) -> None:
-    """Measure anew the classes that settled rows have joined, and only those."""
-    engine, settled = flow.engine, flow["settled"]
-    grown = flow.step("grown", "grow_bounds")
-    for relation in (flow["bounds"], flow["classes"]):
-        engine.delete_listed(relation, Identifier("class_id"), settled)
-    engine.extend(flow["bounds"], grown)
-    flow.insert("classes", "trace_classes", bounds=grown)
-    flow.insert("members", _MEMBERS, assigned=settled, **_KEYS_ALONE)
+        if not engine.count(flow["residual"]):
+            return
+        grown = flow.step("grown", "grow_bounds")
+        for relation in (flow["bounds"], flow["classes"]):  # classes that rows have joined are measured anew
+            engine.delete_listed(relation, Identifier("class_id"), settled)
+        engine.extend(flow["bounds"], grown)
+        flow.insert("classes", "trace_classes", bounds=grown)
+        flow.insert("members", _MEMBERS, assigned=settled, **_KEYS_ALONE)

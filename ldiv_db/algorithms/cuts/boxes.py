@@ -12,7 +12,7 @@ summed, that of a cut. Values with the same threshold share one product of rows 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod, sqrt
 from typing import Any
@@ -186,15 +186,15 @@ def _least_boxes(problem: CutProblem, flow: EngineFlow, digits: Sequence[Digit])
 
 def _cost(problem: CutProblem, boxes: Sequence[Relation], costed: dict[str, Any], again: bool) -> Relation:
     """The cost of each box as a partition, where values have thresholds."""
-    shares = shares_of(problem)
+    shares = _shares_of(problem)
     return problem.task.engine.materialise(
         "costs",
         "cuts/cost_boxes",
         boxes=boxes,
         derived=[*problem.values, *problem.labels] if problem.cost.both else [],
-        caps=caps_of(shares),
+        caps=_caps_of(shares),
         shares=shares,
-        steps=steps_of(shares, again) if problem.cost.scheme == "vioRec" else [],
+        steps=_steps_of(shares, again) if problem.cost.scheme == "vioRec" else [],
         again=again,
         **costed,
     )
@@ -202,13 +202,7 @@ def _cost(problem: CutProblem, boxes: Sequence[Relation], costed: dict[str, Any]
 
 def _costed_by(problem: CutProblem) -> dict[str, Any]:
     costs = {"labels": problem.labels, "values": problem.values, "unit": problem.unit, "packs": problem.packs}
-    refused, cost = refused_cost(problem), problem.cost
-    return {**costs, "refused": refused, "metric": cost.metric, "scheme": cost.scheme}
-
-
-def refused_cost(problem: CutProblem) -> int:
-    """More than any cut costs: the cost of a partition that is not allowed."""
-    return problem.rows * problem.unit.row + 1
+    return {**costs, "refused": problem.refused, "metric": problem.cost.metric, "scheme": problem.cost.scheme}
 
 
 def _leaves(digits: Sequence[Digit], unit: int) -> Iterator[tuple[int, int, int, int]]:
@@ -243,21 +237,13 @@ class Cap:
 
 @dataclass(frozen=True)
 class Share:
-    """A sensitive value's rows, and the column of how many its threshold allows."""
+    """A sensitive value's rows, and how many its threshold allows."""
 
     rows: Identifier
-    of: Cap
-
-    @property
-    def cap(self) -> Identifier:
-        return self.of.column
-
-    @property
-    def last(self) -> Identifier:
-        return self.of.last
+    cap: Cap
 
 
-def shares_of(problem: CutProblem) -> list[Share]:
+def _shares_of(problem: CutProblem) -> list[Share]:
     """The sensitive values with their caps, of which each threshold has one."""
     places = {theta: place for place, theta in enumerate(dict.fromkeys(value.theta for value in problem.values))}
     return [
@@ -266,11 +252,11 @@ def shares_of(problem: CutProblem) -> list[Share]:
     ]
 
 
-def caps_of(shares: Sequence[Share]) -> list[Cap]:
-    return list(dict.fromkeys(share.of for share in shares))
+def _caps_of(shares: Sequence[Share]) -> list[Cap]:
+    return list(dict.fromkeys(share.cap for share in shares))
 
 
-def steps_of(shares: Sequence[Share], again: bool) -> list[dict[str, Any]]:
+def _steps_of(shares: Sequence[Share], again: bool) -> list[dict[str, Any]]:
     """Steps towards the l-eligible core, each `before` and `kept`: from all rows, or those that steps have left."""
     names = [
         Identifier("so_far" if again else "n"),
@@ -278,6 +264,7 @@ def steps_of(shares: Sequence[Share], again: bool) -> list[dict[str, Any]]:
     ]
     steps = []
     for place, (before, kept) in enumerate(pairwise(names)):
-        of_step = [Share(s.rows, Cap(Identifier(f"{s.cap.name}_{place}"), s.of.over, s.of.under)) for s in shares]
-        steps.append({"before": before, "kept": kept, "caps": caps_of(of_step), "shares": of_step})
+        caps = {cap: replace(cap, column=Identifier(f"{cap.column.name}_{place}")) for cap in _caps_of(shares)}
+        of_step = [Share(share.rows, caps[share.cap]) for share in shares]
+        steps.append({"before": before, "kept": kept, "caps": list(caps.values()), "shares": of_step})
     return steps

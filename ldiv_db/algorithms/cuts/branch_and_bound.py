@@ -26,8 +26,8 @@ from itertools import islice, takewhile
 from math import prod
 from operator import itemgetter
 
-from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, key_type, lay_out, make_boxes, refused_cost
-from ldiv_db.algorithms.cuts.evaluation import Best, Evaluator, is_late
+from ldiv_db.algorithms.cuts.boxes import Digit, blow_up, key_type, lay_out, make_boxes
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Evaluator, is_late
 from ldiv_db.algorithms.cuts.intervals import IntervalTree
 from ldiv_db.algorithms.cuts.trees import CutCost
 from ldiv_db.database import interrupts
@@ -54,27 +54,11 @@ class SearchOutcome:
     bound: int
 
 
-@dataclass(frozen=True)
-class SearchProgress:
-    """A search under way: cuts visited, the share of all cuts that need not be, the best cost and the bound."""
-
-    visited: int
-    pruned: float
-    best: int | None
-    bound: int
-
-
 class Sweep:
-    """The search over one problem's cuts by boxes; `fits` says whether it can be."""
+    """The search over one problem's cuts by boxes; if it `reports` it says how it stands as it goes."""
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        best: Best,
-        deadline: float | None = None,
-        progress: Callable[[SearchProgress], None] = lambda progress: None,
-    ):
-        self._evaluator, self._best, self._deadline, self._progress = evaluator, best, deadline, progress
+    def __init__(self, evaluator: Evaluator, best: Best, deadline: float | None = None, reports: bool = False):
+        self._evaluator, self._best, self._deadline, self._reports = evaluator, best, deadline, reports
         self._problem, self._engine = evaluator.problem, evaluator.problem.task.engine
         trees = sorted(self._problem.trees, key=lambda tree: (tree.cuts, tree.number))
         self._digits = lay_out(trees, MOST_CUTS, _AT_ONCE) or []
@@ -84,9 +68,8 @@ class Sweep:
         self._open: list[tuple[int, list[Prefix]]] = [(0, [(0, 0)])]
         #: The cuts of taxonomies by the numbers that they have in keys.
         self._cuts = {digit.tree.number: digit.tree.all_cuts for digit in self._decided if _has_few(digit)}
-        #: Where sums end: they are no cut's.
-        self._refused = refused_cost(self._problem)
-        self._flow = EngineFlow(self._engine, "cuts", refused=self._refused)
+        #: Sums end at what is refused: they are no cut's.
+        self._flow = EngineFlow(self._engine, "cuts", refused=self._problem.refused)
         self.visited = 0
 
     def run(self, start: Callable[[], None] = lambda: None) -> SearchOutcome | None:
@@ -111,7 +94,7 @@ class Sweep:
     @property
     def _limit(self) -> int:
         """The cost below which a cut is of use: that of the best cut, or of one that is not allowed."""
-        return min(self._best.limit, self._refused)
+        return min(self._best.limit, self._problem.refused)
 
     def _check_time(self) -> None:
         if is_late(self._deadline):
@@ -127,21 +110,33 @@ class Sweep:
             if bound < limit
         ]
 
-    def _standing(self) -> SearchProgress:
+    def _report(self) -> None:
+        """Say how many cuts were visited, the share of all that need not be, the best cost and the bound."""
+        if not self._reports:
+            return
         left, total = self._left(), prod(digit.tree.cuts for digit in self._digits)
         pruned = max(0, total - sum(cuts for cuts, _ in left) - self.visited) / total
-        best = min(self._best.costs.values(), default=None)
-        return SearchProgress(self.visited, pruned, best, min([self._best.limit, *(bound for _, bound in left)]))
+        best, bound = min(self._best.costs.values(), default=None), min([self._best.limit, *(cost for _, cost in left)])
+        said = "none yet" if best is None else f"{best / self._problem.scale:,.6g}"
+        bounded = "none" if bound >= FORBIDDEN else f"{bound / self._problem.scale:,.6g}"
+        line = f"{self.visited:,} cuts visited, {pruned:.2%} pruned, best {said}, bound {bounded}"
+        self._problem.task.report(line)
 
     def _load(self) -> None:
         """The steps between values, and the values of cuts."""
         columns = dict.fromkeys(("axis", "node", "height", "above"), "INTEGER") | {"up": key_type(self._digits)}
         self._flow.know(links=self._engine.load("links", columns, list(_links(self._digits))))
-        few = [(digit, digit.tree.all_cuts) for digit in self._decided if _has_few(digit)]
-        self._flow.know(members=self._members([row for digit, cuts in few for row in _members(digit, cuts)]))
+        self._flow.know(members=self._members([digit for digit in self._decided if _has_few(digit)]))
 
-    def _members(self, rows: Sequence[tuple[int, ...]]) -> Relation:
+    def _members(self, digits: Sequence[Digit]) -> Relation:
+        """(axis, cut, node, shift) of the values of each cut that has a number."""
         columns = dict.fromkeys(("axis", "cut", "node"), "INTEGER") | {"shift": key_type(self._digits)}
+        rows = [
+            (digit.tree.number, number, node, (number - node) * 2**digit.lowest)
+            for digit in digits
+            for number, cut in enumerate(self._cuts[digit.tree.number])
+            for node in cut
+        ]
         return self._engine.load("members", columns, rows)
 
     # -- prefixes ------------------------------------------------------------------------------------
@@ -162,7 +157,7 @@ class Sweep:
             self._offer(summed, prefixes)
         self._engine.drop(summed)
         del self._open[-1][1][:parents]
-        self._progress(self._standing())
+        self._report()
         if not last:
             self._open.append((end, prefixes))
             self._branch(boxes, start, end)
@@ -177,7 +172,7 @@ class Sweep:
             self.visited += len(listed)
             self._cuts[digit.tree.number] = [nodes for _, nodes, _ in listed]
             prefixes = [(cost, key + (place << digit.lowest)) for place, (cost, _, key) in enumerate(listed)]
-            members = self._members(list(_members(digit, self._cuts[digit.tree.number])))
+            members = self._members([digit])
             gathered = self._gather(boxes, prefixes, start, end, members)
             self._open.append((end, prefixes))
             if end == len(self._decided):
@@ -186,7 +181,7 @@ class Sweep:
                 self._follow(gathered, end, len(prefixes))
             self._open.pop()
             self._engine.drop(gathered, members)
-            self._progress(self._standing())
+            self._report()
 
     def _cheapest(self, boxes: Relation, start: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
         """(bound, nodes, prefix) of the cuts through one taxonomy under each prefix, the least bound first."""
@@ -306,13 +301,6 @@ def _links(digits: Sequence[Digit]) -> Iterator[tuple[int, ...]]:
             above = 0 if node.parent is None else heights[node.parent]
             up = 0 if node.parent is None else (node.parent - node.node) * 2**digit.lowest
             yield digit.tree.number, node.node, heights[node.node], above, up
-
-
-def _members(digit: Digit, cuts: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """(axis, cut, node, shift) of the values of each cut."""
-    for number, cut in enumerate(cuts):
-        for node in cut:
-            yield digit.tree.number, number, node, (number - node) * 2**digit.lowest
 
 
 def _of_prefix(cuts: Iterator[CutCost], prefix: int) -> Iterator[tuple[int, tuple[int, ...], int]]:

@@ -12,15 +12,15 @@ from pydantic import Field
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Stages, Task, Traits, forming
 from ldiv_db.algorithms.cuts.branch_and_bound import SearchOutcome
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, Published
+from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator
 from ldiv_db.algorithms.cuts.judged import bounds_shares
 from ldiv_db.algorithms.cuts.problem import Cost, CutProblem, codes_of, intervals_of, make_problem, thresholds_of
 from ldiv_db.algorithms.cuts.search import Finder, SearchResult, labels_of, number_problems
 from ldiv_db.algorithms.infeasible import cannot_promise, explain, no_cut
 from ldiv_db.algorithms.local.class_checker import ClassChecker, refuse_whole
 from ldiv_db.database.errors import InfeasibleError, Problem, UnprovedError, refuse
+from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.recoding.encoded import Renamed
 from ldiv_db.requirements.values import in_order, shown_value
 
 _BY_CELLS = ("vioSA", "allSA")
@@ -64,7 +64,8 @@ class Cuts(Algorithm):
             [
                 *self._option_problems(task, scheme),
                 *self._number_problems(task),
-                *_task_problems(task, scheme),
+                *_unjudged_problems(task),
+                *([] if bounds_shares(task) else _judged_problems(task, scheme)),
                 *_blank_problems(task, scheme),
             ]
         )
@@ -89,14 +90,15 @@ class Cuts(Algorithm):
     def run(self, task: Task) -> Plan:
         """The drawn cut, less what its scheme leaves out; raises InfeasibleError if that is every row."""
         feasible, start = self.check(task), time.monotonic()
-        cost = Cost(self.options.metric, self._scheme(task), self._label(task))
+        label = task.kept_column(self.options.label) if self.options.metric == "CM" else None
+        cost = Cost(self.options.metric, self._scheme(task), label)
         found = self._search(make_problem(task, cost), start)
         ranked = found.best.ranked()
         rank = random.Random(task.seed).randrange(len(ranked))  # noqa: S311 - a choice that the seed repeats
-        chosen, published = _publish_any(found.evaluator, [cut for cut, _ in [*ranked[rank:], *ranked[:rank]]])
+        chosen, (assigned, classes, blanked) = _publish_any(found.evaluator, [*ranked[rank:], *ranked[:rank]])
         search = self._report(found, chosen)
         notes = _notes(search, found.evaluator.problem)
-        return Plan(published.assigned, feasible.l, notes, search, published.classes, published.blanked)
+        return Plan(assigned, feasible.l, notes, search, classes, blanked)
 
     def _search(self, problem: CutProblem, began: float) -> SearchResult:
         """The best cuts and how they were found; raises UnprovedError without the proof that the policy wants."""
@@ -126,11 +128,6 @@ class Cuts(Algorithm):
             "cut": labels_of(problem.trees, chosen),
         }
 
-    def _label(self, task: Task) -> Renamed | None:
-        if self.options.label is None or self.options.metric != "CM":
-            return None
-        return next(kept for kept in task.encoded.kept if kept.column.name.lower() == self.options.label.lower())
-
     def _number_problems(self, task: Task) -> Iterator[Problem]:
         return number_problems(task, self.options.top)
 
@@ -140,10 +137,9 @@ class Cuts(Algorithm):
             yield Problem(
                 "algorithm.scheme", f"{options.metric} has no cost for blanked values", "none, vioRec or allRec"
             )
-        kept = {kept.column.name.lower() for kept in task.encoded.kept}
         if options.metric == "CM" and options.label is None:
             yield Problem("algorithm.class", "is required by CM: name the kept column whose labels are predicted")
-        elif options.metric == "CM" and str(options.label).lower() not in kept:
+        elif options.metric == "CM" and task.kept_column(options.label) is None:
             yield Problem("algorithm.class", f"{options.label} is not published as it is", "list it under keep")
 
 
@@ -156,13 +152,10 @@ def _blank_problems(task: Task, scheme: str) -> Iterator[Problem]:
         yield Problem("nulls_sensitive", f"{scheme} publishes NULL for a blanked value: NULL cannot be a value too")
 
 
-def _task_problems(task: Task, scheme: str) -> Iterator[Problem]:
-    encoded = task.encoded
-    if encoded.leaves_unjudged:
+def _unjudged_problems(task: Task) -> Iterator[Problem]:
+    if task.encoded.leaves_unjudged:
         what = "ignore leaves rows with NULL unjudged, and cuts judges all rows of a partition"
         yield Problem("suppressed", what, "suppressed: judge, or nulls_sensitive: suppress")
-    if not bounds_shares(task):
-        yield from _judged_problems(task, scheme)
 
 
 def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
@@ -178,16 +171,18 @@ def _judged_problems(task: Task, scheme: str) -> Iterator[Problem]:
             yield Problem("algorithm.scheme", what, "none")
 
 
-def _publish_any(evaluator: Evaluator, cuts: Sequence[Cut]) -> tuple[Cut, Published]:
+def _publish_any(
+    evaluator: Evaluator, cuts: Sequence[tuple[Cut, int]]
+) -> tuple[Cut, tuple[Relation, Relation, Relation | None]]:
     """The first of the cuts that does not leave out every row; raises InfeasibleError, with reasons, if all do.
 
     No search need be told: a cut that leaves out every row costs no less than any other, and the most general cut is
     the first to be offered, so that the best one leaves out every row only where all do.
     """
     task = evaluator.problem.task
-    for cut in cuts:
+    for cut, _ in cuts:
         published = evaluator.publish(cut)
-        if task.engine.count(published.assigned):
+        if task.engine.count(published[0]):
             return cut, published
     scheme, rows = evaluator.problem.cost.scheme, task.encoded.row_count
     what = f"the best cut found leaves out all {rows:,} rows (scheme: {scheme})"

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ldiv_db.algorithms.cuts.boxes import cost_boxes, refused_cost
+from ldiv_db.algorithms.cuts.boxes import cost_boxes
 from ldiv_db.algorithms.cuts.problem import CutProblem
 from ldiv_db.algorithms.cuts.trees import SPAN_COLUMNS, CutTree, CutValue
 from ldiv_db.database.flow import EngineFlow
@@ -55,15 +55,6 @@ class Best:
         return sorted(self.costs.items(), key=lambda item: item[1])
 
 
-@dataclass(frozen=True)
-class Published:
-    """(row_id, class_id) of the published rows, the classes with their bounds, and the values not shown."""
-
-    assigned: Relation
-    classes: Relation
-    blanked: Relation | None
-
-
 class Evaluator:
     """Works out the costs of cuts of one problem; `evaluated` counts those that a search has had the cost of."""
 
@@ -84,8 +75,7 @@ class Evaluator:
             _, parts = self._partitions(cuts)
             costs = cost_boxes(self.problem, [parts], "key", "cost")
             sums = dict(engine.rows("cuts/sum_parts", parts=parts, costs=costs))
-        refused = refused_cost(self.problem)
-        return [sums[number] if sums[number] < refused else FORBIDDEN for number in range(len(cuts))]
+        return [sums[number] if sums[number] < self.problem.refused else FORBIDDEN for number in range(len(cuts))]
 
     def offer(self, best: Best, cuts: Sequence[Cut]) -> list[int]:
         """The costs of the cuts, which are offered to `best`."""
@@ -94,35 +84,28 @@ class Evaluator:
             best.offer(cut, cost)
         return costs
 
-    def publish(self, cut: Cut) -> Published:
-        """The classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives."""
+    def publish(self, cut: Cut) -> tuple[Relation, Relation, Relation | None]:
+        """(row_id, class_id) of the published rows, the classes with their bounds, and the values that are blanked.
+
+        These are the classes of the cut under the problem's scheme; rows of a value go in an order that the seed gives.
+        """
         problem, engine = self.problem, self.problem.task.engine
         rows, scheme = problem.task.encoded.rows, problem.cost.scheme
         with engine.scope() as scope:
             places, parts = self._partitions([cut])
             shares = [(value.code, value.theta.numerator, value.theta.denominator) for value in problem.values]
             thetas = engine.load("thetas", {"code": "INTEGER", "over": "BIGINT", "under": "BIGINT"}, shares)
-            flow = EngineFlow(
-                engine, "cuts", rows=rows, places=places, thetas=thetas, axes=problem.trees, scheme=scheme
-            )
-            flow.know(sensitive=problem.task.encoded.sensitive[0].code)
+            flow = EngineFlow(engine, "cuts", rows=rows, places=places, thetas=thetas, axes=problem.trees)
+            flow.know(scheme=scheme, sensitive=problem.task.encoded.sensitive[0].code, both=problem.cost.both)
+            flow.know(packs=problem.packs, labels=problem.labels, values=problem.values)
             costs = cost_boxes(problem, [parts], "key", "n", "kept", "broken")
-            parts = flow.step(
-                "parts",
-                "number_parts",
-                parts=parts,
-                costs=costs,
-                packs=problem.packs,
-                labels=problem.labels,
-                values=problem.values,
-                both=problem.cost.both,
-            )
+            flow.step("parts", "number_parts", parts=parts, costs=costs)
             label = problem.cost.label.alias if problem.cost.label else None
             flow.know(labels=problem.label_codes, label=label, seed=problem.task.seed)
             assigned = scope.keep(flow.step("assigned", "assign_rows"))
             classes = scope.keep(flow.step("classes", "bound_classes", bounds=[tree.axis for tree in problem.trees]))
             blanks = scheme in ("vioSA", "allSA")
-            return Published(assigned, classes, scope.keep(flow.step("blanked", "list_blanked")) if blanks else None)
+            return assigned, classes, scope.keep(flow.step("blanked", "list_blanked")) if blanks else None
 
     def _partitions(self, cuts: Sequence[Cut]) -> tuple[Relation, Relation]:
         """The place of every code in the cuts, and their partitions as boxes."""

@@ -40,11 +40,7 @@ class IntervalTree(CutTree):
     stretches: tuple[Stretch, ...]
     values: int
     null: int | None = None
-    costs_nothing: bool = False
-
-    @property
-    def is_free(self) -> bool:
-        return self.costs_nothing
+    is_free: bool = False
 
     @property
     def is_coarse(self) -> bool:

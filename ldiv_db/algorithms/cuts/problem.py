@@ -103,6 +103,8 @@ class CutProblem:
     judged: tuple[JudgedAttributes, ...]
     labels: tuple[Label, ...]
     label_codes: Relation | None
+    #: The columns of counts that a cell has besides its rows.
+    tallies: Sequence[Tally]
     cells: Relation
     cell_count: int
     loss_unit: int
@@ -115,10 +117,6 @@ class CutProblem:
     @property
     def rows(self) -> int:
         return self.task.encoded.row_count
-
-    @cached_property
-    def tallies(self) -> list[Tally]:
-        return tallies_of(self.task, self.values, self.judged, self.labels, self.cost.both)
 
     @cached_property
     def packs_by_judge(self) -> list[list[Pack]]:
@@ -161,32 +159,17 @@ class CutProblem:
         """The divisor of integer costs."""
         return self.loss_unit if self.cost.metric == "LM" else 1
 
+    @property
+    def refused(self) -> int:
+        """More than any cut costs: the cost of a partition that is not allowed."""
+        return self.rows * self.unit.row + 1
+
     def root(self) -> tuple[tuple[int, int], ...]:
         return tuple(tree.root for tree in self.trees)
 
 
-def tallies_of(
-    task: Task,
-    values: Sequence[SensitiveValue],
-    judged: Sequence[JudgedAttributes],
-    labels: Sequence[Label],
-    both: bool,
-) -> list[Tally]:
-    """The columns of counts that a cell has besides its rows."""
-    code = task.encoded.sensitive[0].code
-    tallies = [tally for one in judged for tally in one.tallies]
-    tallies += [Tally(value.rows, ((code, value.code),)) for value in values]
-    tallies += [Tally(label.rows, label=label.code) for label in labels]
-    if both:
-        tallies += [
-            Tally(_pair_column(value.code, label.code), ((code, value.code),), label.code)
-            for value, label in product(values, labels)
-        ]
-    return tallies
-
-
 def make_problem(task: Task, cost: Cost) -> CutProblem:
-    """The problem of a task that `check_task` has let through; its tables are TEMP."""
+    """The problem of a task that `Cuts.check` has let through; its tables are TEMP."""
     engine, encoded = task.engine, task.encoded
     trees = trees_of(task)
     counted = _count_cells(task, cost)
@@ -194,14 +177,21 @@ def make_problem(task: Task, cost: Cost) -> CutProblem:
     by_shares = bounds_shares(task)
     values = _values(task, labels if cost.both else ()) if by_shares else ()
     judged = () if by_shares else judged_together(task)
-    tallies = tallies_of(task, values, judged, labels, cost.both)
+    code = encoded.sensitive[0].code
+    tallies = [tally for one in judged for tally in one.tallies]
+    tallies += [Tally(value.rows, ((code, value.code),)) for value in values]
+    tallies += [Tally(label.rows, label=label.code) for label in labels]
+    tallies += [
+        Tally(_pair_column(value.code, label.code), ((code, value.code),), label.code)
+        for value, label in (product(values, labels) if cost.both else ())
+    ]
     if len(tallies) > MOST_COLUMNS:
         what = f"would count {len(tallies):,} columns a cell, more than {MOST_COLUMNS}: too many sensitive values"
         raise PolicyError([Problem("algorithm.name", f"cuts {what}")])
     cells = engine.materialise("cells", "cuts/spread_cells", cells=counted, axes=encoded.axes, tallies=tallies)
     engine.drop(counted)
     count, unit = engine.count(cells), loss_unit(trees)
-    return CutProblem(task, cost, trees, values, judged, labels, label_codes, cells, count, unit)
+    return CutProblem(task, cost, trees, values, judged, labels, label_codes, tallies, cells, count, unit)
 
 
 def trees_of(task: Task) -> tuple[CutTree, ...]:

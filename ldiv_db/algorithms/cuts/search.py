@@ -13,8 +13,8 @@ from functools import partial
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.cuts.boxes import MOST_BOXES, lay_out
-from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, SearchOutcome, SearchProgress, Sweep
-from ldiv_db.algorithms.cuts.evaluation import FORBIDDEN, Best, Cut, Evaluator, descend, offer_root
+from ldiv_db.algorithms.cuts.branch_and_bound import MOST_CUTS, SearchOutcome, Sweep
+from ldiv_db.algorithms.cuts.evaluation import Best, Cut, Evaluator, descend, offer_root
 from ldiv_db.algorithms.cuts.intervals import IntervalTree, Stretch, stretched
 from ldiv_db.algorithms.cuts.problem import CutProblem, intervals_of, trees_of
 from ldiv_db.algorithms.cuts.trees import CutTree, loss_unit
@@ -53,7 +53,7 @@ class Finder:
         """
         evaluator, best, outcome = Evaluator(problem), Best(self.most), None
         if not (is_coarse := any(tree.is_coarse for tree in intervals_of(problem))):
-            sweep = Sweep(evaluator, best, self.deadline, _progress_of(problem))
+            sweep = Sweep(evaluator, best, self.deadline, reports=True)
             first = partial(descend, deadline=self.deadline) if self.publishes else offer_root
             # A sweep needs no good cut to be fast: one is found first only if the policy would have it published.
             outcome = sweep.run(partial(first, evaluator, best))
@@ -69,7 +69,7 @@ class Finder:
         """On the finest grid from this one on whose boxes are not too many, with a bound on all cuts of the problem."""
         while grid is not None:
             evaluator, best = Evaluator(grid), Best(self.most)
-            sweep = Sweep(evaluator, best, self.deadline, _progress_of(grid))
+            sweep = Sweep(evaluator, best, self.deadline, reports=True)
             outcome = sweep.run(partial(offer_root, evaluator, best))
             if outcome is not None:
                 found = _offered(SearchResult(evaluator, best, outcome))
@@ -97,7 +97,7 @@ def _offered(found: SearchResult) -> SearchResult:
 
 
 def _too_many(problem: CutProblem) -> Problem:
-    """The problem that the quasi-identifier with the most values, of numbers if there are any, has too many."""
+    """Names the quasi-identifier with the most values, of numbers if there are any."""
     if numbers := intervals_of(problem):
         tree: CutTree = max(numbers, key=lambda tree: (tree.values, tree.number))
         values, hint = f"the intervals of {max(tree.values for tree in numbers):,} values", _RANGES
@@ -126,7 +126,6 @@ def number_problems(task: Task, most: int) -> Iterator[Problem]:
 
 
 def _untold(tree: CutTree, largest: IntervalTree, most: int) -> Problem:
-    """The problem that the cuts of one quasi-identifier cannot be told apart."""
     if isinstance(tree, IntervalTree):
         what = f"{tree.values:,} values without a taxonomy have too many cuts"
         which = "as top asks for several" if most > 1 else f"beside those of {largest.axis.name}"
@@ -177,19 +176,7 @@ def _with_trees(problem: CutProblem, of: Callable[[CutTree], CutTree]) -> CutPro
 def _lossless_tree(tree: CutTree) -> IntervalTree:
     """All values of a quasi-identifier as one, which loses nothing."""
     everything = Stretch(tuple(sorted(tree.leaf_of)), 0, "", "")
-    return IntervalTree(tree.axis, tree.number, (everything,), 1, costs_nothing=True)
-
-
-def _progress_of(problem: CutProblem) -> Callable[[SearchProgress], None]:
-    """Reports how a search stands, in a line."""
-
-    def progress(state: SearchProgress) -> None:
-        best = "none yet" if state.best is None else f"{state.best / problem.scale:,.6g}"
-        bound = "none" if state.bound >= FORBIDDEN else f"{state.bound / problem.scale:,.6g}"
-        line = f"{state.visited:,} cuts visited, {state.pruned:.2%} pruned, best {best}, bound {bound}"
-        problem.task.report(line)
-
-    return progress
+    return IntervalTree(tree.axis, tree.number, (everything,), 1, is_free=True)
 
 
 def labels_of(trees: tuple[CutTree, ...], cut: Cut) -> dict[str, list[str]]:

@@ -31,8 +31,6 @@ class Decomposed:
     secrets: tuple[Secret, ...]
     primary: Secret
     shown: tuple[Renamed, ...]
-    rows_in: int
-    left_out: int
 
     @property
     def others(self) -> tuple[Secret, ...]:
@@ -59,16 +57,9 @@ class DecompositionCoding:
 
         So do columns that are `carried`, by which no row is numbered.
         """
-        rows = self.engine.materialise(
-            "rows",
-            "decomposition/number_rows",
-            rows=snapshot,
-            key=self.key,
-            secrets=self.sensitive,
-            shown=[*self.shown, *side_columns],
-            carried=carried,
-        )
-        return Decomposed(rows, self.sensitive, self.primary, self.shown, self.rows_in, self.left_out)
+        params = {"secrets": self.sensitive, "shown": [*self.shown, *side_columns], "carried": carried}
+        rows = self.engine.materialise("rows", "decomposition/number_rows", rows=snapshot, key=self.key, **params)
+        return Decomposed(rows, self.sensitive, self.primary, self.shown)
 
 
 def read_source(engine: Engine, resolved: Resolved) -> DecompositionCoding:

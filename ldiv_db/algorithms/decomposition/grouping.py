@@ -202,21 +202,12 @@ def _exchange_once(task: Grouping, members: Relation, turn: int, jumps: Sequence
     """The members after one round, the groups with a penalty before it, and the exchanges."""
     engine = task.engine
     with engine.scope() as scope:
-        counted = with_counts(task, members)
-        crowded = counted.flow(members).step("crowded", "list_crowded", turn=turn)
-        rows = engine.count(crowded)
-        settled = _settled(counted, members, crowded, jumps) if rows else None
-        done = engine.count(settled) // 2 if settled else 0
-        if not settled or not done:
-            return members, rows, 0
-        return scope.keep(regroup(task, members, settled=settled)), rows, done
-
-
-def _settled(task: Grouping, members: Relation, crowded: Relation, jumps: Sequence[int]) -> Relation:
-    """The exchanges of one round, those of groups that have no better one."""
-    engine = task.engine
-    with engine.scope() as scope:
-        loaded = engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps])
-        flow = task.flow(members, crowded=crowded, jumps=loaded, ranked=RANKED, prime=PRIME)
-        ranked = flow.step("ranked", "rank_exchanges")
-        return scope.keep(choose(engine, sides_of(engine, ranked), passes=1)[0])
+        flow = with_counts(task, members).flow(members, ranked=RANKED, prime=PRIME)
+        crowded = engine.count(flow.step("crowded", "list_crowded", turn=turn))
+        if not crowded:
+            return members, 0, 0
+        flow.know(jumps=engine.load("jumps", {"jump": "BIGINT"}, [(jump,) for jump in jumps]))
+        settled, done, _ = choose(engine, sides_of(engine, flow.step("ranked", "rank_exchanges")), passes=1)
+        if not done:
+            return members, crowded, 0
+        return scope.keep(regroup(task, members, settled=settled)), crowded, done

@@ -17,11 +17,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.algorithms.decomposition.grouping import Grouping, Secret, deal, exchange, regroup, seat_rows, with_counts
-from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.recoding.encoded import SensitiveAxis
 
 _REFUSED = {"group_no": "BIGINT", "attribute_no": "INTEGER", "largest_l": "BIGINT"}
 _NOISE = {"row_id": "BIGINT", "group_no": "BIGINT", "code": "INTEGER", "other": "INTEGER", "height": "INTEGER"}
@@ -110,7 +108,9 @@ def add_noise(task: Grouping, members: Relation) -> tuple[Grouping, list[NoiseLo
         for attribute in counted.others:
             noise, random = _noise_of(counted, members, attribute)
             others.append(replace(attribute, noise=scope.keep(noise)))
-            lost.append(_lost(engine, attribute, rows, noise, random))
+            changed, heights = engine.count(noise), [engine.total(part, "height") for part in (noise, random)]
+            means = [height / (attribute.height * changed) if changed else 0.0 for height in heights]
+            lost.append(NoiseLoss(attribute.name, rows, changed, *means))
     return replace(task, others=tuple(others)), lost
 
 
@@ -134,13 +134,6 @@ def _choose(flow: EngineFlow, nearest: bool) -> Relation:
     for turn in range(1, 1 + (flow.engine.most(flow["surplus"], "turn") or 0)):
         flow.insert("taken", "choose_noise", turn=turn, nearest=nearest)
     return taken
-
-
-def _lost(engine: Engine, attribute: SensitiveAxis, rows: int, noise: Relation, random: Relation) -> NoiseLoss:
-    height = getattr(attribute, "height", 1)
-    changed = engine.count(noise)
-    means = [engine.total(part, "height") / (height * changed) if changed else 0.0 for part in (noise, random)]
-    return NoiseLoss(attribute.column.name, rows, changed, *means)
 
 
 #: How many groups a row tries at most.

@@ -3,13 +3,9 @@
 Candidates may overlap; they are given by counts alone, so that a thousand ways to generalise cost a few
 statements. A requirement is monotone if the union of two good classes is good: only then is it known that an algorithm
 may put together what is left of the classes that it splits. Others are kept as far as every class that is made is
-checked (`unsure`).
-
-Requirements that are not monotone, which a search keeps by checking every class that it makes.
-
-The union of two good classes may be bad, and so may the whole table where parts of it are good. Whatever is split,
-joined or exchanged is judged before it is done, so that good classes stay good; a search that starts with a class that
-is bad may end with one: there are no good ones for all rows, or it did not find them.
+checked: the union of two good classes may be bad, and so may the whole table where parts of it are good. Whatever is
+split, joined or exchanged is judged before it is done, so that good classes stay good; a search that starts with a
+class that is bad may end with one: there are no good ones for all rows, or it did not find them.
 """
 
 from __future__ import annotations
@@ -23,11 +19,11 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import NOTHING_MEETS, cannot_promise, fails_for_those_who_know
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, refuse
-from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.steps import OneStatement, Steps
 from ldiv_db.recoding.encoded import DEALT, Encoded, SensitiveAxis
-from ldiv_db.requirements import Classes, Requirement, Verdict, judge
+from ldiv_db.requirements import Classes, Requirement, judge
 
 #: The columns of candidates and of assignments that say which class a row is of.
 CLASS_NO, CLASS_ID = Identifier("class_no"), Identifier("class_id")
@@ -81,37 +77,31 @@ class ClassChecker:
 
     def measured(self, steps: Steps, counts: Relation) -> Relation:
         """As `margins`, a relation of `steps`, which may run with others in one statement."""
-        margins = [
-            *(self._measure(steps, counts, axis, own) for axis, own, _ in self._asked if own),
-            *(self._measure_refined(steps, counts, axis, refined) for axis, _, refined in self._asked if refined),
-        ]
-        listed = [margin for of_axis in margins for margin in of_axis]
+        listed = [one for axis, own, _ in self._asked if own for one in self._measure(steps, counts, axis, own)]
+        for axis, _, refined in self._asked:
+            if refined:
+                listed += self._measure(steps, counts, axis, refined, is_refined=True)
         every = counts if any(axis.judged for axis in self._axes) else None  # some may have no row to be judged
         if len(listed) == 1 and every is None:
             return listed[0]
         return steps.materialise("worst", "local/take_worst", margins=listed, counts=every)
-
-    def _measure_refined(
-        self, steps: Steps, counts: Relation, axis: SensitiveAxis, requirements: Sequence[Requirement]
-    ) -> list[Relation]:
-        """The margins of requirements that must hold even for those who know the other sensitive attributes."""
-        known = [other for other in self._axes if other is not axis]
-        refined = steps.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
-        return self._measure(steps, refined, axis, requirements, refined)
 
     def _measure(
         self,
         steps: Steps,
         counts: Relation,
         axis: SensitiveAxis,
-        requirements: Sequence[Requirement],
-        refined: Relation | None = None,
+        asked: Sequence[Requirement],
+        is_refined: bool = False,
     ) -> list[Relation]:
-        """The margins of the classes, a relation a requirement."""
-        classes, margins = self._classes(steps, counts, axis, requirements), []
-        for requirement, read in ((one, read) for one in requirements for read in one.readings(classes)):
+        """The margins of the classes, a relation a requirement; if refined for those who know the other attributes."""
+        if is_refined:
+            known = [other for other in self._axes if other is not axis]
+            counts = steps.materialise("refined", "local/refine_counts", counts=counts, key=axis.code, known=known)
+        classes, margins = self._classes(steps, counts, axis, asked), []
+        for requirement, read in ((one, read) for one in asked for read in one.readings(classes)):
             measures = requirement.measure(steps, read)
-            params = {"measures": measures, "refined": refined or measures, "is_refined": refined is not None}
+            params = {"measures": measures, "refined": counts if is_refined else measures, "is_refined": is_refined}
             margins.append(steps.materialise("margins", "local/list_margins", **params))
         return margins
 
@@ -147,9 +137,8 @@ def count_classes(
     class of all rows. Rows may be cells: `weight` is their column of counts, `dealt` the members' of how many of each.
     """
     params = {"rows": rows, "members": members, "number": number, "sensitive": sensitive, "weight": weight}
-    params |= {"dealt": dealt}
-    large = {"least": Value(least), "large_only": least > 1}
-    return engine.materialise("counts", "local/count_classes", **params, **large)
+    large = {"least": least, "large_only": least > 1}
+    return engine.materialise("counts", "local/count_classes", dealt=dealt, **params, **large)
 
 
 class LocalAlgorithm(Algorithm):
@@ -163,7 +152,13 @@ class LocalAlgorithm(Algorithm):
 
         Of others a note says what the whole table does not tell.
         """
-        _refuse(task, self.name)
+        refuse(
+            [
+                cannot_promise(self.name, r, "two classes that meet it may not meet it together", "bsgi can")
+                for r in dict.fromkeys(task.requirements)
+                if not r.monotone and r.unique_class_size() is not None
+            ]
+        )
         refuse_whole(task)
         unsure, size = nonmonotone(task), max(2, ClassChecker(task).least)
         notes = (
@@ -199,36 +194,17 @@ def _find_reasons(task: Task) -> list[str]:
 
 def _known_failures(task: Task, whole: Relation) -> list[str]:
     """A line for every requirement that the whole table violates for those who know the other sensitive attributes."""
-    axes, lines = task.encoded.sensitive, []
+    engine, axes, lines = task.engine, task.encoded.sensitive, []
     for axis in axes:
         known = [other for other in axes if other is not axis]
         for requirement in (r for r in task.wanted[axis.column.name] if r.others_known and known):
-            verdict = _judge_known(task, whole, axis, known, requirement)
+            refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
+            params = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
+            histogram = engine.materialise("histogram", "local/list_histogram", **params, summed=True, as_codes=False)
+            verdict = judge(engine, requirement, Classes(engine, histogram, axis.reference))
             if not verdict.holds:
                 lines.append(fails_for_those_who_know(requirement, axis, known, verdict))
     return lines
-
-
-def _judge_known(
-    task: Task, whole: Relation, axis: SensitiveAxis, known: Sequence[SensitiveAxis], requirement: Requirement
-) -> Verdict:
-    engine = task.engine
-    refined = engine.materialise("refined", "local/refine_counts", counts=whole, key=axis.code, known=known)
-    params = {"counts": refined, "dictionary": axis.reference, "key": axis.code}
-    histogram = engine.materialise("histogram", "local/list_histogram", **params, summed=True, as_codes=False)
-    classes = Classes(engine, histogram, axis.reference)
-    return judge(engine, requirement, classes)
-
-
-def _refuse(task: Task, name: str) -> None:
-    """Raise PolicyError for requirements that classes of different values only are sure of."""
-    refuse(
-        [
-            cannot_promise(name, requirement, "two classes that meet it may not meet it together", "bsgi can")
-            for requirement in dict.fromkeys(task.requirements)
-            if not requirement.monotone and requirement.unique_class_size() is not None
-        ]
-    )
 
 
 def nothing_found(task: Task, name: str, what: str, hint: str) -> InfeasibleError:

@@ -116,11 +116,10 @@ def _rising(costs: Sequence[Sequence[int]]) -> Iterator[Vector]:
 
 
 def _hierarchy(measure: Measure, gains: dict[str, int]) -> ValueHierarchy:
-    full = int(measure.full.value)
     if measure.axis.scale == 0 and measure.axis.null_code is None:
         return ValueHierarchy(measure, (), 0)
-    levels = _taxonomy_levels(measure, gains) if measure.paths else _interval_levels(measure, full)
-    return ValueHierarchy(measure, tuple(levels), full)
+    levels = _taxonomy_levels(measure, gains) if measure.paths else _interval_levels(measure)
+    return ValueHierarchy(measure, tuple(levels), measure.full)
 
 
 def _taxonomy_levels(measure: Measure, gains: dict[str, int]) -> Iterator[HierarchyLevel]:
@@ -133,16 +132,16 @@ def _taxonomy_levels(measure: Measure, gains: dict[str, int]) -> Iterator[Hierar
         saved += gains[level.gain.name]
         upper.append((level, saved))
     for number, (level, total) in enumerate(reversed(upper), 1):
-        cost = int(measure.full.value) - total // gains["rows"]
+        cost = measure.full - total // gains["rows"]
         yield HierarchyLevel(Identifier(f"{name}_{number}"), nodes, cost, node=level.node)
 
 
-def _interval_levels(measure: Measure, full: int) -> Iterator[HierarchyLevel]:
+def _interval_levels(measure: Measure) -> Iterator[HierarchyLevel]:
     """The values, then intervals that part the domain into a power of two, down to two."""
     axis = measure.axis
     widths = [-(-(axis.scale + 1) // 2**power) for power in range(WIDTHS, 0, -1)]
     for number, width in enumerate([1, *(width for width in dict.fromkeys(widths) if width > 1)]):
         last = axis.scale // width + 1
-        cost = (width - 1) * full // max(axis.scale, 1)
+        cost = (width - 1) * measure.full // max(axis.scale, 1)
         column = Identifier(f"{axis.code.name}_{number}")
         yield HierarchyLevel(column, last + 1, cost, width=width, last=last)

@@ -50,82 +50,75 @@ from ldiv_db.requirements import Distribution
 POWERS = 40
 
 
-class Absorption:
+class Absorption(EngineFlow):
     """Rows without a class (`left`) join classes (`assigned`) that lose no more than a limit by it.
 
     `standing` is one row a class.
     """
 
-    def __init__(self, state: Peeling, left: Relation, rows: int, vectors: Sequence[Vector], limit: int):
-        self._state, self._engine = state, state.task.engine
-        self.left, self.unassigned_rows = left, rows
-        by_key, powers = state.assigned, [(power, 2**power) for power in range(POWERS)]
-        self._flow = flow = EngineFlow(self._engine, "local/peel", waiting=left, limit=limit, most=POWERS)
-        flow.know(hierarchies=state.hierarchies, spread=state.spread)
-        with flow.scope("costs", "powers", "assigned", "standing"):
-            flow.know(costs=self._load_costs(vectors))
-            flow.know(powers=self._engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
-            flow.know(assigned=self._engine.number_groups("numbered", by_key, "class_id"))
-            counts, margins = self._judged(self.assigned, CLASS_ID)
-            flow.step("standing", "list_standing", counts=counts, margins=margins, assigned=by_key)
+    def __init__(self, state: Peeling, left: Relation, rows: int, limit: int):
+        engine = state.task.engine
+        super().__init__(engine, "local/peel", waiting=left, limit=limit, most=POWERS)
+        self._state, self.left, self.unassigned_rows = state, left, rows
+        self.know(hierarchies=state.hierarchies, spread=state.spread)
+        with self.scope("costs", "powers", "assigned", "standing"):
+            columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in state.hierarchies}
+            costs = [hierarchy.costs for hierarchy in state.hierarchies]
+            rows_of = [
+                (number, *(cost[level] for cost, level in zip(costs, vector, strict=True)))
+                for number, vector in enumerate(state.vectors)
+            ]
+            powers = [(power, 2**power) for power in range(POWERS)]
+            self.know(costs=engine.load("costs", columns, rows_of))
+            self.know(powers=engine.load("powers", {"power": "BIGINT", "guests": "BIGINT"}, powers))
+            self.know(assigned=engine.number_groups("numbered", state.assigned, "class_id"))
+            counts, margins = self._judged(self["assigned"], CLASS_ID)
+            self.step("standing", "list_standing", counts=counts, margins=margins, assigned=state.assigned)
 
-    @property
-    def assigned(self) -> Relation:
-        """(row_id, class_id) of the classes."""
-        assigned: Relation = self._flow["assigned"]
-        return assigned
+    def deal_out(self) -> None:
+        """Deal out rows by their places by some of the vectors, again and again by the last."""
+        state = self._state
+        last = len(state.vectors) - 1
+        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
+        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
+            if self.unassigned_rows:
+                self._absorb(number)
 
-    def _load_costs(self, vectors: Sequence[Vector]) -> Relation:
-        hierarchies = self._state.hierarchies
-        columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "BIGINT" for hierarchy in hierarchies}
-        costs = [hierarchy.costs for hierarchy in hierarchies]
-        rows = [
-            (number, *(cost[level] for cost, level in zip(costs, vector, strict=True)))
-            for number, vector in enumerate(vectors)
-        ]
-        return self._engine.load("costs", columns, rows)
-
-    def absorb(self, number: int, vector: Vector) -> None:
+    def _absorb(self, number: int) -> None:
         """Deal out rows by their places by the vector of that number."""
-        flow = self._flow
-        with flow.scope("standing"):
-            unassigned, keys = (self._state.keys(range(1), [vector], of) for of in (self.left, self._state.grid))
-            flow.know(vector=number)
-            offered = flow.step("guests", "list_guests", waiting=unassigned, keys=keys)
-            self._engine.drop(unassigned, keys)  # all the rows
-            if self._engine.count(offered):
+        state = self._state
+        with self.scope("standing"):
+            unassigned, keys = (state.keys([state.vectors[number]], of=of) for of in (self.left, state.grid))
+            self.know(vector=number)
+            offered = self.step("guests", "list_guests", waiting=unassigned, keys=keys)
+            self.engine.drop(unassigned, keys)  # all the rows
+            if self.engine.count(offered):
                 self._take()
 
     def _take(self) -> None:
         """Put offered rows into classes, as many as each can bear."""
-        flow, standing = self._flow, self._flow["standing"]
-        _, margins = self._judged(flow.step("trials", "list_trials"))
-        flow.know(margins=margins)
-        flow.step("settled", "settle_trials")
-        taken = flow.step("taken", "take_guests")
-        flow.step("standing", "renew_standing")
-        self._engine.drop(standing)
-        self._assign(taken)
-
-    def _assign(self, taken: Relation) -> None:
-        self.unassigned_rows -= self._engine.count(taken)
-        self._engine.extend(self.assigned, taken)
-        self._engine.delete_listed(self.left, Identifier("row_id"), taken)
+        _, margins = self._judged(self.step("trials", "list_trials"))
+        self.know(margins=margins)
+        self.step("settled", "settle_trials")
+        taken = self.step("taken", "take_guests")
+        self.replace("standing", "renew_standing")
+        self.unassigned_rows -= self.engine.count(taken)
+        self.engine.extend(self["assigned"], taken)
+        self.engine.delete_listed(self.left, Identifier("row_id"), taken)
 
     def merge(self) -> None:
         """Put all rows without a class into one with as many of the classes with most slack as it takes."""
-        _, margins = self._judged(self._flow.step("trials", "rank_classes"))
-        first = self._engine.least(margins, "class_no", GOOD)
+        _, margins = self._judged(self.step("trials", "rank_classes"))
+        first = self.engine.least(margins, "class_no", GOOD)
         if first is None:  # of monotone requirements all classes together are good
             what = f"{count_phrase(self.unassigned_rows, 'row fits', 'rows fit')} no class"
             raise nothing_found(self._state.task, "peel", what, "algorithm.residue: suppress leaves them out")
-        self._flow.step("assigned", "merge_classes", power=first, merged=0)
+        self.step("assigned", "merge_classes", power=first, merged=0)
         self.unassigned_rows = 0
 
     def _judged(self, members: Relation, number: Identifier = CLASS_NO) -> tuple[Relation, Relation]:
         """The counts and margins of the classes of these members, by the column of their number."""
-        sensitive, grid = self._state.task.encoded.sensitive, self._state.grid
-        counts = count_classes(self._engine, sensitive, grid, members, number)
+        counts = count_classes(self.engine, self._state.task.encoded.sensitive, self._state.grid, members, number)
         return counts, self._state.checker.margins(counts)
 
 
@@ -152,6 +145,8 @@ class Peeling:
     task: Task
     checker: ClassChecker
     hierarchies: Sequence[ValueHierarchy]
+    #: Ways to generalise, by their number, in rising order of cost; the last suppresses every value.
+    vectors: Sequence[Vector]
     grid: Relation
     left: Relation
     assigned: Relation
@@ -160,24 +155,45 @@ class Peeling:
     #: The rows of classes that were not good beside the table without the rows that are left out.
     resettled: int = 0
 
-    def peel(self, numbers: range, vectors: Sequence[Vector]) -> int:
-        """Place what can be placed by these vectors, which have these numbers; how many rows."""
-        engine = self.task.engine
+    def peel(self) -> None:
+        """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
+        least, first = self.task.encoded.row_count // LEAST_PART, 0
+        tries = MOST_TRIES if self.checker.monotone else 1  # a second try adds rows to classes that stand
+        while first < len(self.vectors) and self.unassigned_rows:
+            last = min(len(self.vectors), first + max(1, min(MOST_AT_ONCE, BATCH // self.unassigned_rows)))
+            for _ in range(tries):
+                if self._place(first, last) <= least or not self.unassigned_rows:
+                    break
+            first = last
+
+    def _place(self, first: int, last: int) -> int:
+        """Place what can be placed by the vectors from the first on, before the last; how many rows."""
+        engine, encoded = self.task.engine, self.task.encoded
         with engine.scope():
-            keys = self.keys(numbers, vectors)
+            keys = self.keys(self.vectors[first:last], first)
             good = self._good(keys, self.left, least=self.checker.least)
             cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
             columns = ("row_id", ("class_no", "class_id"))
             kept = self._good(cheapest, self.left)
-            return self._place(engine.select_among("placed", cheapest, kept, "class_no", columns=columns))
+            placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
+            count = engine.count(placed)
+            if count:
+                engine.extend(self.assigned, placed)
+                engine.delete_listed(self.left, Identifier("row_id"), placed)
+                self.unassigned_rows -= count
+                self.steps.append(count)
+                self.task.progress(encoded.row_count - self.unassigned_rows, encoded.row_count)
+        return count
 
-    def keys(self, numbers: range, vectors: Sequence[Vector], of: Relation | None = None) -> Relation:
+    def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
+        """The keys of the rows that are left, or of others, by these vectors, which are numbered from the first."""
         engine = self.task.engine
         columns = {"vector": "BIGINT"} | {hierarchy.choice.name: "INTEGER" for hierarchy in self.hierarchies}
-        rows = [(number, *vector) for number, vector in zip(numbers, vectors, strict=True)]
         with engine.scope() as scope:
-            loaded = engine.load("vectors", columns, rows)
+            loaded = engine.load(
+                "vectors", columns, [(number, *of_one) for number, of_one in enumerate(vectors, first)]
+            )
             flow = EngineFlow(engine, "local/peel", rows=of or self.left, vectors=loaded, spread=self.spread)
             return scope.keep(flow.step("keys", "list_keys", hierarchies=self.hierarchies))
 
@@ -193,21 +209,42 @@ class Peeling:
             counts = count_classes(engine, self.task.encoded.sensitive, rows, members, number, least=least)
             return scope.keep(self.checker.good(counts))
 
-    def compare_with_published(self) -> None:
-        """Judge classes from here on by the shares of the rows that have a class alone."""
-        encoded = self.task.encoded
+    def absorb(self, suppresses: bool) -> None:
+        """Join the remaining rows to classes, or leave those out that would lose more by it, if it suppresses."""
+        limit = sum(hierarchy.full for hierarchy in self.hierarchies) if suppresses else NO_LIMIT
+        with self.task.engine.scope() as scope:
+            absorption = Absorption(self, self.left, self.unassigned_rows, limit)
+            absorption.deal_out()
+            if absorption.unassigned_rows and not suppresses:
+                absorption.merge()
+            self.assigned, self.unassigned_rows = scope.keep(absorption["assigned"]), absorption.unassigned_rows
+
+    def settle(self) -> None:
+        """Mend the classes that fail once the rows that are left out no longer count in the table."""
+        engine, encoded = self.task.engine, self.task.encoded
         sensitive = tuple(self._published(axis) for axis in encoded.sensitive)
         self.task = replace(self.task, encoded=replace(encoded, sensitive=sensitive))
         self.checker = ClassChecker(self.task)
+        with engine.scope() as scope:
+            bad = self._take_bad()
+            self.resettled = engine.count(bad)
+            if not self.resettled:
+                return
+            absorption = Absorption(self, bad, self.resettled, NO_LIMIT)
+            absorption.deal_out()
+            if absorption.unassigned_rows:
+                absorption.merge()
+            self.assigned = scope.keep(absorption["assigned"])
 
     def _published(self, axis: SensitiveAxis) -> SensitiveAxis:
+        """The attribute whose classes are judged by the shares of the rows that have a class alone."""
         engine = self.task.engine
         params = {"rows": self.grid, "assigned": self.assigned, "dictionary": axis.reference}
         values = engine.materialise("published", "local/peel/count_published", key=axis.code, **params)
         counts = sorted(engine.column(values, "rows"), reverse=True)
         return replace(axis, judged=(values, Distribution(counts)), whole=None)
 
-    def take_bad(self) -> Relation:
+    def _take_bad(self) -> Relation:
         """The rows of the classes that violate something, which have a class no longer."""
         engine = self.task.engine
         good = self._good(self.assigned, self.grid, CLASS_ID)
@@ -215,17 +252,6 @@ class Peeling:
         bad = engine.select_among("bad", self.grid, members, "row_id")
         engine.delete_listed(self.assigned, Identifier("row_id"), bad)
         return bad
-
-    def _place(self, placed: Relation) -> int:
-        engine = self.task.engine
-        count = engine.count(placed)
-        if count:
-            engine.extend(self.assigned, placed)
-            engine.delete_listed(self.left, Identifier("row_id"), placed)
-            self.unassigned_rows -= count
-            self.steps.append(count)
-            self.task.progress(self.task.encoded.row_count - self.unassigned_rows, self.task.encoded.row_count)
-        return count
 
 
 class Peel(LocalAlgorithm):
@@ -236,79 +262,30 @@ class Peel(LocalAlgorithm):
     options: PeelOptions
 
     def run(self, task: Task) -> Plan:
-        feasible, engine = self.check(task), task.engine
+        feasible, engine, rows = self.check(task), task.engine, task.encoded.row_count
         with engine.scope() as scope:
             measures = lm_measures(task)
             hierarchies, checker = hierarchies_of(task, measures), ClassChecker(task)
             grid = generalise_rows(task, hierarchies)
             left = engine.copy("left", grid)
             assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            state = Peeling(task, checker, hierarchies, grid, left, assigned, task.encoded.row_count)
-            vectors = vectors_of(hierarchies)
-            self._peel(state, vectors)
+            state = Peeling(task, checker, hierarchies, vectors_of(hierarchies), grid, left, assigned, rows)
+            state.peel()
             left_over = state.unassigned_rows
-            if left_over == task.encoded.row_count and not checker.monotone:
+            if left_over == rows and not checker.monotone:
                 raise nothing_found(task, self.name, "no rows alike do", "ask for less")
             if left_over:
-                self._absorb(state, vectors)
+                state.absorb(self.options.residue == "suppress")
             else:  # improvements reckon with the numbers of classes, and keys are too large for that
                 state.assigned = engine.number_groups("numbered", state.assigned, "class_id")
             if state.unassigned_rows and task.compares_with_table:
-                self._settle(state, vectors)
+                state.settle()
             engine.drop(grid, left)  # all the rows, while trades are tried
             by = Improving(task, state.checker, measures)
             assigned, (trades,) = improve([TRADES], by, state.assigned, ASKED)
             scope.keep(assigned)
             require_good(task, self.name, assigned)
-        search = self._search(state, vectors, left_over) | {"trades": trades.changes}
+        search: dict[str, Any] = {"vectors": len(state.vectors), "steps": len(state.steps)}
+        search |= {"absorbed": left_over - state.unassigned_rows, "trades": trades.changes}
+        search |= {"resettled": state.resettled} if state.resettled else {}
         return Plan(assigned, feasible.l, feasible.notes, search)
-
-    def _peel(self, state: Peeling, vectors: Sequence[Vector]) -> None:
-        """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
-        least = state.task.encoded.row_count // LEAST_PART
-        tries = MOST_TRIES if state.checker.monotone else 1  # a second try adds rows to classes that stand
-        first = 0
-        while first < len(vectors) and state.unassigned_rows:
-            last = min(len(vectors), first + max(1, min(MOST_AT_ONCE, BATCH // state.unassigned_rows)))
-            batch = range(first, last)
-            for _ in range(tries):
-                if state.peel(batch, vectors[first:last]) <= least or not state.unassigned_rows:
-                    break
-            first = last
-
-    def _absorb(self, state: Peeling, vectors: Sequence[Vector]) -> None:
-        """Join the remaining rows to classes, by some of the vectors, the last of which suppresses every value."""
-        suppresses = self.options.residue == "suppress"
-        limit = sum(hierarchy.full for hierarchy in state.hierarchies) if suppresses else NO_LIMIT
-        with state.task.engine.scope() as scope:
-            absorption = Absorption(state, state.left, state.unassigned_rows, vectors, limit)
-            self._deal_out(state, absorption, vectors)
-            if absorption.unassigned_rows and self.options.residue == "incorporate":
-                absorption.merge()
-            state.assigned, state.unassigned_rows = scope.keep(absorption.assigned), absorption.unassigned_rows
-
-    def _deal_out(self, state: Peeling, absorption: Absorption, vectors: Sequence[Vector]) -> None:
-        last = len(vectors) - 1
-        places = max(1, min(PLACES, 8 + state.task.encoded.row_count // ROWS_A_PLACE))
-        for number in [*range(0, last, max(1, last // places)), *[last] * LAST_ROUNDS]:
-            if absorption.unassigned_rows:
-                absorption.absorb(number, vectors[number])
-
-    def _settle(self, state: Peeling, vectors: Sequence[Vector]) -> None:
-        """Mend the classes that fail once the rows that are left out no longer count in the table."""
-        engine = state.task.engine
-        state.compare_with_published()
-        with engine.scope() as scope:
-            bad = state.take_bad()
-            state.resettled = engine.count(bad)
-            if not state.resettled:
-                return
-            absorption = Absorption(state, bad, state.resettled, vectors, NO_LIMIT)
-            self._deal_out(state, absorption, vectors)
-            if absorption.unassigned_rows:
-                absorption.merge()
-            state.assigned = scope.keep(absorption.assigned)
-
-    def _search(self, state: Peeling, vectors: Sequence[Vector], left_over: int) -> dict[str, Any]:
-        search = {"vectors": len(vectors), "steps": len(state.steps), "absorbed": left_over - state.unassigned_rows}
-        return search | ({"resettled": state.resettled} if state.resettled else {})

@@ -136,16 +136,15 @@ def _round(task: Task, splits: StratifiedSplits, assigned: Relation, order: Sequ
     """One round: the changes are the pairs that are replaced."""
     engine = task.engine
     with engine.scope() as scope:
-        classes = ClassState.of(task, splits.measures, assigned, least=1, most=LARGE)
-        engine.drop(classes.members)  # all the rows, while they are split
-        flow = EngineFlow(engine, "neighbours/resplit", assigned=assigned, measured=classes.measured)
-        flow.know(pairs=classes.pairs(order, offset, by_gain=True))
+        flow = ClassState(task, splits.measures, assigned, least=1, most=LARGE, folder="neighbours/resplit")
+        flow.drop("members")  # all the rows, while they are split
+        flow.pairs(order, offset, by_gain=True)
         merged = flow.step("merged", "merge_pairs")
         split = splits.split(merged, last=engine.count(flow["pairs"]))
         flow.know(split=split, traced=splits.traced(split)["traced"])
         better = flow.step("better", "list_better")
         renewed = scope.keep(flow.step("assigned", "take_better"))
-        return Changed(renewed, engine.count(better), engine.total(better, "gain"), classes.cost)
+        return Changed(renewed, engine.count(better), engine.total(better, "gain"), flow.cost)
 
 
 #: The rounds in which its classes are split anew.

@@ -67,7 +67,7 @@ class _Rounds:
         #: The most rows that may be given back to one node.
         flow.know(most=next((size for size in SIZES if size >= self.checker.enough), MOST_RECRUITS))
         savings = [
-            (branch.number, node.node, max(1, saved) if saved > 0 or not branch.measure.full.value else 0)
+            (branch.number, node.node, max(1, saved) if saved > 0 or not branch.measure.full else 0)
             for branch in branches
             if branch.measure.axis.taxonomy
             for node, saved in _savings(branch)
@@ -161,7 +161,7 @@ def _branches(measures: Sequence[Measure]) -> list[Branch]:
         Branch(
             measure,
             number,
-            max(1, int(measure.full.value)),
+            max(1, measure.full),
             [{"number": next(numbers), "level": level} for level in (measure.levels if measure.paths else [None])],
         )
         for number, measure in enumerate(measures, 1)

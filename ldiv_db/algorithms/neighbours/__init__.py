@@ -3,9 +3,9 @@
 Guarantee: what the classes met before they meet afterwards, and no step raises the cost that it looks at.
 
 - `exchange`: classes of exactly l different values exchange a row for a row where that lowers the cost (after `bsgi`).
-- `flows`: rows go to classes that cost less and stay as they are with them (what `auto` takes, on small tables).
 - `trades`: classes of any size exchange rows, or one gives a row to the other, where both stay good (after
-  `local.peel`, and what `auto` takes).
+  `local.peel`, and what `auto` takes); before that, on small tables, rows flow to classes that cost less and stay as
+  they are with them.
 - `regroup`: two near classes become one, which is parted around one of its rows where that costs less (what `auto`
   takes, on small tables).
 - `resplit`: two classes become one, which is split by its own rows (after `local.stratified`).

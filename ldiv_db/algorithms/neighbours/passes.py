@@ -19,7 +19,8 @@ from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import CLASS_ID, ClassChecker, count_classes
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 
 #: What is shown while classes are improved.
@@ -31,9 +32,9 @@ ASKED = 200
 #: The jitter of an order by cardinality, in thousandths of a place.
 JITTER = 4000
 #: How far a row looks in an order on either side.
-STEPS = tuple(Value(step) for step in (1, 2))
+STEPS = (1, 2)
 #: Rows of equal codes stand in the order of their numbers times a stride, which changes, by this modulus.
-PRIME, _STRIDE, _LONGER = Value(2**31 - 1), 1_000_003, 7_919
+PRIME, _STRIDE, _LONGER = 2**31 - 1, 1_000_003, 7_919
 #: More than any gain of LM, and than the rows of any class.
 MOST = 2**31
 
@@ -184,90 +185,63 @@ def in_orders(
     return start
 
 
-@dataclass(frozen=True)
-class ClassState:
-    """The classes as a round finds them: their `members`, and in `measured` the bounds and costs of each."""
+class ClassState(EngineFlow):
+    """The classes as a round finds them: their `members`, and in `measured` the bounds and costs of each.
 
-    task: Task
-    measures: Sequence[Measure]
-    members: Relation
-    measured: Relation
+    Of classes that cost less than `least`, or have `most` rows, it has the members alone. If `grouped` one of equal
+    members stands for all of them, where a class gives one row a round. Its own steps are those of `neighbours`;
+    others are in the `folder`.
+    """
 
-    @staticmethod
-    def of(
+    def __init__(
+        self,
         task: Task,
         measures: Sequence[Measure],
         assigned: Relation,
         least: int = 0,
         most: int = MOST,
         grouped: bool = False,
-    ) -> ClassState:
-        """The state of (row_id, class_id); of classes that cost less than `least`, or have `most` rows, the members
-        alone. If `grouped` one of equal members stands for all of them, where a class gives one row a round.
-        """
-        params = {"rows": task.encoded.rows, "assigned": assigned, "keys": task.encoded.sensitive, "slots": True}
-        params |= {"grouped": grouped}
-        members = task.engine.materialise("members", "neighbours/list_members", measures=measures, **params)
-        return ClassState.of_members(task, measures, members, least, most)
+        folder: str = "neighbours",
+    ):
+        super().__init__(task.engine, folder, rows=task.encoded.rows, assigned=assigned, measures=measures)
+        self.know(sensitive=task.encoded.sensitive, keys=task.encoded.sensitive, prime=PRIME)
+        self.step("members", "neighbours/list_members", slots=True, grouped=grouped)
+        self.know(least=least, most=most, packed=MOST)
+        self.step("measured", "neighbours/measure_classes")
 
-    @staticmethod
-    def of_members(
-        task: Task, measures: Sequence[Measure], members: Relation, least: int = 0, most: int = MOST
-    ) -> ClassState:
-        """The same of members that are known."""
-        limits = {"least": Value(least), "most": Value(most), "packed": Value(MOST)}
-        params = {"members": members, "measures": measures, **limits}
-        measured = task.engine.materialise("measured", "neighbours/measure_classes", **params)
-        return ClassState(task, measures, members, measured)
-
-    def rest_params(self, whole: bool = False) -> dict[str, Any]:
-        """The parameters of the statement that finds what measured classes are without each of their members."""
-        by = {"measures": self.measures, "keys": self.task.encoded.sensitive, "whole": whole}
-        return {"members": self.members, "measured": self.measured, **by}
-
-    def rests(self, whole: bool = False) -> Relation:
-        """Every member of a measured class with what its class is without it, and if `whole` every class as it is.
+    def rests(self, whole: bool = False) -> None:
+        """Make `rests`: members of measured classes, each with what its class is without it; `whole` classes as well.
 
         `members` is dropped: all the rows, as long as what classes are without one is looked at.
         """
-        rests = self.task.engine.materialise("rests", "neighbours/list_rests", **self.rest_params(whole))
-        self.task.engine.drop(self.members)
-        return rests
+        self.step("rests", "neighbours/list_rests", whole=whole)
+        self.drop("members")
 
-    def near(self, orders: Sequence[Sequence[Measure]], number: int) -> Relation:
-        """(row_id, near_class_id): the classes of the rows that stand near each in these orders, in a round."""
-        params = {"members": self.members, "measured": self.measured, "orders": orders, "steps": STEPS}
-        return self.task.engine.materialise("near", "neighbours/list_near_classes", **params, **ties(number))
+    def near(self, orders: Sequence[Sequence[Measure]], number: int) -> None:
+        """Make `near` (row_id, near_class_id): the classes of the rows that stand near each in these orders.
 
-    def pairs(self, order: Sequence[Measure], offset: int, **within: Any) -> Relation:
-        """(class_id, pair, side): classes next to each other by their centres; `within` says of what, and how far."""
-        params = {"measured": self.measured, "order": order, "offset": Value(offset)}
-        params |= {"parts": None, "steps": (), "by_gain": False} | within
-        return self.task.engine.materialise("pairs", "neighbours/pair_classes", **params)
+        Rows of equal codes stand in an order of their numbers, another in each round.
+        """
+        self.know(stride=stride_of(number))
+        self.step("near", "neighbours/list_near_classes", orders=orders, steps=STEPS)
+
+    def pairs(self, order: Sequence[Measure], offset: int, **within: Any) -> None:
+        """Make `pairs` (class_id, pair, side): classes next to each other by their centres.
+
+        `within` says of which `parts`, and how far.
+        """
+        params = {"parts": None, "steps": (), "by_gain": False} | within
+        self.step("pairs", "neighbours/pair_classes", order=order, offset=offset, **params)
 
     @property
     def cost(self) -> int:
         """The cost of all rows of the classes that are measured."""
-        return self.task.engine.total(self.measured, "total_cost")
+        return self.engine.total(self["measured"], "total_cost")
 
 
-def ties(number: int) -> dict[str, Value]:
-    """The parameters that order rows of equal codes in a round by their numbers."""
-    return {"stride": Value(_STRIDE + _LONGER * number), "prime": PRIME}
-
-
-@dataclass(frozen=True)
-class _ChoosingPass:
-    """The names of what one pass of choosing trades sees, takes, and leaves to the next."""
-
-    number: int
-
-    good = NamedAfter("good_{0.number}")
-    taken = NamedAfter("taken_{0.number}")
-
-    @property
-    def left(self) -> Identifier:
-        return _ChoosingPass(self.number + 1).good
+def stride_of(number: int) -> int:
+    """The stride by which rows of equal codes are ordered in a round."""
+    return _STRIDE + _LONGER * number
 
 
 def sides_of(engine: Engine, trades: Relation, keys: Sequence[SensitiveAxis] = ()) -> Relation:
@@ -287,16 +261,16 @@ def choose(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> tu
 
 def choose_first(engine: Engine, sides: Relation, passes: int = 3, **among: Any) -> Relation:
     """The sides of trades, or of pairs, that are the first for both of their classes."""
-    params = {"sides": sides, "passes": [*map(_ChoosingPass, range(passes))]}
-    params |= {"margins": None, "taken": None, "ranked": Value(None), "few": "ranked" in among} | among
-    return engine.materialise("chosen", "neighbours/choose_trades", **params)
+    good, taken = ([Identifier(f"{name}_{number}") for number in range(passes + 1)] for name in ("good", "taken"))
+    listed = [{"good": good[i], "taken": taken[i], "left": good[i + 1]} for i in range(passes)]
+    params = {"margins": None, "taken": None, "ranked": None, "few": "ranked" in among} | among
+    return engine.materialise("chosen", "neighbours/choose_trades", sides=sides, passes=listed, **params)
 
 
 def choose_good(state: Improving, trades: Relation, assigned: Relation, **few: Any) -> tuple[Relation, int, int]:
     """As `choose`, of the trades after which both classes meet every requirement."""
-    engine, encoded = state.task.engine, state.task.encoded
-    sides = sides_of(engine, trades, encoded.sensitive)
-    return choose(engine, sides, margins=margins_of(state, sides, assigned), **few)
+    sides = sides_of(state.task.engine, trades, state.task.encoded.sensitive)
+    return choose(state.task.engine, sides, margins=margins_of(state, sides, assigned), **few)
 
 
 def margins_of(state: Improving, sides: Relation, assigned: Relation) -> Relation:

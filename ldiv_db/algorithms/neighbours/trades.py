@@ -1,13 +1,18 @@
 """Trades: classes of any size give rows to the classes of near rows, or exchange rows with them, where that saves.
 
-A round sorts all rows in several orders, and takes for each row the classes of the rows next to it. What moves of the
-row to these classes save, and exchanges with rows of theirs, is worked out for all rows at once. The best of each class
-are judged; of those after which both classes meet every requirement the best for both are carried out, at most one a
-class. Rows that cost nothing where they are do not ask, but may be asked. So every class stays good, no row is lost,
-and the cost never rises.
+A round sorts all rows in several orders, and takes for each row the classes of the rows next to it. So a row finds its
+like in a class whose centre is far from that of its own. After a trade both classes meet every requirement, so every
+class stays good, no row is lost, and the cost never rises.
 
-To follow rows and not the centres of classes is what lets a row find its like in a class that is far from its own
-otherwise.
+`TRADES`: what moves of a row to these classes save, and exchanges with rows of theirs, is worked out for all rows at
+once. The best of each class are judged; of the good ones the best for both classes are carried out, at most one a
+class. Rows that cost nothing where they are do not ask, but may be asked.
+
+`FLOWS`, before them: rows go to classes that cover them and cost less, and stay as they are with them. In turns each
+class is judged as it would be with one row more or less of the sensitive values that are asked of it: there are few
+such changes of many flows, which leaves time for more of them than other trades. At most one flow a class and turn is
+made. Then rows of equal sensitive values that stand next to each other change places, if the classes of both cover
+both: that costs nothing, and brings rows near to other classes for the next round.
 """
 
 from __future__ import annotations
@@ -16,8 +21,7 @@ from collections.abc import Sequence
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import Measure
-from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders
-from ldiv_db.database.flow import EngineFlow
+from ldiv_db.algorithms.neighbours.passes import Changed, ClassState, Improving, Pass, choose_good, in_orders, stride_of
 from ldiv_db.database.names import Relation
 
 #: The most rounds and the fewest, and how many cells all of them may look at together.
@@ -35,14 +39,59 @@ def _rounds(task: Task) -> int:
 def _round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
     task, engine = state.task, state.task.engine
     with engine.scope() as scope:
-        classes = ClassState.of(task, state.measures, assigned, grouped=task.encoded.cells is not None)
-        near = classes.near(orders, number)
-        flow = EngineFlow(engine, "neighbours", near=near, measures=state.measures, sensitive=task.encoded.sensitive)
-        flow.know(rests=classes.rests(whole=True), ranked=RANKED, tried=TRIED)
-        trades = flow.step("trades", "find_trades", left="a", right="b", turn=number)
-        chosen, count, gain = choose_good(state, trades, assigned)
+        classes = ClassState(task, state.measures, assigned, grouped=task.encoded.cells is not None)
+        classes.near(orders, number)
+        classes.rests(whole=True)
+        classes.know(left="a", right="b", turn=number, ranked=RANKED, tried=TRIED)
+        chosen, count, gain = choose_good(state, classes.step("trades", "find_trades"), assigned)
         return Changed(scope.keep(engine.reassign(assigned, chosen)), count, gain, classes.cost)
 
 
 #: Classes trade rows with those of near rows.
 TRADES = Pass("polish", _rounds, in_orders(ORDERS, _round), price=6)
+
+#: The most rounds of flows, the turns of each, and the flows of a class that are compared with those of others.
+FLOW_ROUNDS, TURNS, FLOWS_RANKED = 32, 4, 16
+
+
+def _flow_round(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Changed:
+    """One round: flows in turns, then swaps, unless nothing flows."""
+    engine = state.task.engine
+    with engine.scope() as scope:
+        classes = ClassState(state.task, state.measures, assigned)
+        classes.near(orders, number)
+        classes.rests()
+        flows = classes.step("flows", "find_flows")
+        count, gain, moved = 0, 0, engine.copy("assigned", assigned)
+        for _ in range(TURNS if engine.count(flows) else 0):
+            moved, made, saved = _turn(state, flows, moved)
+            count, gain = count + made, gain + saved
+            if not made:
+                break
+        moved = _swap(state, moved, orders, number) if count else moved
+        return Changed(scope.keep(moved), count, gain, classes.cost)
+
+
+def _turn(state: Improving, flows: Relation, assigned: Relation) -> tuple[Relation, int, int]:
+    """The assignment after the best flows, at most one a class; how many these are, and what they save."""
+    engine = state.task.engine
+    with engine.scope() as scope:
+        possible = engine.select_among("possible", flows, assigned, "row_id", "class_id")  # their rows have not moved
+        chosen, count, gain = choose_good(state, possible, assigned, ranked=FLOWS_RANKED)
+        return scope.keep(engine.reassign(assigned, chosen)), count, gain
+
+
+def _swap(state: Improving, assigned: Relation, orders: Sequence[Sequence[Measure]], number: int) -> Relation:
+    """The assignment after rows of equal sensitive values changed places, in each order those next to each other."""
+    engine, swapped = state.task.engine, assigned
+    with engine.scope() as scope:
+        classes = ClassState(state.task, state.measures, assigned)
+        classes.know(offset=number % 2, stride=stride_of(number))
+        for order in orders:
+            swaps = classes.step("swaps", "find_swaps", assigned=swapped, order=order)
+            swapped = engine.reassign(swapped, swaps)
+        return scope.keep(swapped)
+
+
+#: Rows flow to near classes that cost less.
+FLOWS = Pass("flows", lambda task: FLOW_ROUNDS, in_orders(ORDERS, _flow_round), price=9, small_only=True)

@@ -39,46 +39,30 @@ class Residue:
         return max(0, l * self.height - self.rows)
 
 
-@dataclass
-class Histogram:
-    """The groups' cells, how many rows of each are kept, and the residue; `state` is (group_no, code, rows, kept)."""
+class Histogram(EngineFlow):
+    """Steps on the cells of groups: `state` (group_no, code, rows, kept), and the `residue`, as `removed` counts it."""
 
-    engine: Engine
-    l: int
-    state: Relation
-    residue: Relation
-    removed: Residue
-
-    @classmethod
-    def of_cores(cls, engine: Engine, cells: Relation, l: int) -> Histogram:
+    def __init__(self, engine: Engine, cells: Relation, l: int):
         """Phase one: the core of every group is kept; `cells` is (group_no, code, rows)."""
-        state = engine.materialise("state", "tp/keep_cores", cells=cells, l=l)
-        residue = engine.materialise("residue", "tp/count_residue", state=state)
-        return cls(engine, l, state, residue, _measured(engine, residue))
+        super().__init__(engine, "tp", cells=cells, l=l)
+        self.l = l
+        self.step("state", "keep_cores")
+        self._count()
 
     @property
     def gap(self) -> int:
         return self.removed.gap(self.l)
 
-    @property
-    def flow(self) -> EngineFlow:
-        """Steps on the histogram as it stands."""
-        known = {"state": self.state, "residue": self.residue, "l": self.l}
-        return EngineFlow(self.engine, "tp", height=self.removed.height, gap=self.gap, **known)
-
     def remove(self, taken: Relation) -> None:
         """Move rows of cells to the residue; `taken` is (group_no, code, taken) and is dropped."""
-        engine = self.engine
-        state = engine.materialise("state", "tp/remove_rows", state=self.state, taken=taken)
-        engine.drop(self.state, self.residue, taken)
-        self.state = state
-        self.residue = engine.materialise("residue", "tp/count_residue", state=state)
-        self.removed = _measured(engine, self.residue)
+        self.replace("state", "remove_rows", taken=taken)
+        self.engine.drop(self["residue"], taken)
+        self._count()
 
-
-def _measured(engine: Engine, residue: Relation) -> Residue:
-    rows = engine.column(residue, "rows")
-    return Residue(sum(rows), max(rows, default=0))
+    def _count(self) -> None:
+        rows = self.engine.column(self.step("residue", "count_residue"), "rows")
+        self.removed = Residue(sum(rows), max(rows, default=0))
+        self.know(height=self.removed.height, gap=self.gap)
 
 
 @dataclass(frozen=True)
@@ -118,11 +102,10 @@ def drain(histogram: Histogram, on_gap: Callable[[int], None]) -> int:
     while histogram.gap:
         on_gap(histogram.gap)
         with engine.scope() as scope:
-            alive = histogram.flow.step("alive", "list_alive")
-            values = _values(engine, alive, "slack")
+            values = _values(engine, histogram.step("alive", "list_alive"), "slack")
             if not values:
                 break
-            taken = scope.keep(_take(histogram, alive, values))
+            taken = scope.keep(_take(histogram, values))
         histogram.remove(taken)
         batches += 1
     return batches
@@ -143,29 +126,30 @@ def _values(engine: Engine, cells: Relation, offered: str) -> list[_Value]:
     return sorted(found, key=lambda value: (value.level, value.code))
 
 
-def _take(histogram: Histogram, alive: Relation, values: Sequence[_Value]) -> Relation:
+def _take(histogram: Histogram, values: Sequence[_Value]) -> Relation:
     """The rows to be removed next, of the values that are below a common level: in the way that removes more."""
     levels = sorted({value.level for value in values})
     part = histogram.gap // (_PARTS * len(values))
     height = histogram.removed.height
     level = min(max(levels[0] + max(1, part), [*levels, height][1]), height)
+    histogram.know(level=level)
     if not any(value.offered for value in values if value.level < level):
-        return _take_pillars(histogram, alive, level, max(1, part))
-    taken, count = _take_offers(histogram, alive, level)
+        return histogram.step("taken", "take_pillars", most=max(1, part))
+    taken, count = _take_offers(histogram, level)
     if count >= part:
         return taken
-    pillars = _take_pillars(histogram, alive, level, part)
+    pillars = histogram.step("taken", "take_pillars", most=part)
     return pillars if histogram.engine.total(pillars, "taken") > count else taken
 
 
-def _take_offers(histogram: Histogram, alive: Relation, level: int) -> tuple[Relation, int]:
+def _take_offers(histogram: Histogram, level: int) -> tuple[Relation, int]:
     """Rows of fat groups, and how many: values rise to the level, or as far as rows are offered and the gap goes."""
-    with histogram.engine.scope() as scope:
-        flow = histogram.flow
-        offers = flow.step("offers", "offer_rows", alive=alive, level=level)
-        quotas = share_out(_values(flow.engine, offers, "offered"), level, histogram.gap)
-        loaded = flow.engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
-        taken = scope.keep(flow.step("taken", "take_offers", quotas=loaded))
+    engine = histogram.engine
+    with histogram.scope("taken"):
+        offers = histogram.step("offers", "offer_rows")
+        quotas = share_out(_values(engine, offers, "offered"), level, histogram.gap)
+        loaded = engine.load("quotas", {"code": "BIGINT", "quota": "BIGINT"}, quotas)
+        taken = histogram.step("taken", "take_offers", quotas=loaded)
     return taken, sum(count for _, count in quotas)
 
 
@@ -189,48 +173,42 @@ def share_out(values: Sequence[_Value], level: int, gap: int) -> list[tuple[int,
     return [(value.code, count) for value, count in zip(values, rows, strict=True) if count]
 
 
-def _take_pillars(histogram: Histogram, alive: Relation, level: int, most: int) -> Relation:
-    """Rows of the pillars of thin groups that hold a value below the level, and of fat ones whose pillars all are."""
-    return histogram.flow.step("taken", "take_pillars", alive=alive, level=level, most=most)
-
-
 # -- phase three -------------------------------------------------------------------------------------
 
 
 def _cover_pillars(histogram: Histogram) -> int:
     """Remove rows of the pillars of groups that cover the residue's pillars; for how many rounds at once."""
-    engine = histogram.engine
-    with engine.scope() as scope:
-        flow = histogram.flow
-        pillars = flow.step("pillars", "list_pillars")
-        groups = [(group_no,) for group_no in _choose(histogram, pillars)]
-        flow.know(chosen=engine.load("chosen", {"group_no": "BIGINT"}, groups))
-        flow.step("alike", "find_alike")
-        rounds = _count_rounds(histogram, flow)
-        taken = scope.keep(flow.step("taken", "take_cover", rounds=rounds))
-    histogram.remove(taken)
+    with histogram.scope("taken"):
+        histogram.step("pillars", "list_pillars")
+        groups = [(group_no,) for group_no in _choose(histogram)]
+        histogram.know(chosen=histogram.engine.load("chosen", {"group_no": "BIGINT"}, groups))
+        histogram.step("alike", "find_alike")
+        rounds = _count_rounds(histogram)
+        histogram.step("taken", "take_cover", rounds=rounds)
+    histogram.remove(histogram["taken"])
     return rounds
 
 
-def _choose(histogram: Histogram, pillars: Relation) -> list[int]:
+def _choose(histogram: Histogram) -> list[int]:
     """The groups of a greedy cover of the residue's pillars: each of these is no pillar of one of them."""
     engine, chosen = histogram.engine, list[int]()
-    uncovered = engine.select("uncovered", histogram.residue, "code", where=[Where("rows", histogram.removed.height)])
+    highest = [Where("rows", histogram.removed.height)]
+    uncovered = engine.select("uncovered", histogram["residue"], "code", where=highest)
     while engine.count(uncovered):
-        group_no = int(engine.scalar("tp/choose_group", pillars=pillars, uncovered=uncovered))
+        group_no = int(histogram.scalar("choose_group", uncovered=uncovered))
         if group_no in chosen:
             raise AssertionError("some group covers a pillar as long as the table is eligible")
         chosen.append(group_no)
-        shared = engine.select("shared", pillars, "code", where=[Where("group_no", group_no)])
+        shared = engine.select("shared", histogram["pillars"], "code", where=[Where("group_no", group_no)])
         uncovered = engine.select_among("uncovered", uncovered, shared, "code")
     return chosen
 
 
-def _count_rounds(histogram: Histogram, flow: EngineFlow) -> int:
+def _count_rounds(histogram: Histogram) -> int:
     """For how many rounds the cover stays one: until a group or R gets another pillar, or R may be eligible.
 
     A round, with the rows that the chosen groups lose after it, brings R nearer to that by l rows a group at most.
     """
-    bounds = flow.record("bound_rounds")
+    bounds = histogram.record("bound_rounds")
     limits = [bounds["room"], histogram.gap // (_PARTS * histogram.l * bounds["groups"])]
     return int(max(1, min(limits if bounds["margin"] is None else [*limits, bounds["margin"]])))

@@ -5,19 +5,15 @@ table has any if and only if it is one as a whole. A class that is not empty the
 values; its entropy is at least ln l, as its largest share is at most 1/l; and of its n rows at least n (l - l' + 1) / l
 are left without the l' - 1 most frequent values, which bounds recursive (c,l') as in classes of different values.
 
-`matching` publishes the fewest stars where they can be had in polynomial time: two sensitive values and l = 2 (Section
-4). Then half of the rows have either value, and any release is as good as one of pairs with a row of each: a perfect
-matching whose weight is the stars. Equal rows pair off first, as weights keep the triangle inequality; the rest is
-a flow between the QI-groups that have too many rows of one value and those of the other, of least cost as networkx's
-network simplex finds it on their counts. Only these counts are read from the database, never rows.
+Coarsening: at level 0 of a taxonomy values are leaves; at level k a value stands for its ancestor k levels above the
+deepest leaves, or for itself if that is a leaf nearer to the root. Fewer values make larger QI-groups, and fewer stars
+(Section 5.6).
 """
 
 from __future__ import annotations
 
-import importlib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
@@ -25,11 +21,12 @@ from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapV
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Options, Plan, Task, Traits
 from ldiv_db.algorithms.infeasible import cannot_promise, too_frequent
 from ldiv_db.algorithms.tp.three_phases import Histogram, Phases, run_phases
-from ldiv_db.algorithms.tp.variants import check_levels, coarsen, cut
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, refuse
-from ldiv_db.database.names import Relation
+from ldiv_db.database.errors import InfeasibleError, Problem, nearest, refuse
+from ldiv_db.database.names import NamedAfter, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.recoding.encoded import Axis
+from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 
 def eligible_l(task: Task, name: str) -> int:
@@ -87,7 +84,7 @@ class Tp(Algorithm):
     def check(self, task: Task) -> Feasibility:
         """Raises InfeasibleError if a value is too frequent in the table, PolicyError for what TP cannot promise."""
         if self.options.coarsen != "auto":
-            check_levels(task.encoded.axes, self.options.coarsen)
+            _check_levels(task.encoded.axes, self.options.coarsen)
         l, (axis,) = eligible_l(task, self.name), task.encoded.sensitive
         counts, rows = axis.distribution.counts, axis.distribution.rows
         if not counts or counts[0] * l > rows:
@@ -104,7 +101,7 @@ class Tp(Algorithm):
 
     def _publish(self, task: Task, l: int, levels: Mapping[str, int]) -> Plan:
         engine = task.engine
-        task, coarse = coarsen(task, levels)
+        task, coarse = _coarsen(task, levels)
         assigned, search = self._classes(task, l)
         bounds = task.encoded.bound_classes(engine, assigned)
         stars = int(engine.scalar("tp/count_stars", bounds=bounds, axes=task.encoded.axes))
@@ -126,43 +123,18 @@ class Tp(Algorithm):
         return assigned
 
 
-class TpPlus(Tp):
-    """TP, the removed rows being cut into classes along a Hilbert curve: never more stars."""
-
-    name = "tp_plus"
-
-    def _split(self, task: Task, assigned: Relation, l: int) -> Relation:
-        engine, rows = task.engine, task.encoded.rows
-        kept = _kept_rows(engine, assigned)
-        removed = engine.select_others("removed", rows, kept, "row_id")
-        classes, last = cut(task, removed, l)
-        engine.insert(classes, "bsgi/residue/shift_classes", assigned=kept, last=last)
-        engine.drop(removed, kept, assigned)  # all the rows, before classes are bounded
-        return classes
-
-
-class Hilbert(Tp):
-    """The paper's baseline: the whole table cut into classes along a Hilbert curve."""
-
-    name = "hilbert"
-    traits = Traits()
-
-    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
-        return cut(task, task.encoded.rows, l)[0], {}
-
-
 def _assign(task: Task, l: int) -> tuple[Relation, Phases]:
-    """(row_id, class_id), class 0 being the removed rows, and what the phases did."""
-    engine = task.engine
-    with engine.scope() as scope:
-        cells = _count_cells(task)
-        histogram = Histogram.of_cores(engine, cells, l)
+    """(row_id, class_id), kept rows in the class of their group's number, removed ones in class 0; what phases did."""
+    encoded = task.encoded
+    with task.engine.scope() as scope:
+        histogram = Histogram(task.engine, count_groups(task), l)
         first = max(1, histogram.gap)
         phases = run_phases(histogram, lambda gap: task.progress(max(0, first - gap), first))
-        return scope.keep(assign_groups(task, cells, histogram.state)), phases
+        histogram.know(rows=encoded.rows, axes=encoded.axes, sensitive=encoded.sensitive[0], seed=task.seed)
+        return scope.keep(histogram.step("assigned", "assign_rows")), phases
 
 
-def _count_cells(task: Task) -> Relation:
+def count_groups(task: Task) -> Relation:
     """(group_no, the codes of all quasi-identifiers, code, rows): QI-groups, from 1, by sensitive value."""
     engine, encoded = task.engine, task.encoded
     with engine.scope() as scope:
@@ -170,22 +142,9 @@ def _count_cells(task: Task) -> Relation:
         return scope.keep(engine.number_groups("cells", cells, *encoded.codes, number="group_no", columns=()))
 
 
-def _kept_rows(engine: Engine, assigned: Relation) -> Relation:
+def kept_rows(engine: Engine, assigned: Relation) -> Relation:
+    """The rows that are in no class 0."""
     return engine.select("kept", assigned, where=[Where("class_id", 0, "<>")])
-
-
-def assign_groups(task: Task, cells: Relation, state: Relation) -> Relation:
-    """(row_id, class_id): kept rows in the class of their group's number, removed ones in class 0."""
-    return task.engine.materialise(
-        "assigned",
-        "tp/assign_rows",
-        rows=task.encoded.rows,
-        axes=task.encoded.axes,
-        sensitive=task.encoded.sensitive[0],
-        cells=cells,
-        state=state,
-        seed=task.seed,
-    )
 
 
 def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:
@@ -207,99 +166,59 @@ def _guarantees(phases: Phases, l: int, dimensions: int) -> dict[str, Any]:
     }
 
 
-#: The most pairs of groups that a flow may run between: about this many edges are held in memory.
-MOST_PAIRS = 250_000
+@dataclass(frozen=True, kw_only=True)
+class Coarse(Axis):
+    """A quasi-identifier with its cut: `cut` is (code, low, high), the span of codes that each is published as."""
+
+    cut: Relation | None
+
+    #: The cut once more, for the other end of a span.
+    upper = NamedAfter("{0.table.name}_upper")
+
+    @property
+    def last(self) -> int:
+        """The last code, NULL's included."""
+        return max(self.scale, self.null_code or 0)
 
 
-@dataclass(frozen=True)
-class Surplus:
-    """A QI-group, its codes, and how many rows more of its more frequent value it has."""
-
-    group_no: int
-    code: int
-    rows: int
-    point: tuple[int, ...]
-
-    def stars(self, other: Surplus) -> int:
-        """The quasi-identifiers on which two groups differ."""
-        return sum(a != b for a, b in zip(self.point, other.point, strict=True))
-
-
-class Matching(Tp):
-    """The fewest stars, for two sensitive values and l = 2."""
-
-    name = "matching"
-    traits = Traits()
-
-    def check(self, task: Task) -> Feasibility:
-        """Raises PolicyError without networkx, and unless there are two sensitive values and l is 2."""
-        feasible = super().check(task)
-        _networkx()
-        distinct = task.encoded.sensitive[0].distribution.distinct
-        if feasible.l != 2 or distinct != 2:
-            what = f"matching takes l = 2 and two sensitive values, these are l = {feasible.l} and {distinct} values"
-            raise PolicyError([Problem("algorithm.name", what, "tp_plus takes any")])
-        return feasible
-
-    def _classes(self, task: Task, l: int) -> tuple[Relation, dict[str, Any]]:
-        engine, encoded = task.engine, task.encoded
-        keys = {"rows": encoded.rows, "axes": encoded.axes, "sensitive": encoded.sensitive[0]}
-        with engine.scope() as scope:
-            cells = _count_cells(task)
-            state = engine.materialise("state", "tp/keep_cores", cells=cells, l=l)
-            listed = engine.rows("tp/list_surplus", cells=cells, state=state, axes=encoded.axes)
-            surplus = [Surplus(group_no, code, rows, tuple(point)) for group_no, code, rows, *point in listed]
-            flows = number_pairs(match(surplus), engine.most(cells, "group_no") or 0)
-            assigned = assign_groups(task, cells, state)
-            kept = scope.keep(_kept_rows(engine, assigned))
-            loaded = engine.load("flows", dict.fromkeys(("group_no", "first", "last", "class_id"), "BIGINT"), flows)
-            params = {"assigned": assigned, "cells": cells, "flows": loaded, **keys}
-            engine.insert(kept, "tp/pair_rows", seed=task.seed, **params)
-        return kept, {"optimal": True, "matched_groups": len(surplus)}
+def _check_levels(axes: Sequence[Axis], levels: Mapping[str, int]) -> None:
+    """Raise PolicyError for columns that are no quasi-identifiers with a taxonomy, and levels that it lacks."""
+    known, problems = {axis.name: axis.taxonomy for axis in axes}, []
+    for name, level in levels.items():
+        key = f"algorithm.coarsen.{name}"
+        if name not in known:
+            problems.append(Problem(key, "is not a quasi-identifier", nearest(name, known)))
+            continue
+        taxonomy = known[name]
+        if taxonomy is None:
+            problems.append(Problem(key, "has no taxonomy to coarsen by"))
+        elif level > taxonomy.height:
+            problems.append(Problem(key, f"the taxonomy has no level {level}", f"the highest is {taxonomy.height}"))
+    refuse(problems)
 
 
-def match(surplus: Sequence[Surplus]) -> list[tuple[int, int, int]]:
-    """(group, group, rows): how many rows of either are paired, so that the stars are fewest.
-
-    Raises InfeasibleError if there are more than `MOST_PAIRS` pairs of groups.
-    """
-    sides: dict[int, list[Surplus]] = defaultdict(list)
-    for group in surplus:
-        sides[group.code].append(group)
-    if not sides:
-        return []
-    (_, ours), (_, theirs) = sorted(sides.items())
-    if len(ours) * len(theirs) > MOST_PAIRS:
-        raise InfeasibleError(
-            f"matching takes at most {MOST_PAIRS:,} pairs of groups to be matched, these are"
-            f" {len(ours) * len(theirs):,}: coarsen, or take tp_plus, which is not an exact optimum"
-        )
-    networkx = _networkx()
-    graph = networkx.DiGraph()
-    graph.add_nodes_from((group.group_no, {"demand": -group.rows}) for group in ours)
-    graph.add_nodes_from((-group.group_no, {"demand": group.rows}) for group in theirs)
-    graph.add_weighted_edges_from((one.group_no, -other.group_no, one.stars(other)) for one in ours for other in theirs)
-    _, flow = networkx.network_simplex(graph)
-    return [(one, -other, rows) for one, flows in sorted(flow.items()) for other, rows in sorted(flows.items()) if rows]
+def _spans_at(taxonomy: Taxonomy, level: int) -> list[tuple[int, int]]:
+    """The spans of leaf numbers of the nodes at a level, in order: together they are all leaves."""
+    depth = max(0, taxonomy.height - level)
+    return [(node.low, node.high) for node in taxonomy.nodes if node.depth == depth] + [
+        (leaf.low, leaf.high) for leaf in taxonomy.leaves if leaf.depth < depth
+    ]
 
 
-def number_pairs(flows: Sequence[tuple[int, int, int]], last_class: int) -> list[tuple[int, int, int, int]]:
-    """(group, first, last, class): the rows of a group, numbered from 0, that are in classes from this one on."""
-    taken: dict[int, int] = defaultdict(int)
-    numbered = []
-    for one, other, rows in flows:
-        for group_no in (one, other):
-            numbered.append((group_no, taken[group_no], taken[group_no] + rows - 1, last_class + 1))
-            taken[group_no] += rows
-        last_class += rows
-    return numbered
+def _coarsen(task: Task, levels: Mapping[str, int]) -> tuple[Task, list[Coarse]]:
+    """The task on coarse codes, the first of what each stands for, and the quasi-identifiers with their cuts."""
+    engine, encoded = task.engine, task.encoded
+    coarse = [Coarse(**vars(axis), cut=_cut(engine, axis, levels.get(axis.name, 0))) for axis in encoded.axes]
+    if all(axis.cut is None for axis in coarse):
+        return task, coarse
+    rows = engine.materialise(
+        "coarse", "tp/coarsen_rows", rows=encoded.rows, axes=coarse, sensitive=encoded.sensitive[0]
+    )
+    return replace(task, encoded=replace(encoded, rows=rows, kept=(), cells=None)), coarse
 
 
-def _networkx() -> Any:
-    """The library; raises PolicyError if it is not installed."""
-    try:
-        return importlib.import_module("networkx")
-    except ModuleNotFoundError:
-        raise PolicyError(
-            [Problem("algorithm.name", "matching needs networkx", "pip install 'ldiv-db[matching]', or take tp_plus")]
-        ) from None
+def _cut(engine: Engine, axis: Axis, level: int) -> Relation | None:
+    if not level or axis.taxonomy is None:
+        return None
+    rows = [(code, low, high) for low, high in _spans_at(axis.taxonomy, level) for code in range(low, high + 1)]
+    return engine.load(f"cut_{axis.code.name}", {"code": "BIGINT", "low": "BIGINT", "high": "BIGINT"}, rows)
