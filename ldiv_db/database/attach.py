@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.catalog import compare_here
 from ldiv_db.database.connections import Settings, attempt, load_extension, open_database
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere, is_given_warehouse
-from ldiv_db.database.databases import compare_here
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.failures import refuses_options, sentence_of

@@ -156,6 +156,20 @@ def _is_free(folder: Path) -> bool:
     return True
 
 
+def free_bytes(engine: Engine, database: str) -> int:
+    """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
+    rows = engine.execute(
+        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE lower(database_name) = lower($d)",
+        {"d": database},
+    )
+    return int(rows[0][0] or 0) if rows else 0
+
+
+def metadata_entries(engine: Engine, path: str) -> int:
+    """The entries of a Parquet file beside its data, such as who wrote what else into it."""
+    return int(engine.execute("SELECT count(*) FROM parquet_kv_metadata($path)", {"path": path})[0][0])
+
+
 def renew_file(engine: Engine, database: str) -> bool:
     """Write the file of an attached DuckDB database anew, with all that it holds; False if it stays as it is.
 

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.database import databases
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import columns_of, compare_here
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import in_from
@@ -94,7 +93,7 @@ def parse_select(engine: Engine, text: str, key: str) -> tuple[str, Any]:
 
 def view_of_query(engine: Engine, text: str, key: str) -> Relation:
     """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
-    databases.compare_here(engine)
+    compare_here(engine)
     query, tree = parse_select(engine, text, key)
     if called := sorted(set(_refused(engine, tree))):
         what = f"calls {', '.join(called)}, which may have side effects, or give other rows when it is read again"
