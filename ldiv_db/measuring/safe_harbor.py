@@ -14,7 +14,7 @@ from typing import Any
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.uniqueness import Summary
-from ldiv_db.taxonomies.ready import OLD
+from ldiv_db.taxonomies.making import OLD
 
 #: What stands over a policy.
 HEADING = (
