@@ -125,10 +125,10 @@ class Engine(TableQueries):
     def view(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
 
-        The template binds no values, and what it reads is there as long as the view is.
+        What it reads is there as long as the view is.
         """
         target = self._temp_name(name)
-        statement = self.rendered(template, **params)
+        statement = self._render(template, params, of_view=True)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
         self._scratch.append(target)
