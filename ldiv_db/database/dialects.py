@@ -57,7 +57,6 @@ def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _literal(node: exp.Expr, values: dict[str, Any], dialect: str) -> exp.Expr:
-    """The value of a parameter; any other node as it is."""
     if not isinstance(node, exp.Placeholder | exp.Parameter):
         return node
     value = values[node.name]
@@ -81,15 +80,9 @@ def _in_characters(node: exp.Expr) -> exp.Expr:
 
 
 def _folded(node: exp.Expr) -> exp.Expr:
-    """A plain name in upper case; any other node as it is."""
     if isinstance(node, exp.Identifier) and _PLAIN.fullmatch(node.name):
         return exp.to_identifier(node.name.upper(), quoted=True)
     return node
-
-
-def written_step(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect; raises PolicyError for what it lacks."""
-    return written_tree(bound(statement, dialect), dialect)
 
 
 def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
@@ -163,7 +156,6 @@ def _text(tree: exp.Expr, dialect: str, margin: str) -> str:
 
 
 def _row(columns: Mapping[str, str], cells: Sequence[exp.Expr]) -> exp.Select:
-    """A SELECT of one row, every cell cast to the type of its column."""
     return exp.select(
         *(
             exp.alias_(exp.cast(cell, exp.DataType.build(kind, dialect=DIALECT)), name, quoted=True)

@@ -23,6 +23,9 @@ _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
 _TEXT_OIDS = (25, 1043)
+#: Types of Spark that are read, by its schemas' names; not nested and collated ones, and those without a counterpart.
+_SPARK_READS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
+                "timestamp", "timestamp_ntz")  # fmt: skip
 #: The types of our own database by those of Python's values.
 _TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
 #: More than a BIGINT holds.
@@ -104,7 +107,9 @@ def _insert(
 
 
 def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
-    """The type of a column as far as a driver tells: `text` that may be read as it is, `other`, or `plain`."""
+    """The type of a column as far as a driver tells: `text` that may be read as it is, `other`, `plain` or `unread`."""
+    if dialect == "spark":
+        return "text" if kind in _SPARK_READS or kind.startswith(("decimal(", "varchar(", "char(")) else "unread"
     if dialect != "postgres":
         return "text"
     if is_adbc:

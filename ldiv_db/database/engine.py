@@ -109,12 +109,9 @@ class Engine(TableQueries):
 
         Raises DatabaseError if there is no such source.
         """
-        read, values = (
-            (source.sql("$p"), {"p": source.path}) if isinstance(source, FileRelation) else (source.sql(), {})
-        )
         stays = self.has_begun and isinstance(source, Relation) and source.parts[0] != "temp"
         if not (stays and source in self._described):
-            rows = self.execute(f"DESCRIBE SELECT * FROM {read}", values, [source])
+            rows = self.execute(f"DESCRIBE SELECT * FROM {source.sql()}", reads=[source])
             self._described[source] = [(row[0], row[1]) for row in rows]
         return self._described[source]
 

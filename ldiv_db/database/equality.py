@@ -28,7 +28,7 @@ from ldiv_db.database.catalog import Column, columns_of, definition_of, is_forei
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.names import Identifier, Relation, Value, literal
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.templates import render
 
 _REFUSED = {
@@ -183,11 +183,6 @@ def _view(
     finally:
         with suppress(DatabaseError):  # after a failure the transaction may be gone, and the view with it
             engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
-
-
-def in_from(source: Relation | FileRelation) -> str:
-    """The table or file as FROM takes it, without bound values."""
-    return source.sql() if isinstance(source, Relation) else source.sql(literal(source.path))
 
 
 @contextmanager

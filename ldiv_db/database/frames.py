@@ -20,7 +20,6 @@ from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.connections import attempt, connect, stoppable
@@ -227,5 +226,5 @@ def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
 @contextmanager
 def another_connection(engine: Engine) -> Iterator[Any]:
     """Another connection to the engine's database, closed at the end; Ctrl-C stops what it does."""
-    with closing(engine.connection.cursor()) as connection, interrupts.stopping(connection.interrupt):
+    with closing(engine.connection.cursor()) as connection, stoppable(connection):
         yield connection

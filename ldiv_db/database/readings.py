@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import in_from
 from ldiv_db.database.errors import Problem, count_phrase, refuse
 from ldiv_db.database.names import Identifier, Relation, literal
 
@@ -103,7 +102,7 @@ def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[
     misfits: dict[tuple[str, str], int] = {}
     if asked:
         counted = ", ".join(f"count(CASE WHEN {one.misfits(kind)} THEN 1 END)" for one, kind in asked)
-        (counts,) = engine.execute(f"SELECT {counted} FROM {in_from(source)}")
+        (counts,) = engine.execute(f"SELECT {counted} FROM {source.sql()}")
         misfits = {(one.column.name, kind): count for (one, kind), count in zip(asked, counts, strict=True)}
     read, problems = {}, []
     for one in told:
@@ -118,7 +117,7 @@ def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[
     refuse(problems)
     names = {column.name: Identifier(column.name).sql() for column in columns}
     listed = ", ".join(f"{read[name]} AS {sql}" if name in read else sql for name, sql in names.items())
-    return engine.view_of("read", f"SELECT {listed} FROM {in_from(source)}")
+    return engine.view_of("read", f"SELECT {listed} FROM {source.sql()}")
 
 
 def _is_number(text: str) -> bool:
