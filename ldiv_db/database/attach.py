@@ -19,7 +19,7 @@ from ldiv_db.database.connections import Settings, attempt, load_extension, open
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere, is_given_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.failures import refuses_options, sentence_of
+from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MYSQL, POSTGRES
@@ -34,9 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_database(
-    read_only: bool,
-    of_frame: OfFrame | None = None,
-    of_warehouse: OfWarehouse | None = None,
+    read_only: bool, of_frame: OfFrame | None = None, of_warehouse: OfWarehouse | None = None
 ) -> Callable[[Function], Function]:
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
@@ -155,7 +153,7 @@ def attach_address(engine: Engine, address: Address, name: str, read_only: bool 
     options = [*([] if kind.prefix else [f"TYPE {kind.type}"]), *(["READ_ONLY"] if read_only else [])]
     how = f"AS {Identifier(name).sql()}" + (f" ({', '.join(options)})" if options else "")
     failure = engine.attempt(f"ATTACH {literal(address.waiting().attached)} {how}")
-    if failure is not None and refuses_options(failure):
+    if failure is not None and "unsupported startup parameter" in failure:  # of a pool in front of the server
         failure = engine.attempt(f"ATTACH {literal(address.attached)} {how}")
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)

@@ -174,11 +174,19 @@ def _plain_text(node: exp.Expr, dialect: str) -> exp.Expr:
     return node.this if isinstance(node, exp.Encode) else node
 
 
+def _placed(node: exp.Expr) -> exp.Expr | None:
+    """The time whose seconds since 1970 a node is; None of any other node."""
+    if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+        return None
+    value: exp.Expr = next(node.find_all(exp.Case)).args["default"].this
+    return value
+
+
 def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     """The seconds since 1970 of a day: of other times only our own database is asked."""
-    if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+    value = None if dialect == DIALECT else _placed(node)
+    if value is None:
         return node
-    value = next(node.find_all(exp.Case)).args["default"].this
     column = value.sql(DIALECT)
     if dialect == "sqlite":
         days = f"julianday({column}) - julianday('1970-01-01')"
@@ -194,9 +202,9 @@ def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
     """
 
     def told(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+        value = _placed(node)
+        if value is None:
             return node
-        value = next(node.find_all(exp.Case)).args["default"].this
         seconds = exp.Extract(this=exp.var("epoch"), expression=value.copy())
         return exp.Case().when(exp.Anonymous(this="isfinite", expressions=[value.copy()]), seconds)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -146,10 +146,17 @@ def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
     """
     import pyarrow  # noqa: PLC0415 - an extra
 
+    def parts() -> Iterator[Any]:
+        try:
+            for part in rows:
+                yield pyarrow.record_batch(part.columns, schema=schema)
+        except BaseException as error:
+            lost.append(error)
+            raise
+
     if not any(isinstance(f.type, pyarrow.BaseExtensionType) or pyarrow.types.is_null(f.type) for f in rows.schema):
         schema = pyarrow.schema([field.with_name(name) for field, name in zip(rows.schema, renamed, strict=True)])
-        parts = (pyarrow.record_batch(part.columns, schema=schema) for part in _noting(rows, lost))
-        return pyarrow.RecordBatchReader.from_batches(schema, parts)
+        return pyarrow.RecordBatchReader.from_batches(schema, parts())
     table = rows.read_all().rename_columns(list(renamed))
     for place, field in enumerate(table.schema):
         if isinstance(field.type, pyarrow.BaseExtensionType):
@@ -160,14 +167,6 @@ def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
         elif pyarrow.types.is_null(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
     return table
-
-
-def _noting(parts: Iterable[Any], lost: list[BaseException]) -> Iterator[Any]:
-    try:
-        yield from parts
-    except BaseException as error:
-        lost.append(error)
-        raise
 
 
 def _decimals(column: Any) -> Any:

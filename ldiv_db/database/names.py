@@ -94,10 +94,6 @@ class SqlType:
     name: str
 
     @property
-    def is_date(self) -> bool:
-        return self.name == "DATE"
-
-    @property
     def kind(self) -> str:
         """`instant` of a point in time, which is written with its zone; `other` of any other type."""
         return "instant" if self.name == "TIMESTAMP WITH TIME ZONE" else "other"

@@ -96,10 +96,6 @@ class Band:
     last: Value
     label: Value
 
-    @classmethod
-    def of(cls, first: str, last: str, label: str) -> Band:
-        return cls(Value(first), Value(last), Value(label))
-
 
 @dataclass(frozen=True)
 class Level:
@@ -145,7 +141,7 @@ def date_levels(units: Sequence[str], before: int | None = None) -> list[Level]:
     """
     if set(ISO_UNITS[1:3]) & set(units):
         units = ["iso_decade" if unit == "decade" else unit for unit in units]
-    bands = () if before is None else (Band.of("0001", f"{before - 1:04}", f"before {before}"),)
+    bands = () if before is None else (Band(Value("0001"), Value(f"{before - 1:04}"), Value(f"before {before}")),)
     return [Level(Identifier(f"level_{i}"), unit=unit, bands=bands) for i, unit in enumerate(units, 1)]
 
 
@@ -204,7 +200,7 @@ ICD10CM = r"[A-Z][0-9][0-9AB](\.?[0-9A-Z]{1,4})?"
 
 def _hipaa_zip() -> list[Level]:
     """Three digits and one, of five."""
-    bands = [Band.of(small, small, "000") for small in SMALL_ZIPS]
+    bands = [Band(Value(small), Value(small), Value("000")) for small in SMALL_ZIPS]
     levels = [replace(level, digits=5) for level in prefix_levels([3, 1], [bands, bands])]
     return [replace(levels[0], form=Value(_ZIP), number_form=Value(_ZIP_NUMBER)), *levels[1:]]
 
@@ -212,7 +208,9 @@ def _hipaa_zip() -> list[Level]:
 def _icd10cm() -> list[Level]:
     """Codes, categories, blocks and chapters."""
     rows = _rows("icd10cm.csv")
-    bands = [[Band.of(row["first"], row["last"], row[above]) for row in rows] for above in ("block", "chapter")]
+    bands = [
+        [Band(*(Value(row[key]) for key in ("first", "last", above))) for row in rows] for above in ("block", "chapter")
+    ]
     codes, *above = prefix_levels([LONGEST, *[_CATEGORY] * 3], bands)
     return [replace(codes, form=Value(ICD10CM)), *above[:-1], replace(above[-1], closed=True)]
 

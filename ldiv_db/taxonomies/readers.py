@@ -94,35 +94,23 @@ class _PairLoader(Bounded, yaml.BaseLoader):
     """YAML (and so JSON) with every scalar as text and every mapping as its list of pairs."""
 
 
-def _construct_pairs(loader: _PairLoader, node: yaml.MappingNode) -> tuple[Any, ...]:
-    return tuple((_key(loader, k), loader.construct_object(v, True)) for k, v in node.value)
+def _construct(loader: _PairLoader, node: yaml.Node) -> Any:
+    """What a node holds, whatever its tag: tags say nothing of labels. Nothing and null are None, unless in quotes."""
+    if isinstance(node, yaml.SequenceNode):
+        return [loader.construct_object(item, True) for item in node.value]
+    if isinstance(node, yaml.MappingNode):
+        return tuple((_key(loader, key), loader.construct_object(value, True)) for key, value in node.value)
+    nothing = node.style is None and node.value in ("", "null", "~")
+    return None if nothing else str(loader.construct_scalar(node))
 
 
 def _key(loader: _PairLoader, node: yaml.Node) -> str:
-    """The label of a node with children."""
     if not isinstance(node, yaml.ScalarNode):
         raise yaml.constructor.ConstructorError(problem="a label is not a text", problem_mark=node.start_mark)
     return str(loader.construct_scalar(node))
 
 
-def _construct_text(loader: _PairLoader, node: yaml.ScalarNode) -> str | None:
-    """The text, None for nothing and for null, unless they stand in quotes."""
-    nothing = node.style is None and node.value in ("", "null", "~")
-    return None if nothing else str(loader.construct_scalar(node))
-
-
-def _construct_any(loader: _PairLoader, node: yaml.Node) -> Any:
-    """The value behind a tag of any kind: tags say nothing of labels."""
-    if isinstance(node, yaml.SequenceNode):
-        return [loader.construct_object(item, True) for item in node.value]
-    if isinstance(node, yaml.MappingNode):
-        return _construct_pairs(loader, node)
-    return _construct_text(loader, node) if isinstance(node, yaml.ScalarNode) else None
-
-
-_PairLoader.add_constructor(None, _construct_any)
-_PairLoader.add_constructor("tag:yaml.org,2002:map", _construct_pairs)
-_PairLoader.add_constructor("tag:yaml.org,2002:str", _construct_text)
+_PairLoader.add_constructor(None, _construct)
 
 
 def _read_nested(path: Path, tree: str | None) -> list[Tree]:
