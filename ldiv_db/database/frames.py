@@ -14,7 +14,7 @@ import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from inspect import BoundArguments, Signature
 from pathlib import Path
@@ -219,8 +219,7 @@ def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
     try:
         yield copied
     finally:
-        with suppress(DatabaseError):  # the first error is the one to report
-            engine.execute(f"DETACH {Identifier(name).sql()}")
+        engine.attempt(f"DETACH {Identifier(name).sql()}")  # the first error is the one to report
 
 
 @contextmanager

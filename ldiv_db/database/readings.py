@@ -43,6 +43,10 @@ class _Told:
     reading: Reading
 
     @property
+    def name(self) -> str:
+        return Identifier(self.column.name).sql()
+
+    @property
     def other(self) -> str:
         """The sign that parts thousands beside the decimal sign."""
         return "." if self.reading.decimal == "," else ","
@@ -50,11 +54,8 @@ class _Told:
     @property
     def text(self) -> str:
         """NULL where the text stands for no value."""
-        name, nulls = (
-            Identifier(self.column.name).sql(),
-            ", ".join(literal(null.strip()) for null in self.reading.nulls),
-        )
-        return f"CASE WHEN trim({name}) NOT IN ({nulls}) THEN {name} END" if nulls else name
+        nulls = ", ".join(literal(null.strip()) for null in self.reading.nulls)
+        return f"CASE WHEN trim({self.name}) NOT IN ({nulls}) THEN {self.name} END" if nulls else self.name
 
     @property
     def digits(self) -> str:
@@ -64,7 +65,7 @@ class _Told:
     @property
     def value(self) -> str:
         """The value that is to be cast: NULL where it stands for none."""
-        reading, name = self.reading, Identifier(self.column.name).sql()
+        reading, name = self.reading, self.name
         if self.column.is_number:
             nulls = ", ".join(f"CAST({literal(text.strip())} AS DOUBLE)" for text in reading.nulls if _is_number(text))
             return f"CASE WHEN {name} NOT IN ({nulls}) THEN {name} END" if nulls else name
