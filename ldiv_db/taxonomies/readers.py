@@ -100,7 +100,7 @@ def _construct(loader: _PairLoader, node: yaml.Node) -> Any:
         return [loader.construct_object(item, True) for item in node.value]
     if isinstance(node, yaml.MappingNode):
         return tuple((_key(loader, key), loader.construct_object(value, True)) for key, value in node.value)
-    nothing = node.style is None and node.value in ("", "null", "~")
+    nothing = isinstance(node, yaml.ScalarNode) and node.style is None and node.value in ("", "null", "~")
     return None if nothing else str(loader.construct_scalar(node))
 
 
