@@ -26,7 +26,7 @@ from ldiv_db.policy.quasi_identifiers import Hierarchy
 from ldiv_db.policy.resolve import Described
 from ldiv_db.recoding import labels
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.readers import Level
+from ldiv_db.taxonomies.making import Level
 
 #: The kind of values that are compared as text, by a taxonomy.
 TEXT = "text"

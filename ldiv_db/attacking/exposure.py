@@ -20,10 +20,10 @@ from ldiv_db.attacking.gains import UNIT, Attack, Gain, gain_of, share_in
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.database.catalog import catalog_of, full_name, relations_in
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.databases import free_bytes, metadata_entries
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_exactly
 from ldiv_db.database.errors import Problem
+from ldiv_db.database.files import free_bytes, metadata_entries
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where

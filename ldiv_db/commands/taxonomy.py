@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,10 +24,8 @@ from ldiv_db.display import table_of
 from ldiv_db.measuring.generalisations import draft_levels
 from ldiv_db.measuring.starter_policy import write_levels
 from ldiv_db.policy.quasi_identifiers import NULL_CODE, number_values
-from ldiv_db.taxonomies import readers as taxonomy_sources
-from ldiv_db.taxonomies import ready
+from ldiv_db.taxonomies import making, readers
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.ranges import from_ranges
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 taxonomy_app = group_of_commands("Import, build, draft, show and check taxonomies.")
@@ -59,7 +58,7 @@ def import_command(
     edges = (table, child, parent)
     if (file is None) == (table is None) or any(edges) != all(edges) or (tree is not None and file is None):
         raise typer.BadParameter("give FILE (and perhaps --tree), or --table, --child and --parent")
-    found = None if file is None else taxonomy_sources.read_taxonomy(file, tree)
+    found = None if file is None else readers.read_taxonomy(file, tree)
     with catalog_engine(database, catalog) as engine:
         if found is None:
             found = _read_edges(engine, str(table), str(child), str(parent))
@@ -90,7 +89,7 @@ def build_command(
     widths = _numbers(ranges)
     if smallest > largest:
         raise PolicyError([Problem("from", f"{smallest:g} is above --to {largest:g}")])
-    found = from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
+    found = making.from_ranges(widths, _whole(origin), _whole(smallest), _whole(largest), not decimal)
     with catalog_engine(database, catalog) as engine:
         _store(engine, name, found, replace)
     _show_stored(name, found, json)
@@ -162,11 +161,7 @@ def show_command(
             label = node.label if source is None else f"{node.label}  {counts[node.node]:,}"
             above = None if node.parent is None else branches[node.parent]
             branches[node.node] = Tree(label) if above is None else above.add(label)
-    nodes = [
-        dict(zip(taxonomies.NODE_COLUMNS, node.as_row(), strict=True))
-        | ({} if source is None else {"rows": counts[node.node]})
-        for node in found.nodes
-    ]
+    nodes = [asdict(node) | ({} if source is None else {"rows": counts[node.node]}) for node in found.nodes]
     missing = {} if source is None else {"rows_missing": rows.get(None, 0)}
     lacking = [f"{count_phrase(rows[None], 'row has', 'rows have')} no leaf"] if rows.get(None) else []
     show({**_summary(name, found), "nodes": nodes, **missing}, [branches[found.nodes[0].node], *lacking], json)
@@ -188,14 +183,11 @@ def _held(engine: Engine, name: str, source: Relation | FileRelation, column: st
 
     One of the program may be made of these values.
     """
-    levels = ready.LEVELS[name]() if name in ready.LEVELS and name not in taxonomies.stored(engine) else []
+    levels = making.LEVELS[name]() if name in making.LEVELS and name not in taxonomies.stored(engine) else []
     refuse(catalogs.missing_columns(engine, source, [("column", column)], "table"))
     kinds = {found.name.lower(): found for found in catalogs.columns_of(engine, source)}
     with read_exactly(engine, source) as read:
-        if levels:
-            found = taxonomy_sources.from_values(engine, read, Identifier(column), levels, name)
-        else:
-            found = _named(engine, name)
+        found = making.from_values(engine, read, Identifier(column), levels, name) if levels else _named(engine, name)
         if found.by_range and not kinds[column.lower()].is_number:
             what = f"the taxonomy is of numbers, {column} is {kinds[column.lower()].shown}"
             raise PolicyError([Problem("column", what)])
@@ -203,7 +195,7 @@ def _held(engine: Engine, name: str, source: Relation | FileRelation, column: st
 
 
 def _named(engine: Engine, name: str) -> Taxonomy:
-    return taxonomy_sources.read_taxonomy(Path(name)) if Path(name).is_file() else ready.require(engine, name)
+    return readers.read_taxonomy(Path(name)) if Path(name).is_file() else making.require(engine, name)
 
 
 @taxonomy_app.command("list")
@@ -215,7 +207,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
       ldiv taxonomy list warehouse.duckdb
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
-        found = [_summary(name, taxonomies.require(engine, name)) for name in taxonomies.stored(engine)]
+        found = [_summary(name, making.require(engine, name)) for name in taxonomies.stored(engine)]
     columns = ("name", "origin", "leaves", "height")
     show({"taxonomies": found}, [table_of("taxonomies", columns, [row.values() for row in found])], json)
 
@@ -239,9 +231,9 @@ def check_command(
     """
     with catalog_engine(database, catalog, read_only=True) as engine:
         _, dictionary = _held(engine, name, resolve_source(engine, table, Path(), "table"), column)
-        found = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=False)
-        listed = engine.rows("taxonomies/list_unknown_values", dictionary=dictionary) if show_values else []
-    missing, values = found[0][1] if found else 0, [value for (value,) in listed]
+        shown = "all" if show_values else False
+        found = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
+    missing, values = found[0][1] if found else 0, [value for value, _ in found]
     document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing}
     document |= {"missing": values} if show_values else {}
     if json or not missing:
@@ -271,7 +263,7 @@ def _read_edges(engine: Engine, table: str, child: str, parent: str) -> Taxonomy
     if isinstance(relation, FileRelation):
         raise PolicyError([Problem("table", f"{table} is a file", "edges are read from a table")])
     refuse(catalogs.missing_columns(engine, relation, [("child", child), ("parent", parent)], "table"))
-    return taxonomy_sources.read_edges(engine, relation, child, parent)
+    return readers.read_edges(engine, relation, child, parent)
 
 
 def _store(engine: Engine, name: str, taxonomy: Taxonomy, replace: bool) -> None:

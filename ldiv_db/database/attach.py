@@ -7,19 +7,19 @@ looked up in it as it looks them up itself. No text of an address is in an error
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import wraps
 from inspect import signature
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from ldiv_db.database.addresses import MEMORY, Address, TablePlace, address_of, is_attached
+from ldiv_db.database.catalog import compare_here
 from ldiv_db.database.connections import Settings, attempt, load_extension, open_database
 from ldiv_db.database.counted import ON_ROWS, OfWarehouse, PlannedThere, is_given_warehouse
-from ldiv_db.database.databases import compare_here
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.failures import refuses_options, sentence_of
+from ldiv_db.database.failures import sentence_of
 from ldiv_db.database.frames import OfFrame, is_frame, open_frames
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.snapshot import DUCKDB, DUCKLAKE, MYSQL, POSTGRES
@@ -34,9 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def takes_database(
-    read_only: bool,
-    of_frame: OfFrame | None = None,
-    of_warehouse: OfWarehouse | None = None,
+    read_only: bool, of_frame: OfFrame | None = None, of_warehouse: OfWarehouse | None = None
 ) -> Callable[[Function], Function]:
     """Has a function whose first argument is a connection take an address in its place, opened for the call.
 
@@ -74,7 +72,11 @@ def takes_database(
                 return function(*args, **kwargs)
             with opening as opened:
                 bound.arguments[first] = opened
-                with _catalog_file(opened, bound.arguments if are_frames else {}, read_only):
+                catalog = Path((bound.arguments.get("catalog") if are_frames else None) or "")
+                is_file = catalog.suffix.lower() in DATABASE_FILES
+                if is_file:
+                    bound.arguments["catalog"] = CATALOG
+                with _catalog_file(opened, catalog, read_only) if is_file else nullcontext():
                     found = function(*bound.args, **bound.kwargs)
                 if are_frames and isinstance(place := getattr(found, "place", None), TablePlace):
                     place.keep_open()
@@ -86,72 +88,46 @@ def takes_database(
 
 
 @contextmanager
-def _catalog_file(connection: Any, arguments: dict[str, Any], read_only: bool) -> Iterator[None]:
-    """Within, the catalog that the arguments name is attached, if it is a file, which is made unless `read_only`."""
-    path = Path(arguments.get("catalog") or "")
-    if path.suffix.lower() not in DATABASE_FILES:
-        yield
-        return
-    _refuse_missing(path, read_only)
-    _attach_file(Engine(connection), path, CATALOG, read_only)
-    arguments["catalog"] = CATALOG
+def _catalog_file(connection: Any, path: Path, read_only: bool) -> Iterator[None]:
+    """Within, the file is `CATALOG`; it is made unless `read_only`, and removed again if nothing came to be in it."""
+    if read_only and not path.is_file():
+        raise DatabaseError(f"no catalog file {path}; `ldiv migrate --catalog` makes one")
+    engine, is_new = Engine(connection), not path.exists()
+    _attach_file(engine, path, CATALOG, read_only)
     try:
         yield
     finally:
+        is_unused = is_new and _is_empty(engine)
         attempt(connection, f"DETACH DATABASE IF EXISTS {CATALOG}")
+        if is_unused:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager
 def open_address(
     address: Address, read_only: bool = False, settings: Settings | None = None, catalog: Path | None = None
 ) -> Iterator[Any]:
-    """A connection whose current database this is; with `catalog` it is read-only, and that file is `CATALOG`."""
-    is_plain = address.kind is DUCKDB
-    if catalog is not None:
-        opening = open_with_catalog(address, catalog, read_only, settings)
-    elif is_plain:
-        opening = open_database(address.text, read_only, settings=settings)
-    else:
-        opening = open_database(MEMORY, settings=settings)
-    with opening as connection:
-        if catalog is None and not is_plain:
-            _attach_current(connection, address, read_only or not address.kind.takes_back)
-        yield connection
+    """A connection whose current database this is; with `catalog` it is read-only, and that file is `CATALOG`.
 
-
-@contextmanager
-def open_with_catalog(
-    source: Address, catalog: Path, read_only: bool = False, settings: Settings | None = None
-) -> Iterator[Any]:
-    """A connection on which the source (or memory) is the current database, read-only, and `catalog` is `CATALOG`.
-
-    The catalog's file is made if it is not there, unless `read_only`; it is removed again if nothing came to be
-    in it. Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
+    Raises DatabaseError if a file is missing, locked or no database, PolicyError if both are the same.
     """
-    path = source.path
-    _refuse_missing_source(source)
-    _refuse_missing(catalog, read_only)
-    if path is not None and catalog.exists() and catalog.samefile(path):
-        raise refused("--catalog", f"{catalog} is the database itself", "leave it out")
-    with open_database(MEMORY, settings=settings) as connection:
-        engine = Engine(connection)
-        is_new = not catalog.exists()
-        _attach_file(engine, catalog, CATALOG, read_only)
-        try:
-            if source.kind is not DUCKDB:
-                _attach_current(connection, source, read_only=True)
-            elif path is not None:
-                _attach_source(engine, path)
+    if catalog is None and address.kind is DUCKDB:
+        with open_database(address.text, read_only, settings=settings) as connection:
             yield connection
-        finally:
-            if is_new and _is_empty(engine):
-                connection.close()
-                catalog.unlink(missing_ok=True)
-
-
-def _refuse_missing(catalog: Path, read_only: bool) -> None:
-    if read_only and not catalog.is_file():
-        raise DatabaseError(f"no catalog file {catalog}; `ldiv migrate --catalog` makes one")
+        return
+    path = address.path
+    _refuse_missing_source(address)
+    if path is not None and catalog is not None and catalog.exists() and catalog.samefile(path):
+        raise refused("--catalog", f"{catalog} is the database itself", "leave it out")
+    with (
+        open_database(MEMORY, settings=settings) as connection,
+        nullcontext() if catalog is None else _catalog_file(connection, catalog, read_only),
+    ):
+        if address.kind is not DUCKDB:
+            _attach_current(connection, address, catalog is not None or read_only or not address.kind.takes_back)
+        elif path is not None:
+            _attach_source(Engine(connection), path)
+        yield connection
 
 
 def _refuse_missing_source(address: Address) -> None:
@@ -177,7 +153,7 @@ def attach_address(engine: Engine, address: Address, name: str, read_only: bool 
     options = [*([] if kind.prefix else [f"TYPE {kind.type}"]), *(["READ_ONLY"] if read_only else [])]
     how = f"AS {Identifier(name).sql()}" + (f" ({', '.join(options)})" if options else "")
     failure = engine.attempt(f"ATTACH {literal(address.waiting().attached)} {how}")
-    if failure is not None and refuses_options(failure):
+    if failure is not None and "unsupported startup parameter" in failure:  # of a pool in front of the server
         failure = engine.attempt(f"ATTACH {literal(address.attached)} {how}")
     if failure is not None:
         why = sentence_of(failure) or _plain(failure, address)

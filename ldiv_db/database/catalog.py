@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.databases import (
-    is_postgres_view,
-    main_schema,
-)
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, nearest, refused
-from ldiv_db.database.names import Identifier, Relation, SqlType
+from ldiv_db.database.names import Identifier, Relation, SqlType, literal
+from ldiv_db.database.snapshot import MYSQL
 
 #: The schema that holds taxonomies, the ledger of runs and the ledger of migrations.
 SCHEMA = "ldiv"
@@ -126,15 +123,6 @@ def definition_of(engine: Engine, table: Relation) -> str | None:
     return str(rows[0][0]) if len(rows) == 1 else None
 
 
-def is_view(engine: Engine, relation: Relation) -> bool:
-    """True if the name stands for a view."""
-    database, schema, name = located(engine, relation)
-    if engine.snapshot.kind(database) == "postgres":
-        return is_postgres_view(engine, database, schema, name)
-    found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = lower($name)"
-    return bool(engine.execute(found, named(engine, relation)))
-
-
 def type_named(engine: Engine, text: str) -> str | None:
     """The type as the database itself names it, INTEGER for `int`; None if the text names none."""
     kind = text.strip().upper()
@@ -170,6 +158,29 @@ def located(engine: Engine, relation: Relation) -> tuple[str, str, str]:
     current, schemas = engine.snapshot.current, engine.snapshot.schemas
     places = [(current, schema) for schema in schemas]
     return *((_there(engine, name, places) if len(places) > 1 else None) or places[0]), name
+
+
+def main_schema(engine: Engine, database: str) -> str:
+    """The schema of an attached database that is meant where none is named."""
+    kind = engine.snapshot.traits(database)
+    if kind is MYSQL:
+        ((name,),) = engine.execute(f"FROM mysql_query({literal(database)}, 'SELECT database() AS name')")
+        return name or kind.schema
+    return kind.schema
+
+
+def compare_here(engine: Engine) -> None:
+    """Have DuckDB itself compare the rows of MySQL, which takes `flu` and `Flu` for one, from here on."""
+    if not engine.snapshot.has("mysql"):
+        return
+    for (name,) in engine.execute("SELECT name FROM duckdb_settings() WHERE name LIKE 'mysql_%pushdown%'"):
+        engine.execute(f"SET {name} = false")
+
+
+def last_snapshot(engine: Engine, database: str) -> int | None:
+    """The number of the snapshot of a DuckLake that this connection committed last."""
+    ((number,),) = engine.execute(f"FROM ducklake_last_committed_snapshot({literal(database)})")
+    return None if number is None else int(number)
 
 
 def located_in(engine: Engine, database: str, table: Relation) -> tuple[str, str]:

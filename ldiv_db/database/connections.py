@@ -72,7 +72,7 @@ def stoppable(connection: Connection) -> AbstractContextManager[None]:
 def relation_of(connection: Connection, table: Relation | FileRelation) -> ClientRelation:
     """A table, view or file as a relation of the client's; raises DatabaseError if it is not there, or closed."""
     try:
-        return connection.sql(f"FROM {table.sql() if isinstance(table, Relation) else table.sql(literal(table.path))}")
+        return connection.sql(f"FROM {table.sql()}")
     except ClientError as error:
         raise DatabaseError(f"{table} cannot be read here: {first_sentence(str(error))}") from None
 

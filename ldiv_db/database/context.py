@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database.databases import refuse_settings
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.queries import Step
 from ldiv_db.database.templates import Statement
 
@@ -67,10 +67,22 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
     """
     listener = listener or Listener()
     engine = Engine(connection, listener.on_step, listener.on_statement, catalog)
-    refuse_settings(engine)
+    _refuse_settings(engine)
     engine.refresh_servers()
     try:
         with compared_by_bytes(engine):
             yield engine
     finally:
         engine.close_scratch()
+
+
+def _refuse_settings(engine: Engine) -> None:
+    """Raise PolicyError for a setting of the connection that our statements, whatever they state, cannot answer."""
+    problems, settings = [], engine.snapshot.settings
+    if str(settings["preserve_identifier_case"]).lower() == "uppercase":
+        what = "is uppercase on this connection, by which columns of a release would have other names"
+        problems.append(Problem("preserve_identifier_case", what, "SET preserve_identifier_case = 'preserve_case'"))
+    if settings["disable_timestamptz_casts"]:
+        what = "is on for this connection; our statements ask of any value whether it is an instant"
+        problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
+    refuse(problems)

@@ -166,7 +166,7 @@ def open_warehouse(text: str) -> Iterator[Warehouse]:
     word, _, rest = text.partition(":")
     kind = word.lower()
     try:
-        connection = _CONNECT[kind](rest)
+        connection = _connect(kind, rest)
     except ImportError:
         raise DatabaseError(f"{kind}: needs its driver: pip install pyarrow {NAMED[kind]}") from None
     except Exception as error:
@@ -176,32 +176,23 @@ def open_warehouse(text: str) -> Iterator[Warehouse]:
         yield Warehouse(connection, None if kind == "adbc" else kind)
 
 
-def _adbc(uri: str) -> Any:
-    """A connection of ADBC by its URI: `postgresql://…`, `sqlite:crm.db`, or that of another driver by its scheme."""
-    scheme, _, rest = uri.partition(":")
+def _connect(kind: str, said: str) -> Any:
+    """A connection by what follows the kind: a profile, a project, a path of HTTP, or for ADBC a URI."""
+    if kind == "snowflake":
+        return import_module("snowflake.connector").connect(connection_name=said)
+    if kind == "bigquery":
+        client = import_module("google.cloud.bigquery").Client(project=said or None)
+        return import_module("google.cloud.bigquery.dbapi").connect(client)
+    if kind == "databricks":
+        host, token = os.environ.get("DATABRICKS_HOST", ""), os.environ.get("DATABRICKS_TOKEN", "")
+        server = host.removeprefix("https://")
+        return import_module("databricks.sql").connect(server_hostname=server, http_path=said, access_token=token)
+    scheme, _, rest = said.partition(":")
     if scheme in ("postgres", "postgresql"):
         return import_module("adbc_driver_postgresql.dbapi").connect(f"postgresql:{rest}")
     if scheme == "sqlite":
         return import_module("adbc_driver_sqlite.dbapi").connect(rest)
-    return import_module("adbc_driver_manager.dbapi").connect(driver=scheme, db_kwargs={"uri": uri})
-
-
-def _snowflake(profile: str) -> Any:
-    return import_module("snowflake.connector").connect(connection_name=profile)
-
-
-def _bigquery(project: str) -> Any:
-    client = import_module("google.cloud.bigquery").Client(project=project or None)
-    return import_module("google.cloud.bigquery.dbapi").connect(client)
-
-
-def _databricks(path: str) -> Any:
-    host, token = os.environ.get("DATABRICKS_HOST", ""), os.environ.get("DATABRICKS_TOKEN", "")
-    server = host.removeprefix("https://")
-    return import_module("databricks.sql").connect(server_hostname=server, http_path=path, access_token=token)
-
-
-_CONNECT = {"adbc": _adbc, "bigquery": _bigquery, "databricks": _databricks, "snowflake": _snowflake}
+    return import_module("adbc_driver_manager.dbapi").connect(driver=scheme, db_kwargs={"uri": said})
 
 
 def environment_session() -> Any:

@@ -108,9 +108,9 @@ class FileRelation:
         form = "" if self.form is None else self.form.sql()
         return f"{', hive_partitioning = true' if self.hive else ''}{version}{form}"
 
-    def sql(self, path: str) -> str:
-        """What FROM takes: the call of the table function on a path, which is SQL, and the types of its columns."""
-        call = f"{self.reader}({path}{self.options})"
+    def sql(self, bound: str = "") -> str:
+        """What FROM takes: the table function's call and its columns' types; `bound` is what stands for the path."""
+        call = f"{self.reader}({bound or literal(self.path)}{self.options})"
         if self.form is None or self.form.is_text:
             return call
         folders = (

@@ -19,7 +19,6 @@ from jinja2.runtime import Macro
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import in_from
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.templates import Compiled, resource_folder
 
@@ -55,7 +54,7 @@ class _Tests(Extension):
 def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **arguments: Any) -> int:
     """The number of rows that the package's generic `test` returns for the table; raises NotReadError if it refuses."""
     columns = [SimpleNamespace(name=column.name, dtype=column.type) for column in columns_of(engine, table)]
-    sql = getattr(_package(columns), f"test_{test}")(in_from(table), **arguments)
+    sql = getattr(_package(columns), f"test_{test}")(table.sql(), **arguments)
     ((found,),) = engine.execute(f"SELECT count(*) FROM (\n{sql}\n) AS failures", reads=[table])
     return int(found)
 

@@ -57,7 +57,6 @@ def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _literal(node: exp.Expr, values: dict[str, Any], dialect: str) -> exp.Expr:
-    """The value of a parameter; any other node as it is."""
     if not isinstance(node, exp.Placeholder | exp.Parameter):
         return node
     value = values[node.name]
@@ -81,15 +80,9 @@ def _in_characters(node: exp.Expr) -> exp.Expr:
 
 
 def _folded(node: exp.Expr) -> exp.Expr:
-    """A plain name in upper case; any other node as it is."""
     if isinstance(node, exp.Identifier) and _PLAIN.fullmatch(node.name):
         return exp.to_identifier(node.name.upper(), quoted=True)
     return node
-
-
-def written_step(statement: Statement, dialect: str) -> str:
-    """The statement in a dialect; raises PolicyError for what it lacks."""
-    return written_tree(bound(statement, dialect), dialect)
 
 
 def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
@@ -163,7 +156,6 @@ def _text(tree: exp.Expr, dialect: str, margin: str) -> str:
 
 
 def _row(columns: Mapping[str, str], cells: Sequence[exp.Expr]) -> exp.Select:
-    """A SELECT of one row, every cell cast to the type of its column."""
     return exp.select(
         *(
             exp.alias_(exp.cast(cell, exp.DataType.build(kind, dialect=DIALECT)), name, quoted=True)
@@ -182,11 +174,19 @@ def _plain_text(node: exp.Expr, dialect: str) -> exp.Expr:
     return node.this if isinstance(node, exp.Encode) else node
 
 
+def _placed(node: exp.Expr) -> exp.Expr | None:
+    """The time whose seconds since 1970 a node is; None of any other node."""
+    if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+        return None
+    value: exp.Expr = next(node.find_all(exp.Case)).args["default"].this
+    return value
+
+
 def _seconds(node: exp.Expr, dialect: str) -> exp.Expr:
     """The seconds since 1970 of a day: of other times only our own database is asked."""
-    if dialect == DIALECT or not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+    value = None if dialect == DIALECT else _placed(node)
+    if value is None:
         return node
-    value = next(node.find_all(exp.Case)).args["default"].this
     column = value.sql(DIALECT)
     if dialect == "sqlite":
         days = f"julianday({column}) - julianday('1970-01-01')"
@@ -202,9 +202,9 @@ def seconds_of_instants(tree: exp.Expr) -> exp.Expr:
     """
 
     def told(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Mul) or not node.find(exp.Anonymous):
+        value = _placed(node)
+        if value is None:
             return node
-        value = next(node.find_all(exp.Case)).args["default"].this
         seconds = exp.Extract(this=exp.var("epoch"), expression=value.copy())
         return exp.Case().when(exp.Anonymous(this="isfinite", expressions=[value.copy()]), seconds)
 

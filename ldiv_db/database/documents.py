@@ -145,7 +145,7 @@ class _Loader(Bounded, yaml.SafeLoader):
         node = self.get_single_node()
         if node is None:
             return None
-        _keep_texts(node, self._texts)
+        _keep_texts(node, self._texts, set())
         return self.construct_document(node)
 
 
@@ -189,29 +189,19 @@ def parse_document(text: str, texts: Sequence[Sequence[str]] = ()) -> Any:
     return load_yaml(text, partial(_Loader, texts=texts))
 
 
-def _keep_texts(node: yaml.Node, ways: Sequence[tuple[str, ...]]) -> None:
-    if () in ways:
-        _mark_texts(node, set())
-    elif isinstance(node, yaml.SequenceNode):  # of mappings that are merged
+def _keep_texts(node: yaml.Node, ways: Sequence[tuple[str, ...]], seen: set[Any]) -> None:
+    """Read the scalars at the ends of these ways, or below, as texts."""
+    place = id(node), tuple(ways)
+    if place in seen:
+        return
+    seen.add(place)
+    if isinstance(node, yaml.SequenceNode):  # at the end of a way, or of mappings that are merged
         for item in node.value:
-            _keep_texts(item, ways)
+            _keep_texts(item, ways, seen)
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            is_merge = key.tag == "tag:yaml.org,2002:merge"
-            rest = ways if is_merge else [way[1:] for way in ways if way[0] in ("*", key.value)]
-            if rest:
-                _keep_texts(value, rest)
-
-
-def _mark_texts(node: yaml.Node, seen: set[int]) -> None:
-    if id(node) in seen:
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            _mark_texts(item, seen)
-    elif isinstance(node, yaml.MappingNode):
-        for _, value in node.value:
-            _mark_texts(value, seen)
-    elif isinstance(node, yaml.ScalarNode) and not _is_null(node):
+            passes = () in ways or key.tag == "tag:yaml.org,2002:merge"
+            if rest := ways if passes else [way[1:] for way in ways if way[0] in ("*", key.value)]:
+                _keep_texts(value, rest, seen)
+    elif () in ways and isinstance(node, yaml.ScalarNode) and not _is_null(node):
         node.tag = "tag:yaml.org,2002:str"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -23,6 +23,9 @@ _MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
 _TEXT_OIDS = (25, 1043)
+#: Types of Spark that are read, by its schemas' names; not nested and collated ones, and those without a counterpart.
+_SPARK_READS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date",
+                "timestamp", "timestamp_ntz")  # fmt: skip
 #: The types of our own database by those of Python's values.
 _TYPES: dict[type, str] = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", date: "DATE", datetime: "TIMESTAMP"}
 #: More than a BIGINT holds.
@@ -104,7 +107,9 @@ def _insert(
 
 
 def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
-    """The type of a column as far as a driver tells: `text` that may be read as it is, `other`, or `plain`."""
+    """The type of a column as far as a driver tells: `text` that may be read as it is, `other`, `plain` or `unread`."""
+    if dialect == "spark":
+        return "text" if kind in _SPARK_READS or kind.startswith(("decimal(", "varchar(", "char(")) else "unread"
     if dialect != "postgres":
         return "text"
     if is_adbc:
@@ -141,10 +146,17 @@ def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
     """
     import pyarrow  # noqa: PLC0415 - an extra
 
+    def parts() -> Iterator[Any]:
+        try:
+            for part in rows:
+                yield pyarrow.record_batch(part.columns, schema=schema)
+        except BaseException as error:
+            lost.append(error)
+            raise
+
     if not any(isinstance(f.type, pyarrow.BaseExtensionType) or pyarrow.types.is_null(f.type) for f in rows.schema):
         schema = pyarrow.schema([field.with_name(name) for field, name in zip(rows.schema, renamed, strict=True)])
-        parts = (pyarrow.record_batch(part.columns, schema=schema) for part in _noting(rows, lost))
-        return pyarrow.RecordBatchReader.from_batches(schema, parts)
+        return pyarrow.RecordBatchReader.from_batches(schema, parts())
     table = rows.read_all().rename_columns(list(renamed))
     for place, field in enumerate(table.schema):
         if isinstance(field.type, pyarrow.BaseExtensionType):
@@ -155,14 +167,6 @@ def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
         elif pyarrow.types.is_null(field.type):
             table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
     return table
-
-
-def _noting(parts: Iterable[Any], lost: list[BaseException]) -> Iterator[Any]:
-    try:
-        yield from parts
-    except BaseException as error:
-        lost.append(error)
-        raise
 
 
 def _decimals(column: Any) -> Any:

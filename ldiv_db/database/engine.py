@@ -124,12 +124,9 @@ class Engine(TableQueries):
 
         Raises DatabaseError if there is no such source.
         """
-        read, values = (
-            (source.sql("$p"), {"p": source.path}) if isinstance(source, FileRelation) else (source.sql(), {})
-        )
         stays = self.has_begun and isinstance(source, Relation) and source.parts[0] != "temp"
         if not (stays and source in self._described):
-            rows = self.execute(f"DESCRIBE SELECT * FROM {read}", values, [source])
+            rows = self.execute(f"DESCRIBE SELECT * FROM {source.sql()}", reads=[source])
             self._described[source] = [(row[0], row[1]) for row in rows]
         return self._described[source]
 
@@ -140,10 +137,10 @@ class Engine(TableQueries):
     def view(self, name: str, template: str, **params: Any) -> Relation:
         """As `materialise`, a TEMP view: its rows are made again by each statement that reads them, and kept nowhere.
 
-        The template binds no values, and what it reads is there as long as the view is.
+        What it reads is there as long as the view is.
         """
         target = self._temp_name(name)
-        statement = self.rendered(template, **params)
+        statement = self._render(template, params, of_view=True)
         statement.sql = f"CREATE TEMP VIEW {target.sql()} AS\n{statement.sql}"
         self._timed(name, statement)
         self._scratch.append(target)

@@ -22,13 +22,14 @@ import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ldiv_db.database.catalog import Column, columns_of, definition_of, is_foreign
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, Problem, count_phrase, refuse
-from ldiv_db.database.names import Identifier, Relation, Value, literal
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import render
 
 _REFUSED = {
     "INTERVAL": "holds intervals, of which 1 day and 24 hours are equal",
@@ -40,12 +41,6 @@ Looseness = Literal["signs", "members"]
 #: Steps after which texts are one: with blanks and dashes of one kind, and none that is not seen; in small letters,
 #: composed. `macros/same.j2` has them too, and the dbt package.
 Step = Literal["trim", "casefold"]
-_TRIMMED = (
-    "trim(regexp_replace(regexp_replace(regexp_replace({0}, '\\p{{Cf}}+', '', 'g'),"
-    " '[\\p{{Pd}}\\x{{2212}}]', '-', 'g'), '[\\s\\v\\x{{85}}\\pZ]+', ' ', 'g'))"
-)
-#: A member of a set without blanks of any kind, brackets and quotes at its ends: many files have `[HIV, 'flu']`.
-STRIPPED = "regexp_replace(x, '^[\\s\\pZ\\[\\]{}\"'']+|[\\s\\pZ\\[\\]{}\"'']+$', '', 'g')"
 
 
 @dataclass(frozen=True)
@@ -144,7 +139,11 @@ def read_exactly(
     if not texts and not any(column.is_float for column in columns):
         yield source
         return
-    with _view(engine, "exact", _exactly(columns, texts), source) as view:
+    read = [
+        {"name": Identifier(column.name), "by_bytes": column.name in texts, "is_float": column.is_float, "same": ()}
+        for column in columns
+    ]
+    with _view(engine, "exact", source, read) as view:
         yield view
 
 
@@ -161,59 +160,29 @@ def read_as_one(
     if not any(name.lower() in steps for name in names):
         yield source
         return
-    read = ", ".join(_as_one(Identifier(name).sql(), steps.get(name.lower(), ())) for name in names)
-    with _view(engine, "as_one", read, source) as view:
+    taken = {name: steps.get(name.lower(), ()) for name in names}
+    lists = [name for name, own in taken.items() if (members := members_of(own)) and members.separator is None]
+    read = [
+        {"name": Identifier(name), "by_bytes": own and name not in lists, "is_float": False, "same": own}
+        for name, own in taken.items()
+    ]
+    with _view(engine, "as_one", source, read) as view:
         yield view
 
 
 @contextmanager
-def _view(engine: Engine, name: str, columns: str, source: Relation | FileRelation) -> Iterator[Relation]:
-    """A TEMP view of the columns, given as SQL, of the table or file; it is gone at the end."""
+def _view(
+    engine: Engine, name: str, source: Relation | FileRelation, columns: Sequence[dict[str, Any]]
+) -> Iterator[Relation]:
+    """A TEMP view of the table or file with its columns read so; it is gone at the end."""
     view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_{name}"))
-    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS SELECT {columns} FROM {in_from(source)}")
+    read = render("database/read_columns", {"source": source, "columns": columns}, of_view=True)
+    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS {read.sql}")
     try:
         yield view
     finally:
         with suppress(DatabaseError):  # after a failure the transaction may be gone, and the view with it
             engine.execute(f"DROP VIEW IF EXISTS {view.sql()}")
-
-
-def _as_one(name: str, steps: Reading) -> str:
-    """The column of a view as SQL: its bytes, without what the steps take away."""
-    members = members_of(steps)
-    if members is None:
-        return f"{_folded(f'decode(encode({name}))' if steps else name, steps)} AS {name}"
-    value = name
-    if members.separator is not None:
-        split = f"string_split(decode(encode({name})), {literal(members.separator)})"
-        value = f"[m FOR m IN [{_folded(STRIPPED, steps)} FOR x IN {split}] IF m <> '']"
-    return f"nullif(list_sort(list_distinct({value}), 'ASC', 'NULLS LAST'), []) AS {name}"
-
-
-def _folded(text: str, steps: Reading) -> str:
-    if "trim" in steps:
-        text = _TRIMMED.format(text)
-    return f"nfc_normalize(lower({text}))" if "casefold" in steps else text
-
-
-def _exactly(columns: Sequence[Column], texts: Collection[str]) -> str:
-    expressions = []
-    for column in columns:
-        name = Identifier(column.name).sql()
-        if column.name in texts:
-            expressions.append(f"decode(encode({name})) AS {name}")
-        elif column.is_float:
-            expressions.append(
-                f"CASE WHEN {name} = 0 THEN 0 WHEN isnan({name}) THEN CAST('nan' AS FLOAT) ELSE {name} END AS {name}"
-            )
-        else:
-            expressions.append(name)
-    return ", ".join(expressions)
-
-
-def in_from(source: Relation | FileRelation) -> str:
-    """The table or file as FROM takes it, without bound values."""
-    return source.sql() if isinstance(source, Relation) else source.sql(literal(source.path))
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -221,12 +220,6 @@ CONVERT = (
     "convert it, as `iconv -f WINDOWS-1252 -t UTF-8` does, or name its encoding: source:"
     " {query: \"FROM read_csv('FILE', encoding = 'latin-1', comment = '')\"}"
 )
-
-
-def place_in_file(text: str) -> str:
-    """The place in a CSV file of the database's error, as `, in line 7`; no more of its text may be shown."""
-    match = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
-    return f", in line {match[1]} of the file" if match else ""
 
 
 def count_phrase(number: int, one: str, many: str) -> str:

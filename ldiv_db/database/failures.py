@@ -8,15 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ldiv_db.database.errors import (
-    CONVERT,
-    NOT_UTF_8,
-    ConflictError,
-    ConstraintError,
-    DatabaseError,
-    place_in_file,
-    refused,
-)
+from ldiv_db.database.errors import CONVERT, NOT_UTF_8, ConflictError, ConstraintError, DatabaseError, refused
 from ldiv_db.database.templates import BUILT_IN, Statement
 
 #: The sentences of conflicts: to try again may help.
@@ -68,8 +60,6 @@ _FORMS = (
     (r"unable to open database", "the file cannot be opened"),
     (r"Mismatch Type Error", "a column holds a value of another type than it declares, give its type in a view"),
 )  # fmt: skip
-#: An option that a pool of connections in front of a server does not know.
-_NO_OPTIONS = re.compile(r"unsupported startup parameter")
 
 
 def sentence_of(text: str) -> str | None:
@@ -79,11 +69,6 @@ def sentence_of(text: str) -> str | None:
         if match:
             return sentence.format(*(word.strip("\"';,.") for word in match.groups()))
     return None
-
-
-def refuses_options(text: str) -> bool:
-    """True if the connection was refused for the options that we send along."""
-    return bool(_NO_OPTIONS.search(text))
 
 
 #: Errors whose text is about names and resources. The text of any other may quote a row's value, so it is withheld.
@@ -128,7 +113,7 @@ def failure_of(error: Exception, statement: Statement) -> DatabaseError:
         where = f" as {statement.writes}" if statement.writes else ""
         way_out = "commit one before the other begins, and make schemas before both (`ldiv migrate` makes the ledger's)"
         return ConflictError(f"{what}{where}: {way_out}")
-    if is_of_server(text, kind):
+    if kind == "Error" or _OF_SERVERS.match(text):  # whose words are not to be handed on
         return _of_server(text, statement)
     if "read-only" in text:
         return DatabaseError("the database is open read-only, and this step writes")
@@ -148,17 +133,18 @@ def _of_duckdb(text: str, kind: str, statement: Statement) -> DatabaseError:
         return DatabaseError(f"cannot write {statement.writes}: {hint}")
     if statement.reads and (kind in _OF_ROWS or statement.template == BUILT_IN):
         names = " and ".join(dict.fromkeys(map(str, statement.reads)))
-        if "nicode" in text and (place := place_in_file(text)):
+        if "nicode" in text and (place := _place_in_file(text)):
             return DatabaseError(f"{names} {NOT_UTF_8.format(place)} ({CONVERT})")
-        where = place_in_file(text) or f", while running {statement.template}" * (statement.template != BUILT_IN)
+        where = _place_in_file(text) or f", while running {statement.template}" * (statement.template != BUILT_IN)
         return DatabaseError(f"{names} cannot be read: {hint}{where}")
-    hint = text if kind in _PLAIN else f"{hint}{place_in_file(text)}"
+    hint = text if kind in _PLAIN else f"{hint}{_place_in_file(text)}"
     return DatabaseError(f"{hint}\nin template {statement.template}:\n{statement.numbered()}")
 
 
-def is_of_server(text: str, kind: str) -> bool:
-    """True if an error is one of another database that is attached, whose words are not to be handed on."""
-    return kind == "Error" or _OF_SERVERS.match(text) is not None
+def _place_in_file(text: str) -> str:
+    """The place in a CSV file of the database's error, as `, in line 7`; no more of its text may be shown."""
+    match = re.match(r"[\w ]*Error: CSV Error on Line: (\d+)\n", text)
+    return f", in line {match[1]} of the file" if match else ""
 
 
 def _of_server(text: str, statement: Statement) -> DatabaseError:

@@ -96,19 +96,12 @@ def spill_folder(parent: Path) -> Iterator[Path]:
         for folder in missing:
             stack.callback(_remove_if_empty, folder)
         sweep(parent, _SPILL)
-        yield stack.enter_context(_any_work_folder(parent))
-
-
-@contextmanager
-def _any_work_folder(parent: Path) -> Iterator[Path]:
-    """A folder for overflow: another one if someone else swept it away before it was locked."""
-    with ExitStack() as stack:
-        for attempt in range(_ATTEMPTS):
+        for left in reversed(range(_ATTEMPTS)):
             try:
                 folder = stack.enter_context(work_folder(parent, _SPILL, uuid.uuid4().hex))
                 break
-            except (FileNotFoundError, BlockingIOError):
-                if attempt + 1 == _ATTEMPTS:
+            except (FileNotFoundError, BlockingIOError):  # someone else swept it away before it was locked
+                if not left:
                     raise
         yield folder
 
@@ -154,6 +147,20 @@ def _is_free(folder: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def free_bytes(engine: Engine, database: str) -> int:
+    """The bytes of a database's file that hold nothing any more, and may still be read as what they held."""
+    rows = engine.execute(
+        "SELECT free_blocks * block_size FROM pragma_database_size() WHERE lower(database_name) = lower($d)",
+        {"d": database},
+    )
+    return int(rows[0][0] or 0) if rows else 0
+
+
+def metadata_entries(engine: Engine, path: str) -> int:
+    """The entries of a Parquet file beside its data, such as who wrote what else into it."""
+    return int(engine.execute("SELECT count(*) FROM parquet_kv_metadata($path)", {"path": path})[0][0])
 
 
 def renew_file(engine: Engine, database: str) -> bool:
@@ -202,5 +209,5 @@ def _swapped(engine: Engine, database: str, folder: Path, path: Path) -> bool:
         move(part, path)
         return True
     finally:
-        with suppress(DatabaseError):  # somebody else may have opened it; the release is published
-            engine.execute(f"ATTACH {literal(str(path))} AS {name} (TYPE duckdb)")
+        # Somebody else may have opened it; the release is published.
+        engine.attempt(f"ATTACH {literal(str(path))} AS {name} (TYPE duckdb)")

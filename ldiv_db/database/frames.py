@@ -14,13 +14,12 @@ import re
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from inspect import BoundArguments, Signature
 from pathlib import Path
 from typing import Any
 
-from ldiv_db.database import interrupts
 from ldiv_db.database.addresses import MEMORY
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.connections import attempt, connect, stoppable
@@ -220,12 +219,11 @@ def shared_memory(engine: Engine) -> Iterator[Callable[[Relation], Relation]]:
     try:
         yield copied
     finally:
-        with suppress(DatabaseError):  # the first error is the one to report
-            engine.execute(f"DETACH {Identifier(name).sql()}")
+        engine.attempt(f"DETACH {Identifier(name).sql()}")  # the first error is the one to report
 
 
 @contextmanager
 def another_connection(engine: Engine) -> Iterator[Any]:
     """Another connection to the engine's database, closed at the end; Ctrl-C stops what it does."""
-    with closing(engine.connection.cursor()) as connection, interrupts.stopping(connection.interrupt):
+    with closing(engine.connection.cursor()) as connection, stoppable(connection):
         yield connection

@@ -16,11 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.database import databases
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import columns_of, compare_here
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import in_from
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
 
@@ -59,7 +57,7 @@ class AnalystQuery:
         if not reads_as(tree, "source"):
             raise refused(self.key, "does not read the table `source`", EXAMPLE)
         names = ", ".join(Identifier(name).sql() for name in columns)
-        seen = f"WITH source AS (SELECT {names} FROM {in_from(table)})"
+        seen = f"WITH source AS (SELECT {names} FROM {table.sql()})"
         return view_of_query(engine, f"{seen}\nSELECT * FROM (\n{query}\n) AS asked", self.key)
 
     def parts(self, engine: Engine, answer: Relation) -> tuple[list[str], list[str]]:
@@ -94,11 +92,16 @@ def parse_select(engine: Engine, text: str, key: str) -> tuple[str, Any]:
 
 def view_of_query(engine: Engine, text: str, key: str) -> Relation:
     """A TEMP view of the query; raises PolicyError unless it is one SELECT without side effects that can be read."""
-    databases.compare_here(engine)
+    compare_here(engine)
     query, tree = parse_select(engine, text, key)
-    if called := sorted(set(_refused(engine, tree))):
-        what = f"calls {', '.join(called)}, which may have side effects, or give other rows when it is read again"
-        raise refused(key, what)
+    found = engine.execute(
+        "SELECT lower(function_name) FROM duckdb_functions() WHERE has_side_effects OR function_type = 'table_macro'"
+    )
+    volatile = {name for (name,) in found}
+    called = {name for is_table, name in calls_in(tree) if name in volatile or (is_table and name not in _TABLES)}
+    if called:
+        names = ", ".join(sorted(called))
+        raise refused(key, f"calls {names}, which may have side effects, or give other rows when it is read again")
     try:
         return engine.view_of("query", query)
     except DatabaseError as error:
@@ -106,36 +109,15 @@ def view_of_query(engine: Engine, text: str, key: str) -> Relation:
         raise refused(key, f"cannot be read: {reason}") from None
 
 
-def _refused(engine: Engine, tree: Any) -> Iterator[str]:
-    """The functions called anywhere in the statement that are not allowed."""
-    volatile = {
-        name
-        for (name,) in engine.execute(
-            "SELECT lower(function_name) FROM duckdb_functions()"
-            " WHERE has_side_effects OR function_type = 'table_macro'"
-        )
-    }
-    for is_table, name in calls_in(tree):
-        if name in volatile or (is_table and name not in _TABLES):
-            yield name
-
-
 def calls_in(tree: Any) -> Iterator[tuple[bool, str]]:
     """For every function that is called: True if it gives a table, and its name."""
-    if isinstance(tree, list):
-        for part in tree:
-            yield from calls_in(part)
-        return
-    if not isinstance(tree, dict):
-        return
-    if tree.get("type") == "TABLE_FUNCTION":
-        yield True, str(tree["function"]["function_name"]).lower()
-        yield from calls_in(tree["function"].get("children", []))
-        return
-    if tree.get("class") == "FUNCTION":
-        yield False, str(tree["function_name"]).lower()
-    for part in tree.values():
-        yield from calls_in(part)
+    of_tables = []
+    for node in _nodes_in(tree):
+        if node.get("type") == "TABLE_FUNCTION":
+            of_tables.append(node["function"])
+            yield True, str(node["function"]["function_name"]).lower()
+        elif node.get("class") == "FUNCTION" and not any(node is call for call in of_tables):
+            yield False, str(node["function_name"]).lower()
 
 
 def reads_as(tree: Any, name: str) -> bool:

@@ -49,7 +49,7 @@ def reads_table(engine: Engine, source: Relation, table: Relation) -> bool:
 
 def reads_file(engine: Engine, source: Relation, path: Path) -> bool | None:
     """True if reading `source` reads the file at `path`, which exists; None if that cannot be told."""
-    if not _reads_without(engine, source):
+    if reads_tables_alone(engine, source):
         return False
     definitions = _Definitions(engine)
     definitions.follow([source.name])
@@ -73,8 +73,13 @@ def tables_read(engine: Engine, source: Relation) -> list[Relation]:
 
 
 def reads_tables_alone(engine: Engine, source: Relation) -> bool:
-    """True if reading `source` reads nothing but tables, and frames."""
-    return not _reads_without(engine, source)
+    """True if reading `source` reads nothing but tables, and what is in memory."""
+    functions = {name for (name,) in engine.execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'table'"
+    )}  # fmt: skip
+    used = {name for name, _ in _plan(engine, source)}
+    scans = {name for name in used if name in functions or (name.endswith("_scan") and name not in _OPERATORS)}
+    return all(name in _WITHIN or name.startswith(_DESCRIBING) for name in scans)
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:
@@ -100,16 +105,6 @@ def _operators(node: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     yield node["name"].strip().lower(), node.get("extra_info") or {}
     yield from _operators(node.get("children", []))
-
-
-def _reads_without(engine: Engine, source: Relation) -> bool:
-    """True if the plan reads anything but tables and what is in memory."""
-    functions = {name for (name,) in engine.execute(
-        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'table'"
-    )}  # fmt: skip
-    used = {name for name, _ in _plan(engine, source)}
-    scans = {name for name in used if name in functions or (name.endswith("_scan") and name not in _OPERATORS)}
-    return any(name not in _WITHIN and not name.startswith(_DESCRIBING) for name in scans)
 
 
 def _identity(engine: Engine, relation: Relation) -> tuple[Any, ...]:
@@ -170,7 +165,8 @@ class _Definitions:
         within = name in _WITHIN or name.startswith(_DESCRIBING)
         if not macros and (within or not isinstance(function.parent, exp.Table)):
             return []
-        given = _arguments(function)
+        arguments = (function.args.get("this"), *function.expressions)
+        given = [argument for argument in arguments if isinstance(argument, exp.Expr)]
         if any(len(given) < len(declared) for declared in macros):
             self.certain = False  # what a parameter is by default is not known
         names: list[str] = []
@@ -199,11 +195,6 @@ class _Definitions:
             self.certain = self.certain and named
             return []
         return [text for text in (result if isinstance(result, list) else [result]) if isinstance(text, str)]
-
-
-def _arguments(function: exp.Func) -> list[exp.Expr]:
-    arguments = [function.args.get("this"), *function.expressions]
-    return [argument for argument in arguments if isinstance(argument, exp.Expr)]
 
 
 def _texts_of(engine: Engine, name: str, kind: str = "") -> list[tuple[str, set[str]]]:

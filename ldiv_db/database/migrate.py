@@ -292,5 +292,4 @@ def _in_the_catalog(engine: Engine) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(DatabaseError):  # after a failed statement the first error is the one to report
-            engine.execute(f"USE {Relation(home).sql()}")
+        engine.attempt(f"USE {Relation(home).sql()}")  # after a failed statement the first error is the one to report

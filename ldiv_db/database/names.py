@@ -17,9 +17,9 @@ from ldiv_db.database.errors import TemplateError
 DIALECT = "duckdb"
 
 
-def literal(text: str) -> str:
-    """A text as SQL writes it, for the few places that take no bound value: the name of a file to write or attach."""
-    return exp.Literal.string(text).sql(dialect=DIALECT)
+def literal(value: Any) -> str:
+    """A value as SQL writes it, for what takes no bound one: a view, the name of a file to write or attach."""
+    return exp.convert(value).sql(dialect=DIALECT)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -92,10 +92,6 @@ class SqlType:
     """The type of a column as the database says it, without the values of an enum: `INTEGER`, `STRUCT(a DATE[])`."""
 
     name: str
-
-    @property
-    def is_date(self) -> bool:
-        return self.name == "DATE"
 
     @property
     def kind(self) -> str:

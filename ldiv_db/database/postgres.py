@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ldiv_db.database.catalog import Column, columns_of, located
-from ldiv_db.database.databases import ask_postgres
+from ldiv_db.database.catalog import NAMED, Column, columns_of, located, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.names import Identifier, Relation, literal
@@ -61,6 +60,11 @@ _NAMED = (
     " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')"
     " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
     " ORDER BY n.nspname = {schema} DESC, c.relname = {name} DESC LIMIT 1"
+)
+#: A view may be an ordinary one or one that is stored (`m`).
+_VIEWS = (
+    "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm')"
+    " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
 )
 #: Of rights that are asked for those that the user lacks; where a table or schema is not there, leave to make it.
 _LACKING = (
@@ -145,6 +149,20 @@ def withhold(engine: Engine, tables: Sequence[Relation]) -> None:
     for table in tables:
         database, *within = located(engine, table)
         _tell(engine, database, withheld(Relation(tuple(within))), table)
+
+
+def ask_postgres(engine: Engine, database: str, sql: str) -> list[tuple[object, ...]]:
+    """The rows of a query as the server itself understands it, in the transaction that is open."""
+    return engine.execute(f"FROM postgres_query({literal(database)}, {literal(sql)})")
+
+
+def is_view(engine: Engine, relation: Relation) -> bool:
+    """True if the name stands for a view; DuckDB takes those of PostgreSQL for tables."""
+    if is_in_postgres(engine, relation):
+        database, schema, name = located(engine, relation)
+        return bool(ask_postgres(engine, database, _VIEWS.format(schema=literal(schema), name=literal(name))))
+    found = f"SELECT 1 FROM duckdb_views() WHERE {NAMED} AND lower(view_name) = lower($name)"
+    return bool(engine.execute(found, named(engine, relation)))
 
 
 def is_in_postgres(engine: Engine, relation: Any) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.equality import in_from
 from ldiv_db.database.errors import Problem, count_phrase, refuse
 from ldiv_db.database.names import Identifier, Relation, literal
 
@@ -44,6 +43,10 @@ class _Told:
     reading: Reading
 
     @property
+    def name(self) -> str:
+        return Identifier(self.column.name).sql()
+
+    @property
     def other(self) -> str:
         """The sign that parts thousands beside the decimal sign."""
         return "." if self.reading.decimal == "," else ","
@@ -51,11 +54,8 @@ class _Told:
     @property
     def text(self) -> str:
         """NULL where the text stands for no value."""
-        name, nulls = (
-            Identifier(self.column.name).sql(),
-            ", ".join(literal(null.strip()) for null in self.reading.nulls),
-        )
-        return f"CASE WHEN trim({name}) NOT IN ({nulls}) THEN {name} END" if nulls else name
+        nulls = ", ".join(literal(null.strip()) for null in self.reading.nulls)
+        return f"CASE WHEN trim({self.name}) NOT IN ({nulls}) THEN {self.name} END" if nulls else self.name
 
     @property
     def digits(self) -> str:
@@ -65,7 +65,7 @@ class _Told:
     @property
     def value(self) -> str:
         """The value that is to be cast: NULL where it stands for none."""
-        reading, name = self.reading, Identifier(self.column.name).sql()
+        reading, name = self.reading, self.name
         if self.column.is_number:
             nulls = ", ".join(f"CAST({literal(text.strip())} AS DOUBLE)" for text in reading.nulls if _is_number(text))
             return f"CASE WHEN {name} NOT IN ({nulls}) THEN {name} END" if nulls else name
@@ -103,7 +103,7 @@ def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[
     misfits: dict[tuple[str, str], int] = {}
     if asked:
         counted = ", ".join(f"count(CASE WHEN {one.misfits(kind)} THEN 1 END)" for one, kind in asked)
-        (counts,) = engine.execute(f"SELECT {counted} FROM {in_from(source)}")
+        (counts,) = engine.execute(f"SELECT {counted} FROM {source.sql()}")
         misfits = {(one.column.name, kind): count for (one, kind), count in zip(asked, counts, strict=True)}
     read, problems = {}, []
     for one in told:
@@ -118,7 +118,7 @@ def read_by(engine: Engine, source: Relation | FileRelation, readings: Sequence[
     refuse(problems)
     names = {column.name: Identifier(column.name).sql() for column in columns}
     listed = ", ".join(f"{read[name]} AS {sql}" if name in read else sql for name, sql in names.items())
-    return engine.view_of("read", f"SELECT {listed} FROM {in_from(source)}")
+    return engine.view_of("read", f"SELECT {listed} FROM {source.sql()}")
 
 
 def _is_number(text: str) -> bool:

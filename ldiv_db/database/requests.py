@@ -24,27 +24,18 @@ class Asked:
     another request, the fields of that are options as well, named after this one.
     """
 
-    words: str
-    read: Callable[[Any], Any] | None
-    of: Any
-    name: str
-    least: int | None
-    most: int | None
+    words: str = ""
+    read: Callable[[Any], Any] | None = None
+    of: Any = str | None
+    name: str = ""
+    least: int | None = None
+    most: int | None = None
 
 
-def asked(
-    default: Any,
-    words: str = "",
-    read: Callable[[Any], Any] | None = None,
-    *,
-    of: Any = str | None,
-    name: str = "",
-    least: int | None = None,
-    most: int | None = None,
-) -> Any:
-    """A field of a request that commands ask for; see `Asked`."""
-    of = type(default) if isinstance(default, bool | int) and of == str | None else of
-    return field(default=default, metadata={_KEY: Asked(words, read, of, name, least, most)})
+def asked(default: Any, words: str = "", read: Callable[[Any], Any] | None = None, **how: Any) -> Any:
+    """A field of a request that commands ask for; see `Asked`. A truth value or a number is of its own type."""
+    own = {"of": type(default)} if isinstance(default, bool | int) else {}
+    return field(default=default, metadata={_KEY: Asked(words, read, **own | how)})
 
 
 def asked_fields(request: Any) -> dict[str, tuple[Any, Asked]]:

@@ -16,6 +16,7 @@ _SETTINGS = (
     "memory_limit",
     "preserve_identifier_case",
     "temp_directory",
+    "threads",
 )
 _ASKED = ", ".join(
     [
@@ -116,9 +117,34 @@ class Snapshot:
         return any(database.kind == kind for database in self.databases.values())
 
     @property
+    def memory_limit(self) -> int:
+        """The bytes of memory that the database may use."""
+        return _bytes(self.settings["memory_limit"]) or 0
+
+    @property
+    def temp_directory(self) -> str:
+        """Where it puts what does not fit into memory; an empty text where that is nowhere."""
+        return self.settings["temp_directory"] or ""
+
+    @property
+    def temp_limit(self) -> int | None:
+        """The bytes that it may put there; None for all that are free."""
+        return _bytes(self.settings["max_temp_directory_size"])
+
+    @property
+    def threads(self) -> int:
+        return int(self.settings["threads"])
+
+    @property
     def others(self) -> bool:
         """True if a database is attached that is not DuckDB's own."""
         return any(database.kind != "duckdb" and not database.is_internal for database in self.databases.values())
+
+
+def _bytes(text: str) -> int | None:
+    """The number of bytes in a setting such as `18.8 GiB`; None for a share of what is free."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) (bytes?|[KMGTPE]iB)", text)
+    return None if match is None else int(float(match[1]) * 1024 ** "bKMGTPE".index(match[2][0]))
 
 
 def read_snapshot(execute: Callable[[str], list[tuple[Any, ...]]]) -> Snapshot:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ldiv_db.database import catalog, csv_files, databases
+from ldiv_db.database import catalog, csv_files
 from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.connections import load_extension
 from ldiv_db.database.data_files import ICEBERG_STATE, FileRelation
@@ -26,7 +26,7 @@ def resolve_source(engine: Engine, source: str, folder: Path, key: str = "source
     Files are one, a pattern, or a folder: of Parquet files, or of a table of Delta Lake or Iceberg; of the latter also
     the file in which the table has one of its states.
     """
-    databases.compare_here(engine)
+    catalog.compare_here(engine)
     file = files_of(engine, folder / source) if source.strip() else None
     if file is not None and not _is_table(engine, source):
         _refuse_missing(engine, file, source, key)

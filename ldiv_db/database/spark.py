@@ -18,7 +18,6 @@ from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.names import Relation, literal
-from ldiv_db.database.traits_there import TRAITS
 from ldiv_db.database.warehouses import Warehouse
 
 
@@ -45,9 +44,6 @@ _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
 _CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):?\s*")
 #: Conditions whose sentences quote values of the data.
 _QUOTING = ("CAST_", "INVALID_INPUT", "CANNOT_PARSE", "MALFORMED", "DIVIDE", "ARITHMETIC", "NUMERIC_VALUE", "UDF")
-#: Types of Spark that are read, by the names that its schemas have for them; decimals and texts of a length are, too.
-_READ = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date", "timestamp",
-         "timestamp_ntz")  # fmt: skip
 
 
 def sentence(error: BaseException) -> str:
@@ -61,26 +57,14 @@ def sentence(error: BaseException) -> str:
     return _CLASS.sub("", cause.removeprefix("Caused by:").strip())[:300] or type(error).__name__
 
 
-def is_read(kind: str) -> bool:
-    """True if values of a type are read; not of nested and collated ones, and those without a counterpart."""
-    return kind in _READ or kind.startswith(("decimal(", "varchar(", "char("))
-
-
-def quoted(table: Relation) -> str:
-    """The table's name as Spark takes it, whatever characters are in it."""
-    return ".".join(f"`{part.replace('`', '``')}`" for part in table.parts)
-
-
 class SparkWarehouse(Warehouse):
     """A session of Spark's. Plans come to it as views, and its ledger has a row for every status of a run."""
 
+    updates = False
+
     def __init__(self, session: Any):
+        super().__init__(session, "spark")
         self.session = session
-        self.dialect = "spark"
-        self.traits = TRAITS[self.dialect]
-        self.takes_back = False
-        self.updates = False
-        self.is_adbc = False
         self._views: list[str] = []
 
     @contextmanager
@@ -121,12 +105,11 @@ class SparkWarehouse(Warehouse):
             if context:
                 context.setJobDescription(None)
 
-    def execute(self, sql: str) -> None:
-        with self._doing("run a statement"):
-            self.session.sql(sql).collect()
+    def execute(self, sql: str, doing: str = "run a statement") -> None:
+        self.rows(sql, doing)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._doing("read"):
+    def rows(self, sql: str, doing: str = "read") -> list[tuple[Any, ...]]:
+        with self._doing(doing):
             return [tuple(row) for row in self.session.sql(sql).collect()]
 
     def source(self, given: Any, folder: Path) -> Relation:
@@ -154,20 +137,14 @@ class SparkWarehouse(Warehouse):
         reader = self.session.read.format(form) if form else self.session.read
         return (reader.option("header", True) if form == "csv" else reader).load(path)
 
-    def columns(self, source: Relation) -> list[Column]:
-        """As of every warehouse; `unread` is what has no type of our own."""
-        return [Column(name, "text" if is_read(kind) else "unread") for name, kind in self.described(source)]
-
     def described(self, table: Relation | str) -> list[tuple[str, Any]]:
-        sql = table if isinstance(table, str) else f"TABLE {quoted(table)}"
+        sql = table if isinstance(table, str) else f"TABLE {self.name(table)}"
         with self._doing("read" if isinstance(table, str) else f"read {table}"):
             return [(field.name, field.dataType.simpleString()) for field in self.session.sql(sql).schema.fields]
 
     def exact(self, table: Relation) -> set[str]:
         """All but floating numbers: a zero may have a sign."""
-        with self._doing(f"read {table}"):
-            kinds = self.session.table(quoted(table)).dtypes
-        return {name.lower() for name, kind in kinds if kind not in ("float", "double")}
+        return {name.lower() for name, kind in self.described(table) if kind not in ("float", "double")}
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         with self._doing("count"):
@@ -198,40 +175,37 @@ class SparkWarehouse(Warehouse):
                     frame = frame.withColumn(column.name, frame[column.name].cast("timestamp_ntz"))
             frame.createOrReplaceTempView(view.name)
         if view != table:
-            self._write(table, f"TABLE {quoted(view)}")
+            self._write(table, f"TABLE {self.name(view)}")
 
     # -- tables ------------------------------------------------------------------------------------------
 
     def tables(self, beside: Relation) -> list[str]:
-        schema = quoted(Relation(beside.parts[:-1]))
+        schema = self.name(Relation(beside.parts[:-1]))
         if schema and not self.session.catalog.databaseExists(schema):
             return []
-        with self._doing("list tables"):
-            found = self.session.sql(f"SHOW TABLES{f' IN {schema}' if schema else ''}").collect()
-        return [row["tableName"] for row in found if not row["isTemporary"]]
+        found = self.rows(f"SHOW TABLES{f' IN {schema}' if schema else ''}", "list tables")
+        return [name for _, name, is_temporary in found if not is_temporary]
 
     def exists(self, table: Relation) -> bool:
         with self._doing(f"look up {table}"):
-            return bool(self.session.catalog.tableExists(quoted(table)))
+            return bool(self.session.catalog.tableExists(self.name(table)))
 
     def described_by_catalog(self, table: Relation) -> Mapping[str, str]:
         """The catalog's entries on a table beside its columns: `Provider`, `Type` and others."""
-        with self._doing(f"look up {table}"):
-            rows = self.session.sql(f"DESCRIBE TABLE EXTENDED {quoted(table)}").collect()
+        rows = self.rows(f"DESCRIBE TABLE EXTENDED {self.name(table)}", f"look up {table}")
         names = [row[0] for row in rows]
         start = next((i for i, name in enumerate(names) if name.startswith("# Detailed")), len(rows))
         return {row[0]: row[1] for row in rows[start:]}
 
     def read(self, table: Relation) -> Any:
         """The table as a frame, with the files that it has now: another session may have written or renamed some."""
-        self.session.catalog.refreshTable(quoted(table))
-        return self.session.table(quoted(table))
+        self.session.catalog.refreshTable(self.name(table))
+        return self.session.table(self.name(table))
 
     def make_schema(self, table: Relation) -> None:
-        schema = quoted(Relation(table.parts[:-1]))
+        schema = self.name(Relation(table.parts[:-1]))
         if schema and not self.session.catalog.databaseExists(schema):
-            with self._doing("make the schema"):
-                self.session.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            self.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}", "make the schema")
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """A table of the ledger, if it is not there; of a catalog in memory where later sessions find it again."""
@@ -243,8 +217,7 @@ class SparkWarehouse(Warehouse):
         if conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory" and len(table.parts) == 2:
             place = f"{conf.get('spark.sql.warehouse.dir')}/{table.parts[0]}.db/{table.name}"
             located = f" USING parquet LOCATION {literal(place)}"
-        with self._doing(f"make {table}"):
-            self.session.sql(f"CREATE TABLE {quoted(table)} ({listed}){located}")
+        self.execute(f"CREATE TABLE {self.name(table)} ({listed}){located}", f"make {table}")
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """As of every warehouse."""
@@ -256,14 +229,14 @@ class SparkWarehouse(Warehouse):
         with self._doing(f"write {table}"):
             frame = self.session.sql(sql)
             fields = [f"{self._column(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
-            self.session.sql(f"CREATE TABLE {quoted(table)} ({', '.join(fields)}) USING {provider}")
-            frame.write.insertInto(quoted(table))
+            self.session.sql(f"CREATE TABLE {self.name(table)} ({', '.join(fields)}) USING {provider}")
+            frame.write.insertInto(self.name(table))
 
     def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
         view = self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
         self.lend(engine, rows, view)
         names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
-        self.execute(f"INSERT INTO {quoted(table)} ({names}) SELECT {names} FROM {quoted(view)}")
+        self.execute(f"INSERT INTO {self.name(table)} ({names}) SELECT {names} FROM {self.name(view)}")
 
     def change(self, table: Relation, values: Mapping[str, str] | None, having: Mapping[str, str]) -> None:
         """Add the row of a run with another status; what is deleted has the status `dropped`."""
@@ -274,7 +247,7 @@ class SparkWarehouse(Warehouse):
         shown = ", ".join(literal(status) if name == "status" else self._column(name) for name in names)
         where = " AND ".join(f"{self._column(name)} = {literal(text)}" for name, text in having.items())
         self.read(table)
-        self.execute(f"INSERT INTO {quoted(table)} SELECT {shown} FROM {quoted(table)} WHERE {where} LIMIT 1")
+        self.execute(f"INSERT INTO {self.name(table)} SELECT {shown} FROM {self.name(table)} WHERE {where} LIMIT 1")
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table: in one commit where the format has one.
@@ -285,10 +258,10 @@ class SparkWarehouse(Warehouse):
         rows, there = self.rows_of(staged), self.exists(table)
         provider = self._provider(table, staged, there)
         if there and append:
-            self.execute(f"INSERT INTO {quoted(table)} {rows}")
+            self.execute(f"INSERT INTO {self.name(table)} {rows}")
         elif provider in ATOMIC:
             with self._doing(f"write {table}"):
-                self.session.sql(rows).writeTo(quoted(table)).using(provider).createOrReplace()
+                self.session.sql(rows).writeTo(self.name(table)).using(provider).createOrReplace()
         else:
             copy, aside = (self.beside(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
             self._write(copy, rows)
@@ -298,8 +271,8 @@ class SparkWarehouse(Warehouse):
 
     def rename(self, table: Relation, name: str) -> None:
         """Rename a table within its schema."""
-        with self._doing(f"rename {table}"):
-            self.session.sql(f"ALTER TABLE {quoted(table)} RENAME TO {quoted(self.beside(table, name))}")
+        target = self.beside(table, name)
+        self.execute(f"ALTER TABLE {self.name(table)} RENAME TO {self.name(target)}", f"rename {table}")
 
     def _rename(self, copy: Relation, table: Relation, aside: Relation | None) -> None:
         if aside:
@@ -333,6 +306,5 @@ class SparkWarehouse(Warehouse):
     def drop(self, table: Relation) -> None:
         if table.name in self._views:
             self.session.catalog.dropTempView(table.name)
-            return
-        with self._doing(f"drop {table}"):
-            self.session.sql(f"DROP TABLE IF EXISTS {quoted(table)}")
+        else:
+            self.execute(f"DROP TABLE IF EXISTS {self.name(table)}", f"drop {table}")

@@ -15,14 +15,7 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
-from ldiv_db.database.dialects import (
-    bound,
-    keep_columns,
-    listed_rows,
-    seconds_of_instants,
-    written_name,
-    written_tree,
-)
+from ldiv_db.database.dialects import bound, keep_columns, listed_rows, seconds_of_instants, written_name, written_tree
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Figure, Part, Relation, Value

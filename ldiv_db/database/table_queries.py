@@ -47,10 +47,7 @@ class TableQueries(Queries):
         constants: Mapping[str, int] | None = None,
     ) -> None:
         """Append the rows of another table to `target`, or those that meet all conditions, as `select` has them."""
-        if where or constants or not all(isinstance(column, str) for column in columns):
-            self.insert(target, "database/select_rows", **_selection(rows, columns, where, constants=constants))
-        else:
-            self.insert(target, "database/list_rows", rows=rows, columns=columns)
+        self.insert(target, "database/select_rows", **_selection(rows, columns, where, constants=constants))
 
     def extend_others(self, target: Relation, rows: Relation, listed: Relation, key: str, *columns: ColumnName) -> None:
         """Append to `target` the rows whose `key` no row of `listed` has, as `select_others` has them."""

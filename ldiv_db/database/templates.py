@@ -28,7 +28,7 @@ from markupsafe import Markup
 
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import TemplateError
-from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relation, SqlType, Value
+from ldiv_db.database.names import CallerView, Figure, Identifier, Part, Relation, SqlType, Value, literal
 
 #: The only plain strings that a parameter may write: the glue between the items of a generated list, and signs.
 CONNECTIVES = frozenset({"", ",", " AND ", " OR ", " + ", " UNION", " UNION ALL", "=", "<>", "<", "<=", ">", ">="})
@@ -63,13 +63,15 @@ class Statement:
         return "\n".join(f"{i:4d}  {line}" for i, line in enumerate(self.sql.splitlines(), 1))
 
 
-#: The values bound by the rendering under way.
-_bound: ContextVar[dict[str, Any]] = ContextVar("bound")
+#: The values bound by the rendering under way; None where none can be, and they are written down.
+_bound: ContextVar[dict[str, Any] | None] = ContextVar("bound")
 
 
 def _bind(value: Any) -> Markup:
     """The parameter that stands for `value` in the statement being rendered."""
     values = _bound.get()
+    if values is None:
+        return Markup(literal(value))
     name = f"p{len(values) + 1}"
     values[name] = value
     return Markup(f"${name}")
@@ -208,11 +210,16 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
 
 
 def render(
-    template: str, params: Mapping[str, Any], folders: tuple[Path, ...] = (), values: dict[str, Any] | None = None
+    template: str,
+    params: Mapping[str, Any],
+    folders: tuple[Path, ...] = (),
+    values: dict[str, Any] | None = None,
+    of_view: bool = False,
 ) -> Statement:
     """The statement that `template`, ours or of `folders`, makes of `params`; raises TemplateError if they do not fit.
 
-    `values` are those bound by other parts of the same statement, to which its own are added.
+    `values` are those bound by other parts of the same statement, to which its own are added. That of a view binds
+    none: its values are written down.
     """
     declared, given = declared_params(template, folders), set(params)
     if declared != given:
@@ -220,7 +227,8 @@ def render(
         raise TemplateError(f"{template}: missing parameters {missing}, undeclared parameters {undeclared}")
     kinds = _kinds(template, folders)
     typed = {name: _typed(param, kinds.get(name)) for name, param in params.items()}
-    token = _bound.set(values := {} if values is None else values)
+    values = {} if values is None else values
+    token = _bound.set(None if of_view else values)
     try:
         sql = _environment(folders).get_template(f"{template}.sql.j2").render(typed)
     except JinjaError as error:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.dialects import written_name, written_step, written_table, written_type
+from ldiv_db.database.dialects import bound, written_name, written_table, written_tree, written_type
 from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
@@ -36,6 +36,8 @@ class Warehouse:
     what else judges a table before it takes the place of another: it raises an error, and the table is not put.
     """
 
+    #: Whether rows of a table can be changed.
+    updates = True
     accept: Callable[[Relation], None] = staticmethod(lambda staged: None)
 
     def __init__(self, connection: Any, dialect: str | None = None):
@@ -49,8 +51,6 @@ class Warehouse:
         self.traits = TRAITS[self.dialect]
         #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
-        #: Whether rows of a table can be changed.
-        self.updates = True
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ class Warehouse:
             if self.traits.locked:
                 self.execute(self.traits.locked)
             yield
-            with self._plainly("commit"):
+            with self._doing("commit"):
                 self._end("COMMIT")
         except BaseException:
             with suppress(Exception):  # the first error is the one to report
@@ -100,18 +100,18 @@ class Warehouse:
         else:
             (self.connection.commit if how == "COMMIT" else self.connection.rollback)()
 
-    def execute(self, sql: str) -> None:
+    def execute(self, sql: str, doing: str = "run a statement") -> None:
         """Run a statement without rows."""
-        with self._plainly("run a statement"), closing(self.connection.cursor()) as cursor:
+        with self._doing(doing), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
 
     def written(self, template: str, **params: Any) -> str:
         """The SELECT of a template in the dialect."""
-        return written_step(render(template, params), self.dialect)
+        return written_tree(bound(render(template, params), self.dialect), self.dialect)
 
-    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+    def rows(self, sql: str, doing: str = "read") -> list[tuple[Any, ...]]:
         """The rows of a SELECT that are few."""
-        with self._plainly("read"), closing(self.connection.cursor()) as cursor:
+        with self._doing(doing), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             return [tuple(row) for row in cursor.fetchall()]
 
@@ -131,13 +131,13 @@ class Warehouse:
         """The name of each column of a table, or of what a SELECT gives, and what its driver calls the type."""
         sql = table if isinstance(table, str) else f"SELECT * FROM {self.name(table)} WHERE 1 = 0"
         doing = "read" if isinstance(table, str) else f"read {table}"
-        with self._plainly(doing), closing(self.connection.cursor()) as cursor:
+        with self._doing(doing), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             return [(entry[0], entry[1]) for entry in cursor.description]
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
-        with self._plainly("count"), closing(self.connection.cursor()) as cursor:
+        with self._doing("count"), closing(self.connection.cursor()) as cursor:
             cursor.execute(sql)
             return (fetch_arrow if self.is_adbc else fetch_rows)(engine, name, cursor, renamed)
 
@@ -161,7 +161,7 @@ class Warehouse:
         catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
         within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
         asked, unknown = self.traits.tables.format(here=here, catalog=catalog, within=within), self.traits.no_schema
-        with self._plainly("read"), closing(self.connection.cursor()) as cursor:
+        with self._doing("read"), closing(self.connection.cursor()) as cursor:
             try:
                 cursor.execute(asked)
                 return [name for (name,) in cursor.fetchall()]
@@ -202,7 +202,7 @@ class Warehouse:
 
     def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
         """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
-        with self._plainly(f"write {table}"), closing(self.connection.cursor()) as cursor:
+        with self._doing(f"write {table}"), closing(self.connection.cursor()) as cursor:
             if self.is_adbc:
                 _, schema, name = (None, None, *table.parts)[-3:]
                 cursor.adbc_ingest(name, engine.reader(rows, AT_ONCE), mode="append", db_schema_name=schema)
@@ -326,13 +326,13 @@ class Warehouse:
         return self.takes_back and str(self.released(staged)) == str(self.described(table))
 
     @contextmanager
-    def _plainly(self, doing: str) -> Iterator[None]:
+    def _doing(self, what: str) -> Iterator[None]:
         """Within, errors of the driver are raised as DatabaseError: its own words may quote a row or a password."""
         try:
             yield
         except (KeyboardInterrupt, DatabaseError, PolicyError):
             raise
         except Exception as error:
-            what = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
-            kind = ConflictError if what in (CONFLICT, MADE) else DatabaseError
-            raise kind(f"{self.dialect} cannot {doing}: {what}") from None
+            why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
+            kind = ConflictError if why in (CONFLICT, MADE) else DatabaseError
+            raise kind(f"{self.dialect} cannot {what}: {why}") from None

@@ -25,9 +25,9 @@ from ldiv_db.measuring.roles import is_postal
 from ldiv_db.measuring.uniqueness import Summary, Texts, summarise
 from ldiv_db.policy.quasi_identifiers import covers
 from ldiv_db.recoding.snapshot import bounds_of, refuse_odd_years
-from ldiv_db.taxonomies import ready
+from ldiv_db.taxonomies import making
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.readers import prefix_levels, warn_of_lengths
+from ldiv_db.taxonomies.making import prefix_levels, warn_of_lengths
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
 #: Texts of up to this many values get a level file, of up to so many others are themselves or `*`.
@@ -99,7 +99,7 @@ class GeneralisationFinder:
         return _why_unfit(summary) if self._hipaa else ""
 
     def _without_leaf(self, column: Column, name: str) -> int:
-        params = {"rows": self._table, "column": Identifier(column.name), "levels": ready.LEVELS[name]()}
+        params = {"rows": self._table, "column": Identifier(column.name), "levels": making.LEVELS[name]()}
         return int(self._engine.scalar("taxonomies/count_without_leaf", **params))
 
     def _lengths(self, column: Column) -> str:
@@ -144,11 +144,11 @@ class GeneralisationFinder:
     def _ready(self, summary: Summary, texts: Texts) -> Generalisation | None:
         column, many = summary.column, summary.distinct > FEW_VALUES
         coded = _DIAGNOSES.search(column.name) or (many and texts.uncoded)
-        if coded and texts.longest <= ready.LONGEST and not self._without_leaf(column, "icd10cm"):
+        if coded and texts.longest <= making.LONGEST and not self._without_leaf(column, "icd10cm"):
             return Generalisation({"taxonomy": "icd10cm"}, "codes of diagnoses: blocks and chapters of ICD-10-CM")
         kind = {(2, 2): "alpha2", (3, 3): "alpha3"}.get((texts.shortest, texts.longest), "name")
         shown = kind == "name" or many or _COUNTRIES.search(column.name)
-        tree = ready.TREES[f"country_{kind}"]()
+        tree = making.TREES[f"country_{kind}"]()
         if not shown or summary.distinct > len(tree.leaves) or not covers(self._engine, tree, self._table, column):
             return None
         return Generalisation({"taxonomy": f"country_{kind}"}, "countries: regions of the UN")
@@ -270,7 +270,7 @@ def _by_safe_harbor(summary: Summary) -> Generalisation | None:
     if is_postal(summary):
         return Generalisation({"taxonomy": "hipaa_zip"}, "ZIP codes: three digits, small areas as 000")
     if summary.column.is_time:
-        before = datetime.now(UTC).year - ready.OLD + 1  # who was born in it is 89 at most
+        before = datetime.now(UTC).year - making.OLD + 1  # who was born in it is 89 at most
         dates = {"dates": ["year", "decade"], "before": before}
         return Generalisation({"taxonomy": dates}, f"times: years, all before {before} as one")
     if _AGE.search(_words_of(summary.column)):

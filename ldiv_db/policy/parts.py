@@ -17,7 +17,7 @@ from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse, what_
 from ldiv_db.requirements import RequirementSpec, make_categories
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.values import named_value
-from ldiv_db.taxonomies.readers import ISO_UNITS, UNITS
+from ldiv_db.taxonomies.making import ISO_UNITS, UNITS
 
 
 class Problems:

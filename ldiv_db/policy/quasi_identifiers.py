@@ -26,9 +26,9 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, TaxonomySpec
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import open_source
-from ldiv_db.taxonomies import readers, ready
+from ldiv_db.taxonomies import making, readers
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.readers import Level
+from ldiv_db.taxonomies.making import Level
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: The code of NULL among a column's values: it is never missing, and needs no leaf.
@@ -296,17 +296,17 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
 
 def _of_levels(engine: Engine, spec: TaxonomySpec) -> Hierarchy | None:
     """The hierarchy of levels that are made of the values; None if the policy describes it otherwise."""
-    if spec.name in ready.LEVELS and not spec.skip and spec.name not in taxonomies.stored(engine):
-        levels = ready.LEVELS[spec.name]()
-        made, form = ready.LONGEST, ready.FORMS[spec.name]
+    if spec.name in making.LEVELS and not spec.skip and spec.name not in taxonomies.stored(engine):
+        levels = making.LEVELS[spec.name]()
+        made, form = making.LONGEST, making.FORMS[spec.name]
         return Hierarchy(levels=tuple(levels), prefix=made, origin=f"{spec.name}, of the program", form=form)
     if spec.prefix:
-        levels = readers.prefix_levels(spec.prefix)
+        levels = making.prefix_levels(spec.prefix)
         return Hierarchy(levels=tuple(levels), prefix=spec.prefix[0], origin=f"of prefixes {spec.prefix}")
     if spec.dates:
-        levels = readers.date_levels(spec.dates, spec.before)
+        levels = making.date_levels(spec.dates, spec.before)
         return Hierarchy(levels=tuple(levels), origin=f"of {', '.join(spec.dates)}")
-    return Hierarchy(levels=tuple(readers.value_levels()), origin="of the values") if spec.flat else None
+    return Hierarchy(levels=(Level(Identifier("level_1")),), origin="of the values") if spec.flat else None
 
 
 def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path) -> Taxonomy | None:
@@ -316,7 +316,7 @@ def read_named_taxonomy(engine: Engine, spec: TaxonomySpec | None, folder: Path)
     if spec.file is not None:
         found = readers.read_taxonomy(folder / spec.file, spec.tree)
     else:
-        found = ready.require(engine, spec.name or "")
+        found = making.require(engine, spec.name or "")
     if spec.skip > found.skippable:
         what = f"the taxonomy has {count_phrase(found.skippable, 'level', 'levels')} between its values and its root"
         raise refused("taxonomy.skip", what)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from ldiv_db.database import catalog, databases, migrate, postgres
+from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.data_files import CsvForm, FileRelation
@@ -118,7 +118,7 @@ class InDatabase(InTable):
                 if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
-        return draft.told(outcome, snapshot=databases.last_snapshot(self.engine, home)) if is_numbered else outcome
+        return draft.told(outcome, snapshot=catalog.last_snapshot(self.engine, home)) if is_numbered else outcome
 
     def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:
         with self.engine.transaction(joins):

@@ -136,7 +136,7 @@ class TargetCheck:
             return False
         if self.if_exists == "fail":
             raise refused("target", f"{table} exists", f"{hint}, or name another table")
-        if catalog.is_view(self.engine, table):
+        if postgres.is_view(self.engine, table):
             raise refused("target", f"{table} is a view", "name another table")
         return True
 

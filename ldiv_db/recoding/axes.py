@@ -20,9 +20,8 @@ from ldiv_db.policy.resolve import QuasiColumn, Source
 from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
-from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.ranges import from_ranges
+from ldiv_db.taxonomies.making import from_ranges, from_values
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: What becomes of values that stand for none, whatever the taxonomy.
@@ -117,7 +116,7 @@ class Encoder:
             return self._ranges(code, qi)
         if hierarchy.by_time:
             refuse_odd_years(self._engine, self._snapshot, code, qi.column)
-        return taxonomy_sources.from_values(self._engine, self._snapshot, code, hierarchy.levels, hierarchy.origin)
+        return from_values(self._engine, self._snapshot, code, hierarchy.levels, hierarchy.origin)
 
     def _ranges(self, code: Identifier, qi: QuasiColumn) -> Taxonomy:
         bounds = bounds_of(self._engine, self._snapshot, code, qi.column)

@@ -21,7 +21,6 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Stages, forming
 from ldiv_db.algorithms.neighbours.passes import IMPROVING
-from ldiv_db.database import databases
 from ldiv_db.database.context import Stage
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
@@ -244,7 +243,7 @@ def estimate_run(engine: Engine, encoded: Encoded, folder: Path | None, stages: 
     widths = _widths(engine, encoded)
     rows, axes = encoded.row_count, len(encoded.axes)
     memory = rows * (_ROW + _AXIS * axes + sum(_KEPT + _CHARACTER * width for width in widths))
-    found = databases.resources(engine)
+    found = engine.snapshot
     free = _free(Path(found.temp_directory)) if found.temp_directory else 0
     return Estimate(
         memory=memory,

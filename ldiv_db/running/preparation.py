@@ -43,7 +43,7 @@ from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
 from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.solve import planned_parts
-from ldiv_db.taxonomies.readers import warn_of_lengths
+from ldiv_db.taxonomies.making import warn_of_lengths
 
 
 def place_people(

@@ -28,7 +28,6 @@ from ldiv_db.algorithms.base import Progress, Task
 from ldiv_db.database import files
 from ldiv_db.database.connections import Settings
 from ldiv_db.database.data_files import FileRelation
-from ldiv_db.database.databases import resources, threads
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.frames import scatter, scattered
@@ -108,7 +107,7 @@ def _answer(answers: BinaryIO, share: float, outcome: Done | Exception | None) -
 
 def workers_for(wanted: int | None, engine: Engine, parts: int) -> int:
     """The processes that solve so many parts: by default as many as the database has threads."""
-    able = threads(engine) if sys.executable else 1
+    able = engine.snapshot.threads if sys.executable else 1
     return max(1, min(able if wanted is None else wanted, parts))
 
 
@@ -145,8 +144,8 @@ def _solved_by_workers(work: PartJob, task: Task, division: Division, workers: i
     with _private_folder(engine) as folder:
         scatter(engine, division.rows, "node", folder)
         engine.drop(division.rows)
-        memory = f"{resources(engine).memory_limit // workers}B"
-        settings = Settings(max(1, threads(engine) // workers), memory, "spilled")
+        memory = f"{engine.snapshot.memory_limit // workers}B"
+        settings = Settings(max(1, engine.snapshot.threads // workers), memory, "spilled")
         crew = Crew(folder, pickle.dumps((work.carried(engine, folder), settings)), division.parts)
         outcomes = crew.solve(workers, task.progress)
         for node, _ in division.parts:
@@ -156,7 +155,7 @@ def _solved_by_workers(work: PartJob, task: Task, division: Division, workers: i
 @contextmanager
 def _private_folder(engine: Engine) -> Iterator[Path]:
     """A folder that nobody else may enter, beside the database's temp directory, or where the system has such."""
-    beside = Path(resources(engine).temp_directory or tempfile.gettempdir()).absolute().parent
+    beside = Path(engine.snapshot.temp_directory or tempfile.gettempdir()).absolute().parent
     able = os.access(beside, os.W_OK) and not set("*?[") & set(str(beside))
     with files.spill_folder(beside if able else Path(tempfile.gettempdir())) as folder:
         yield folder

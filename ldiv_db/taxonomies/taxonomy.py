@@ -7,8 +7,8 @@ smallest and the largest leaf number alone, and so do all losses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import catalog_table, table_exists
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, first_of, nearest, refuse
+from ldiv_db.database.errors import DatabaseError, Problem, first_of, refuse, refused
 from ldiv_db.database.names import Relation
 
 #: The label of a root that had to be added, and of everything that is fully generalised.
@@ -64,9 +64,6 @@ class Node:
     high: int
     min_value: float | None = None
     max_value: float | None = None
-
-    def as_row(self) -> tuple[Any, ...]:
-        return tuple(getattr(self, column) for column in NODE_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -179,7 +176,7 @@ def number(tree: Tree, origin: str) -> Taxonomy:
     def visit(branch: Tree, parent: int | None, depth: int) -> None:
         nonlocal leaves
         if depth > MAX_DEPTH:
-            raise PolicyError([Problem(f"taxonomy {origin}", f"has more than {MAX_DEPTH} levels")])
+            raise refused(f"taxonomy {origin}", f"has more than {MAX_DEPTH} levels")
         me, low = len(nodes), leaves
         label, below = branch.label, [child.label for child in branch.children if not child.children]
         label += "*" if label in below and label != ROOT_LABEL else ""
@@ -203,19 +200,32 @@ def rooted(trees: Sequence[Tree]) -> Tree:
     return trees[0] if len(trees) == 1 else Tree(ROOT_LABEL, list(trees))
 
 
+def tree_of_paths(paths: Iterable[Sequence[str]]) -> Tree:
+    """The tree whose branches are the given ways from root to leaf."""
+    top = Tree("")
+    known: dict[tuple[str, ...], Tree] = {(): top}
+    for way in paths:
+        for depth in range(1, len(way) + 1):
+            key = tuple(way[:depth])
+            if key not in known:
+                known[key] = Tree(way[depth - 1])
+                known[key[:-1]].children.append(known[key])
+    return rooted(top.children)
+
+
 # -- in the database -------------------------------------------------------------------------------
 
 
 def load(engine: Engine, taxonomy: Taxonomy, name: str) -> Relation:
     """A TEMP table of the taxonomy's nodes, columns as `NODE_COLUMNS`."""
-    return engine.load(f"nodes_{name}", NODE_COLUMNS, [node.as_row() for node in taxonomy.nodes])
+    return engine.load(f"nodes_{name}", NODE_COLUMNS, [astuple(node) for node in taxonomy.nodes])
 
 
 def store(engine: Engine, name: str, taxonomy: Taxonomy, overwrite: bool = False) -> None:
     """Keep the taxonomy in the catalog under `name`; raises PolicyError if it is there and not to be replaced."""
     if name in stored(engine):
         if not overwrite:
-            raise PolicyError([Problem("taxonomy", f"{name!r} exists", "use --replace")])
+            raise refused("taxonomy", f"{name!r} exists", "use --replace")
         for table, column in (("taxonomy_node", "taxonomy"), ("taxonomy", "name")):
             engine.delete(catalog_table(engine, table), {column: name})
     engine.append(
@@ -224,7 +234,7 @@ def store(engine: Engine, name: str, taxonomy: Taxonomy, overwrite: bool = False
         [(name, taxonomy.origin, datetime.now(UTC))],
     )
     columns = {"taxonomy": "VARCHAR", **NODE_COLUMNS}
-    engine.append(catalog_table(engine, "taxonomy_node"), columns, [(name, *node.as_row()) for node in taxonomy.nodes])
+    engine.append(catalog_table(engine, "taxonomy_node"), columns, [(name, *astuple(node)) for node in taxonomy.nodes])
 
 
 def stored(engine: Engine) -> dict[str, str]:
@@ -245,12 +255,3 @@ def fetch(engine: Engine, name: str) -> Taxonomy | None:
     if not rows:
         raise DatabaseError(f"the catalog's taxonomy {name!r} has lost its nodes; import it again with --replace")
     return Taxonomy(tuple(Node(*row) for row in rows), origins[name])
-
-
-def require(engine: Engine, name: str, others: Sequence[str] = ()) -> Taxonomy:
-    """The catalog's taxonomy of that name; raises PolicyError, which may name `others`, if there is none."""
-    taxonomy = fetch(engine, name)
-    if taxonomy is None:
-        hint = nearest(name, [*stored(engine), *others]) or "see `ldiv taxonomy import`"
-        raise PolicyError([Problem("taxonomy", f"the catalog has no taxonomy {name!r}", hint)])
-    return taxonomy

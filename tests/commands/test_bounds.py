@@ -127,10 +127,10 @@ def test_a_catalog_that_lost_a_table_is_told_before_any_work(bed: Any) -> None:
 def test_a_taxonomy_of_the_catalog_that_lost_its_nodes(con: Any) -> None:
     from ldiv_db.database import migrate  # noqa: PLC0415
     from ldiv_db.database.engine import Engine  # noqa: PLC0415
-    from ldiv_db.taxonomies import taxonomy  # noqa: PLC0415
+    from ldiv_db.taxonomies import making  # noqa: PLC0415
 
     engine = Engine(con)
     migrate.migrate(engine)
     con.execute("INSERT INTO ldiv.taxonomy VALUES ('x', 'a file', now())")
     with pytest.raises(DatabaseError, match="has lost its nodes"):
-        taxonomy.require(engine, "x")
+        making.require(engine, "x")

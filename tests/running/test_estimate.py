@@ -7,9 +7,9 @@ import duckdb
 import pytest
 
 import ldiv_db
-from ldiv_db.database import databases
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
+from ldiv_db.database.snapshot import Snapshot
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.running import estimate
 from ldiv_db.running.demo import adult_policy
@@ -98,9 +98,14 @@ def test_too_little_room_is_refused(changes, says):
         dataclasses.replace(PLENTY, **changes).require_room()
 
 
+def limit_to(monkeypatch, **limits):
+    for name, limit in limits.items():
+        monkeypatch.setattr(Snapshot, name, limit)
+
+
 def test_a_run_without_room_is_refused_before_it_starts_and_a_plan_shows_why(loaded, snapshot, monkeypatch):
     before = snapshot(loaded)
-    monkeypatch.setattr(databases, "resources", lambda engine: databases.Resources(50_000, "/spill", 60_000))
+    limit_to(monkeypatch, memory_limit=50_000, temp_directory="/spill", temp_limit=60_000)
     ready = ldiv_db.plan(loaded, POLICY)
     assert ready.estimate.overflow > 0 and "will go to /spill" in ready.estimate.notes[0]
     statements = []
@@ -111,7 +116,7 @@ def test_a_run_without_room_is_refused_before_it_starts_and_a_plan_shows_why(loa
 
 
 def test_a_run_with_little_room_says_so_in_its_notes(loaded, monkeypatch):
-    monkeypatch.setattr(databases, "resources", lambda engine: databases.Resources(50_000, "/tmp", None))
+    limit_to(monkeypatch, memory_limit=50_000, temp_directory="/tmp", temp_limit=None)
     notes = ldiv_db.run(loaded, POLICY).notes
     assert any("of memory are needed and 50 KB allowed" in note for note in notes)
 
@@ -121,13 +126,13 @@ def test_what_the_database_may_use_is_read_from_its_settings(limit):
     unit = {"MB": 10**6, "GB": 10**9, "GiB": 2**30}[limit.lstrip("0123456789.")]
     wanted = float(limit.rstrip("MGiB")) * unit
     with duckdb.connect(config={"memory_limit": limit, "max_temp_directory_size": limit}) as con:
-        found = databases.resources(Engine(con))
+        found = Engine(con).snapshot
     assert abs(found.memory_limit - wanted) < 0.1 * wanted and found.temp_limit == found.memory_limit
     assert found.temp_directory
 
 
 def test_a_share_of_the_disk_is_no_limit(con):
-    assert databases.resources(Engine(con)).temp_limit is None
+    assert Engine(con).snapshot.temp_limit is None
 
 
 def test_sizes_for_people():

@@ -9,7 +9,7 @@ from alike import names, small, to_spark
 
 import ldiv_db
 from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
-from ldiv_db.database.spark import SparkWarehouse, quoted
+from ldiv_db.database.spark import SparkWarehouse
 from ldiv_db.publishing.ledger import runs, withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
 
@@ -27,7 +27,9 @@ def shorten(monkeypatch, condition):
         if not table.name.startswith("ldiv_new"):
             return
         fewer = self.beside(table, "fewer")
-        self.session.sql(f"CREATE TABLE {quoted(fewer)} USING parquet AS SELECT * FROM {quoted(table)} {condition}")
+        self.session.sql(
+            f"CREATE TABLE {self.name(fewer)} USING parquet AS SELECT * FROM {self.name(table)} {condition}"
+        )
         self.drop(table)
         self.rename(fewer, table.name)
 

@@ -13,8 +13,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.taxonomies import taxonomy
-from ldiv_db.taxonomies.ranges import from_ranges
-from ldiv_db.taxonomies.readers import date_levels, from_edges, from_values, read_edges, read_taxonomy
+from ldiv_db.taxonomies.making import date_levels, from_ranges, from_values
+from ldiv_db.taxonomies.readers import from_edges, read_edges, read_taxonomy
 
 
 def nested(tax):

@@ -10,7 +10,7 @@ from tables import fill
 
 import ldiv_db
 from ldiv_db.database.errors import PolicyError
-from ldiv_db.taxonomies import ready
+from ldiv_db.taxonomies import making
 
 #: Of the tabular list of ICD-10-CM, April 2026: codes, their blocks and their chapters.
 CODES = {
@@ -37,14 +37,14 @@ def run(con, column, values, settings, k, **more):
 
 def test_zip_codes_are_three_digits_at_most_and_small_ones_none(con):
     draw = random.Random(5)
-    codes = [f"{draw.randrange(100_000):05}" for _ in range(200)] + [f"{small}12" for small in ready.SMALL_ZIPS] * 2
+    codes = [f"{draw.randrange(100_000):05}" for _ in range(200)] + [f"{small}12" for small in making.SMALL_ZIPS] * 2
     policy, found = run(con, "VARCHAR", codes, {"taxonomy": "hipaa_zip"}, 1)
-    assert len(ready.SMALL_ZIPS) == len(set(ready.SMALL_ZIPS)) == 17
+    assert len(making.SMALL_ZIPS) == len(set(making.SMALL_ZIPS)) == 17
     for code, labels in found.items():
-        assert labels == {"000" if code[:3] in ready.SMALL_ZIPS else f"{code[:3]}*"}
+        assert labels == {"000" if code[:3] in making.SMALL_ZIPS else f"{code[:3]}*"}
     policy, found = run(con, "VARCHAR", codes, {"taxonomy": "hipaa_zip"}, 5)
     for code, labels in found.items():
-        small = code[:3] in ready.SMALL_ZIPS
+        small = code[:3] in making.SMALL_ZIPS
         assert labels <= ({"000", "*"} if small else {f"{code[:3]}*", f"{code[0]}*", "*"})
     assert ldiv_db.check(con, "out", policy=policy)[0].holds
     assert ldiv_db.measure(con, "out", policy=policy).loss.lm_mean > 0
@@ -185,7 +185,7 @@ def test_countries_lie_in_regions_of_the_un(con):
     expected = [{"Northern Europe"}] * 2 + [{"Africa"}] * 2 + [{"Antarctica"}] * 2
     assert [found[value] for value in values] == expected
     for key, norway in (("alpha2", "NO"), ("alpha3", "NOR")):
-        tree = ready.TREES[f"country_{key}"]()
+        tree = making.TREES[f"country_{key}"]()
         assert norway in {leaf.label for leaf in tree.leaves} and len(tree.leaves) == 249
 
 
