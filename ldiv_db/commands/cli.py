@@ -69,11 +69,14 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
         if code != _OUTPUT_CLOSED:
             problems = error.problems if isinstance(error, PolicyError) else [Problem("", _message_of(error))]
             remedies = error.remedies if isinstance(error, LdivError) else ()
-            _tell_error(interrupts.WORDS.get(code) or _kind(error), problems, remedies, as_json)
+            _tell_error(kind_of(error), problems, remedies, as_json)
         raise typer.Exit(code) from error
 
 
-def _kind(error: BaseException) -> str:
+def kind_of(error: BaseException) -> str:
+    """What JSON, logs and events call a failure."""
+    if _interrupted(error):
+        return interrupts.WORDS[interrupts.exit_code()]
     return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
 
 

@@ -466,7 +466,10 @@ def output_schema() -> Schema:
 
 def page() -> str:
     """The schema as it is published."""
-    return json.dumps(output_schema(), indent=1) + "\n"
+    whole = output_schema()
+    parts = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in whole.pop("$defs").items()]
+    head = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in whole.items()]
+    return "{\n" + ",\n".join([*head, '"$defs": {\n' + ",\n".join(parts) + "\n}"]) + "\n}\n"
 
 
 @cache
