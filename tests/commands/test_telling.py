@@ -145,6 +145,7 @@ def test_every_command_prints_what_the_schema_says(bed: Bed, monkeypatch: pytest
     call("report", where, "published.patients", "--policy", bed.policy, "--verify", report)
     call("sql", "check", "published.patients", *judged)
     call("sql", "counts", bed.policy)
+    call("sql", "contract", bed.policy)
     bed.write_policy(
         algorithm="incognito",
         target="published.coarse",

@@ -424,6 +424,7 @@ COMMANDS: dict[str, Schema] = {
     "release check": ref("inference"),
     "sql recode": obj({"run_id": TEXT, **_SQL}),
     "sql check": obj({"table": TEXT, **_SQL}),
+    "sql contract": obj({"table": TEXT, "dialect": TEXT, "contract": OPEN}),
     "sql counts": obj({"columns": TEXTS, "weight": TEXT, **_SQL}),
     "dbt path": obj({"path": TEXT}),
 }
