@@ -142,7 +142,11 @@ def test_every_command_prints_what_the_schema_says(bed: Bed, monkeypatch: pytest
     report = bed.folder / "r.json"
     call("report", where, "published.patients", "--policy", bed.policy, "--out", report)
     call("report", where, "published.patients", "--policy", bed.policy, "--public")
-    call("report", where, "published.patients", "--policy", bed.policy, "--verify", report)
+    verified = call("report", where, "published.patients", "--policy", bed.policy, "--verify", report)
+    printed = bed.call("report", where, "published.patients", "--policy", bed.policy, "--json").out
+    report.write_text(printed)
+    assert call("report", where, "published.patients", "--policy", bed.policy, "--verify", report) == verified
+    assert verified["holds"] and verified["differences"] == []
     call("sql", "check", "published.patients", *judged)
     call("sql", "counts", bed.policy)
     call("sql", "contract", bed.policy)
