@@ -36,6 +36,8 @@ def resolve(sql, dialect, tables):
     asked = {normalize(table.this.copy()).name for table in tree.find_all(exp.Table) if table.name}
     if unknown := asked - steps - {held(table, dialect) for table in tables}:
         raise OptimizeError(f"no table or step is called {', '.join(unknown)}")
+    for select in tree.find_all(exp.Select):
+        refuse_two_meanings(select, normalize)
     for query in tree.find_all(exp.Query):
         query.set("settings", None)  # of ClickHouse's, which are no columns
     for rows in tree.find_all(exp.Values):  # whose columns SQLite names by itself
@@ -43,3 +45,16 @@ def resolve(sql, dialect, tables):
         if dialect == "sqlite" and alias and not alias.columns:
             alias.set("columns", [exp.to_identifier(f"column{place}") for place in range(1, width + 1)])
     return qualify(tree, dialect=dialect, schema=schema, quote_identifiers=False)
+
+
+def refuse_two_meanings(select, normalize):
+    """Raise OptimizeError for a name in GROUP BY that a column of another meaning is published as.
+
+    Databases differ in which of both they group by, and some refuse it.
+    """
+    shown = {normalize(one.args["alias"].copy()).name: one.this for one in select.selects if one.alias}
+    for column in select.args["group"].expressions if select.args.get("group") else ():
+        if isinstance(column, exp.Column) and not column.table:
+            name = normalize(column.this.copy()).name
+            if shown.get(name, column) != column:
+                raise OptimizeError(f"GROUP BY {name} is either a column or what is published under its name")

@@ -139,9 +139,12 @@ def _compare(
     pairs = [(one, other) for one in kept for other in others]
     if not pairs:
         return {}
+    columns = dict.fromkeys([*kept.values(), *others.values()])
+    working = {column: Identifier(f"c{i}") for i, column in enumerate(columns)}
+    read = [(working[kept[one]], working[others[other]]) for one, other in pairs]
     params: dict[str, Any] = {
-        "columns": list(dict.fromkeys([*kept.values(), *others.values()])),
-        "pairs": [{"number": i, "one": kept[one], "other": others[other]} for i, (one, other) in enumerate(pairs)],
+        "columns": [{"column": column, "alias": alias} for column, alias in working.items()],
+        "pairs": [{"number": i, "one": one, "other": other} for i, (one, other) in enumerate(read)],
     }
     found: dict[str, list[Follows]] = {}
     for row in engine.records("auditing/kept/compare_columns", source=table, weight=weight, **params):

@@ -60,18 +60,22 @@ def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **
     return int(found)
 
 
-def _package(columns: list[SimpleNamespace]) -> SimpleNamespace:
-    """The macros of the package by name, for a table of DuckDB with these columns."""
+def _package(
+    columns: list[SimpleNamespace],
+    adapters: tuple[str, ...] = ("duckdb",),
+    quote: Callable[[str], str] = lambda name: Identifier(name).sql(),
+    **others: SimpleNamespace,
+) -> SimpleNamespace:
+    """The macros of the package by name, for a table of DuckDB with these columns, or of the first of `adapters`."""
     macros = SimpleNamespace()
 
     def dispatch(name: str, _: str) -> Any:
-        return getattr(macros, f"duckdb__{name}", None) or getattr(macros, f"default__{name}")
+        found = (getattr(macros, f"{adapter}__{name}", None) for adapter in adapters)
+        return next(filter(None, found), None) or getattr(macros, f"default__{name}")
 
     offered = {
         "ldiv": macros,
-        "adapter": SimpleNamespace(
-            dispatch=dispatch, quote=lambda name: Identifier(name).sql(), get_columns_in_relation=lambda _: columns
-        ),
+        "adapter": SimpleNamespace(dispatch=dispatch, quote=quote, get_columns_in_relation=lambda _: columns),
         "dbt": SimpleNamespace(
             escape_single_quotes=lambda text: text.replace("'", "''"),
             string_literal=lambda text: f"'{text}'",
@@ -82,6 +86,7 @@ def _package(columns: list[SimpleNamespace]) -> SimpleNamespace:
         "graph": {"nodes": {}},
         "modules": {"re": re},
         "return": _return,
+        **others,
     }
     for template in _templates():
         for name, macro in vars(template.make_module(offered)).items():
