@@ -104,6 +104,18 @@ def test_a_contract_that_is_broken_leaves_the_release_before(clinic: Clinic) -> 
     assert done.success, done.said[-8:]
 
 
+def test_names_are_those_that_dbt_finds(clinic: Clinic) -> None:
+    """Names with capitals, which dbt quotes or not: the release is where tests and models that build on it look."""
+    clinic.models(OutPatients=POLICY)
+    clinic.project.write("models/sums.sql", "select count(*) as n from {{ ref('OutPatients') }}")
+    for command in (["build", "--empty"], ["build"], ["build"]):
+        done = clinic.project.run(*command)
+        assert done.success, done.said[-8:]
+    assert done.message("OutPatients").startswith("unchanged: 200 rows in ")
+    assert clinic.read("SELECT n FROM clinic.sums") == [(200,)]
+    assert clinic.tables().count("outpatients") == 1
+
+
 def test_a_view_in_the_place_of_the_release_stays(clinic: Clinic) -> None:
     clinic.read("CREATE SCHEMA clinic")
     clinic.read("CREATE VIEW clinic.patients AS SELECT 1 AS one")
