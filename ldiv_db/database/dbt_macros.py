@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -60,13 +60,9 @@ def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **
     return int(found)
 
 
-def _package(
-    columns: list[SimpleNamespace],
-    adapters: tuple[str, ...] = ("duckdb",),
-    quote: Callable[[str], str] = lambda name: Identifier(name).sql(),
-    **others: SimpleNamespace,
-) -> SimpleNamespace:
+def _package(columns: list[Any], adapters: Sequence[str] = ("duckdb",), quote: Any = None, **others: Any) -> Any:
     """The macros of the package by name, for a table of DuckDB with these columns, or of the first of `adapters`."""
+    quote = quote or (lambda name: Identifier(name).sql())
     macros = SimpleNamespace()
 
     def dispatch(name: str, _: str) -> Any:

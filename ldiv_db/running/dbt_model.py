@@ -153,14 +153,13 @@ def no_rows_there(connection: Any, dialect: str, settings: str) -> str:
 
 def _no_rows(policy: Policy, source: Relation | FileRelation, columns: Sequence[Column], dialect: str) -> str:
     own, released = {column.name.lower(): Identifier(column.name) for column in columns}, policy.released
-    shown: list[tuple[str, Identifier | None, str]] = [(name, None, "BIGINT") for name in released.class_ids]
-    for name, form in released.forms.items():
-        value = own[name.lower()] if form == "bounds" else None
-        shown += [(column, value, "VARCHAR") for column in released.columns_of(name)]
-    shown += [(name, own[name.lower()], "VARCHAR") for name in (*released.sensitive, *released.keep)]
-    shown += [(name, None, "BIGINT") for name in released.people]
-    told = [{"name": Identifier(name), "own": value, "type": SqlType(kind)} for name, value, kind in shown]
-    return written_step(render(NO_ROWS, {"source": source, "columns": told}), dialect)
+    kept = {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
+    for name in (name for name, form in released.forms.items() if form == "bounds"):
+        kept |= dict.fromkeys(released.columns_of(name), own[name.lower()])
+    numbers = [*released.class_ids, *released.people]
+    types = {name: SqlType("BIGINT" if name in numbers else "VARCHAR") for name in released.all}
+    shown = [{"name": Identifier(name), "own": kept.get(name), "type": kind} for name, kind in types.items()]
+    return written_step(render(NO_ROWS, {"source": source, "columns": shown}), dialect)
 
 
 def publish_there(
