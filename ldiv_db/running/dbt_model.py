@@ -28,7 +28,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written_step
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, DatabaseError, Problem, refuse, refused
+from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation, SqlType
 from ldiv_db.database.templates import render
 from ldiv_db.database.warehouses import Warehouse
@@ -38,12 +38,10 @@ from ldiv_db.policy.rules import problems_of
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.run import run
 from ldiv_db.running.run_spec import resolve_algorithm
-from ldiv_db.running.there import columns_there, unsupported
+from ldiv_db.running.there import unsupported
 
 #: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
 LEAST_ADAPTER = (1, 11)
-#: The template of the columns of a release.
-NO_ROWS = "running/select_no_rows"
 #: Seconds after which a model that is between two steps is taken for one that failed outside of them, as in a hook.
 _LEFT = 60.0
 
@@ -133,10 +131,7 @@ def end(session: Any, settings: str) -> None:
 
 
 def no_rows(session: Any, settings: str) -> str:
-    """The SELECT of no rows with the columns of a model's release, of the model's view; raises LdivError as `publish`.
-
-    The policy is held against the columns of the view, which has no rows in `dbt run --empty`.
-    """
+    """The SELECT of no rows with the columns of a model's release, on its view; raises PolicyError if it misfits."""
     policy, folder = _policy_of(Model(**json.loads(settings)))
     with open_context(session, folder=folder) as context:
         resolved, _ = resolve_algorithm(context.engine, policy, folder)
@@ -148,18 +143,21 @@ def no_rows_there(connection: Any, dialect: str, settings: str) -> str:
     policy, folder = _policy_of(Model(**json.loads(settings)))
     with open_planned(connection, {"dialect": dialect}) as planned:
         refuse([*problems_of(policy), *unsupported(policy, planned.there)])
-        return _no_rows(policy, *columns_there(planned.there, policy, folder), dialect)
+        table = planned.there.source(policy.source, folder)
+        return _no_rows(policy, table, planned.there.columns(table), dialect)
 
 
 def _no_rows(policy: Policy, source: Relation | FileRelation, columns: Sequence[Column], dialect: str) -> str:
     own, released = {column.name.lower(): Identifier(column.name) for column in columns}, policy.released
+    lacking = [(key, name) for key, name in policy.roles() if name.lower() not in own]
+    refuse(Problem(f"{key}.{name}", "is not a column of the source", nearest(name, own)) for key, name in lacking)
     kept = {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
     for name in (name for name, form in released.forms.items() if form == "bounds"):
         kept |= dict.fromkeys(released.columns_of(name), own[name.lower()])
     numbers = [*released.class_ids, *released.people]
     types = {name: SqlType("BIGINT" if name in numbers else "VARCHAR") for name in released.all}
     shown = [{"name": Identifier(name), "own": kept.get(name), "type": kind} for name, kind in types.items()]
-    return written_step(render(NO_ROWS, {"source": source, "columns": shown}), dialect)
+    return written_step(render("running/select_no_rows", {"source": source, "columns": shown}), dialect)
 
 
 def publish_there(

@@ -76,16 +76,10 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
             yield Problem(f"sensitive.{name}.set", "a warehouse counts values, not members of sets", ON_ROWS)
 
 
-def columns_there(there: Warehouse, policy: Policy, folder: Path) -> tuple[Relation, Sequence[Column]]:
-    """The source of a policy and its columns; raises PolicyError for a policy that does not fit them."""
+def _counted(engine: Engine, there: Warehouse, policy: Policy, folder: Path) -> tuple[CountedSource, Policy]:
     table = there.source(policy.source, folder)
     columns = there.columns(table)
     refuse(_column_problems(policy, columns))
-    return table, columns
-
-
-def _counted(engine: Engine, there: Warehouse, policy: Policy, folder: Path) -> tuple[CountedSource, Policy]:
-    table, columns = columns_there(there, policy, folder)
     is_of_rows = policy.individual is not None or policy.key is not None
     kept = () if policy.key else policy.keep
     source, placed = place_counts(engine, there, table, columns, counted_columns(policy), kept, is_of_rows)
