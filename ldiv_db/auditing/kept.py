@@ -139,8 +139,7 @@ def _compare(
     pairs = [(one, other) for one in kept for other in others]
     if not pairs:
         return {}
-    columns = dict.fromkeys([*kept.values(), *others.values()])
-    working = {column: Identifier(f"c{i}") for i, column in enumerate(columns)}
+    working = {one: Identifier(f"c{i}") for i, one in enumerate(dict.fromkeys([*kept.values(), *others.values()]))}
     read = [(working[kept[one]], working[others[other]]) for one, other in pairs]
     params: dict[str, Any] = {
         "columns": [{"column": column, "alias": alias} for column, alias in working.items()],

@@ -154,10 +154,9 @@ def _no_rows(policy: Policy, source: Relation | FileRelation, columns: Sequence[
     kept = {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
     for name in (name for name, form in released.forms.items() if form == "bounds"):
         kept |= dict.fromkeys(released.columns_of(name), own[name.lower()])
-    numbers = [*released.class_ids, *released.people]
-    types = {name: SqlType("BIGINT" if name in numbers else "VARCHAR") for name in released.all}
-    shown = [{"name": Identifier(name), "own": kept.get(name), "type": kind} for name, kind in types.items()]
-    return written_step(render("running/select_no_rows", {"source": source, "columns": shown}), dialect)
+    types = {n: SqlType("BIGINT" if n in (*released.class_ids, *released.people) else "VARCHAR") for n in released.all}
+    told = [{"name": Identifier(name), "own": kept.get(name), "type": kind} for name, kind in types.items()]
+    return written_step(render("running/select_no_rows", {"source": source, "columns": told}), dialect)
 
 
 def publish_there(
