@@ -24,13 +24,12 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.context import open_context
 from ldiv_db.database.counted import open_planned
-from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written_step
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
-from ldiv_db.database.names import DIALECT, Identifier, Relation, SqlType
-from ldiv_db.database.templates import render
+from ldiv_db.database.names import DIALECT, Identifier, Relation
+from ldiv_db.database.templates import Statement
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy
@@ -147,16 +146,17 @@ def no_rows_there(connection: Any, dialect: str, settings: str) -> str:
         return _no_rows(policy, table, planned.there.columns(table), dialect)
 
 
-def _no_rows(policy: Policy, source: Relation | FileRelation, columns: Sequence[Column], dialect: str) -> str:
+def _no_rows(policy: Policy, source: Any, columns: Sequence[Column], dialect: str) -> str:
     own, released = {column.name.lower(): Identifier(column.name) for column in columns}, policy.released
     lacking = [(key, name) for key, name in policy.roles() if name.lower() not in own]
     refuse(Problem(f"{key}.{name}", "is not a column of the source", nearest(name, own)) for key, name in lacking)
     kept = {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
     for name in (name for name, form in released.forms.items() if form == "bounds"):
         kept |= dict.fromkeys(released.columns_of(name), own[name.lower()])
-    types = {n: SqlType("BIGINT" if n in (*released.class_ids, *released.people) else "VARCHAR") for n in released.all}
-    told = [{"name": Identifier(name), "own": kept.get(name), "type": kind} for name, kind in types.items()]
-    return written_step(render("running/select_no_rows", {"source": source, "columns": told}), dialect)
+    kinds = {name: "BIGINT" if name in (*released.class_ids, *released.people) else "VARCHAR" for name in released.all}
+    values = {name: kept[name].sql() if name in kept else f"CAST(NULL AS {kind})" for name, kind in kinds.items()}
+    shown = ", ".join(f"{value} AS {Identifier(name).sql()}" for name, value in values.items())
+    return written_step(Statement("no rows", f"SELECT {shown} FROM {source.sql()} WHERE 1 = 0"), dialect)
 
 
 def publish_there(
