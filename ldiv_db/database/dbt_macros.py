@@ -55,19 +55,17 @@ class _Tests(Extension):
 def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **arguments: Any) -> int:
     """The number of rows that the package's generic `test` returns for the table; raises NotReadError if it refuses."""
     columns = [SimpleNamespace(name=column.name, dtype=column.type) for column in columns_of(engine, table)]
-    sql = getattr(_package(columns), f"test_{test}")(in_from(table), **arguments)
+    sql = getattr(_package(columns, lambda name: Identifier(name).sql()), f"test_{test}")(in_from(table), **arguments)
     ((found,),) = engine.execute(f"SELECT count(*) FROM (\n{sql}\n) AS failures", reads=[table])
     return int(found)
 
 
-def _package(columns: list[Any], adapters: Sequence[str] = ("duckdb",), quote: Any = None, **others: Any) -> Any:
+def _package(columns: list[Any], quote: Any, adapters: Sequence[str] = ("duckdb",), **others: Any) -> Any:
     """The macros of the package by name, for a table of DuckDB with these columns, or of the first of `adapters`."""
-    quote = quote or (lambda name: Identifier(name).sql())
     macros = SimpleNamespace()
 
     def dispatch(name: str, _: str) -> Any:
-        found = (getattr(macros, f"{adapter}__{name}", None) for adapter in adapters)
-        return next(filter(None, found), None) or getattr(macros, f"default__{name}")
+        return next(found for one in (*adapters, "default") if (found := getattr(macros, f"{one}__{name}", None)))
 
     offered = {
         "ldiv": macros,

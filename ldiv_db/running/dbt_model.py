@@ -24,12 +24,11 @@ from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.context import open_context
 from ldiv_db.database.counted import open_planned
-from ldiv_db.database.dialects import written_step
+from ldiv_db.database.dialects import without_rows
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation
-from ldiv_db.database.templates import Statement
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy
@@ -50,8 +49,7 @@ class Model:
     """A model as dbt describes it.
 
     `source` and `target` are the parts of names, database first. `policy` is the policy, without source and target, or
-    the name of a file with one, which is looked for in `folders`, the model's own first. A table without rows that is
-    there is `vacant`: a series may begin in its place.
+    the name of a file with one, looked for in `folders`, the model's own first. A series may begin in a `vacant` table.
     """
 
     name: str
@@ -123,10 +121,9 @@ def publish(session: Any, settings: str) -> dict[str, Any]:
         return _outcome(run(session, *_policy_of(Model(**json.loads(settings)))))
 
 
+@_TURN.step(is_last=True)
 def end(session: Any, settings: str) -> None:
     """End the turn of a model that dbt has committed."""
-    with _TURN.step(is_last=True):
-        pass
 
 
 def no_rows(session: Any, settings: str) -> str:
@@ -150,13 +147,11 @@ def _no_rows(policy: Policy, source: Any, columns: Sequence[Column], dialect: st
     own, released = {column.name.lower(): Identifier(column.name) for column in columns}, policy.released
     lacking = [(key, name) for key, name in policy.roles() if name.lower() not in own]
     refuse(Problem(f"{key}.{name}", "is not a column of the source", nearest(name, own)) for key, name in lacking)
-    kept = {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
-    for name in (name for name, form in released.forms.items() if form == "bounds"):
-        kept |= dict.fromkeys(released.columns_of(name), own[name.lower()])
-    kinds = {name: "BIGINT" if name in (*released.class_ids, *released.people) else "VARCHAR" for name in released.all}
-    values = {name: kept[name].sql() if name in kept else f"CAST(NULL AS {kind})" for name, kind in kinds.items()}
-    shown = ", ".join(f"{value} AS {Identifier(name).sql()}" for name, value in values.items())
-    return written_step(Statement("no rows", f"SELECT {shown} FROM {source.sql()} WHERE 1 = 0"), dialect)
+    shown: dict[str, Identifier | str] = dict.fromkeys(released.class_ids, "BIGINT")
+    for name, form in released.forms.items():
+        shown |= dict.fromkeys(released.columns_of(name), own[name.lower()] if form == "bounds" else "VARCHAR")
+    shown |= {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
+    return without_rows(shown | dict.fromkeys(released.people, "BIGINT"), source, dialect)
 
 
 def publish_there(

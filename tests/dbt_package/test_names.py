@@ -36,8 +36,8 @@ def rendered(case: dict[str, Any], dialect: str) -> str:
             SimpleNamespace(name=held(name, dialect), dtype=kind)
             for name, kind in zip(case["columns"], TYPES, strict=True)
         ],
-        (dialect, *PARENTS.get(dialect, ())),
         lambda name: exp.to_identifier(name, quoted=True).sql(dialect),
+        (dialect, *PARENTS.get(dialect, ())),
         dbt=words,
     )
     table = written_table(Relation((case["table"],)), dialect)
