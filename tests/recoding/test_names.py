@@ -1,19 +1,22 @@
-"""Counts and recodings by each engine's own rules of names: emulators that fold all names hide what engines do not."""
+"""Counts, recodings and empty releases by each engine's own rules of names, which emulators that fold names hide."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 import pytest
-from own_names import resolve
+from own_names import held, resolve
 from recoded import Case, random_case, recoded
 from servers import DuckDB
 from times import seeds
 
+from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import PolicyError
+from ldiv_db.database.names import Relation
 from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.recoding.counting import counting_sql
+from ldiv_db.running import dbt_model
 
 
 def tables(case: Case, source: str) -> dict[str, dict[str, str]]:
@@ -46,3 +49,16 @@ def test_each_name_of_a_recoding_is_one(seed: int) -> None:
         with suppress(PolicyError):  # of values that the dialect may write otherwise, which has tests of its own
             sql = made.sql(dialect, asked)
             assert len(resolve(sql, dialect, tables(made.case, name)).selects) == len(made.case.columns)
+
+
+@pytest.mark.parametrize("seed", seeds(108))
+def test_each_name_of_an_empty_release_is_one(seed: int) -> None:
+    """The columns of a dbt model's release, as `--empty` makes them."""
+    case = random_case(seed)
+    _, name = named(seed)
+    policy = parse_policy(case.policy | {"output": {"class_id": seed % 3 == 0, "bounds": seed % 4 == 0}})
+    for dialect in DIALECTS:
+        columns = [Column(held(column, dialect), DuckDB.types[kind]) for column, kind in case.columns.items()]
+        sql = dbt_model._no_rows(policy, Relation((name,)), columns, dialect)
+        found = resolve(sql, dialect, tables(case, name)).selects
+        assert [one.alias for one in found] == [held(column, dialect) for column in policy.released.all]
