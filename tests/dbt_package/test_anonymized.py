@@ -18,6 +18,8 @@ from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.running import dbt_model
 
 pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
+import dbt_ldiv_db
+
 pytestmark = pytest.mark.dbt
 
 MODELS = "models/models.yml"
@@ -281,6 +283,16 @@ def test_a_policy_in_a_file_beside_the_model(project: Project) -> None:
 def test_a_model_without_a_policy(project: Project) -> None:
     project.edit(MODELS, "        policy:\n          identifiers", "        other:\n          identifiers")
     assert "the model has no policy" in project.run("run", "--select", "patients").message("patients")
+
+
+def test_a_program_that_is_missing_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or is older than the package, which asks for a method that it does not have."""
+    from dbt.adapters.base import BaseAdapter  # noqa: PLC0415
+
+    monkeypatch.setattr(dbt_ldiv_db, "plugins", [])
+    monkeypatch.delattr(BaseAdapter, "no_rows_anonymized", raising=False)
+    failed = project.run("run", "--select", "patients")
+    assert "ldiv_db is not installed where dbt runs, or is older than this package" in failed.message("patients")
 
 
 def test_a_transaction_is_required(project: Project) -> None:

@@ -117,8 +117,8 @@
 
 {# Whether a table is there and has no rows, as `--empty` makes it. #}
 {% macro is_vacant(existing) %}
-    {% set has_rows = existing is not none and existing.type == "table" %}
-    {% do return(has_rows and run_query("select 1 as one from " ~ existing ~ " limit 1").rows | length == 0) %}
+    {% set is_table = existing is not none and existing.type == "table" %}
+    {% do return(is_table and run_query("select 1 as one from " ~ existing ~ " limit 1").rows | length == 0) %}
 {% endmacro %}
 
 
