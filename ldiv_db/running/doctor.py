@@ -108,11 +108,10 @@ def doctor(connection: Any, schema: str | None = None, dialect: str | None = Non
     The Visit has `holds` and `checks`. A check that fails raises nothing. Raises PolicyError for a schema that is not
     empty, and for a database without schemas.
     """
-    name = schema or f"ldiv_doctor_{uuid.uuid4().hex[:8]}"
+    name = schema or f"doctor_of_ldiv_{uuid.uuid4().hex[:8]}"
     if not isinstance(connection, PlannedThere):
         bed = Transaction(name, connection)
-        kind = bed.engine.snapshot.traits(bed.engine.snapshot.current)
-        return Visit(kind.name, _versions(), list(_checks(bed)))
+        return Visit(bed.kind.name, _versions(), list(_checks(bed)))
     there = connection.there
     return Visit(there.traits.name, _versions(there), list(_checks(Schema(name, there))), there.traits.caution)
 

@@ -20,6 +20,7 @@ from ldiv_db.database.counted import PlannedThere, memory_for_counts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.names import Relation
+from ldiv_db.database.snapshot import Kind
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.publishing.ledger_there import OTHERS, ledger_of
@@ -77,10 +78,17 @@ class Transaction(_Bed):
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.connection)
-        kind = self.engine.snapshot.traits(self.engine.snapshot.current)
-        if not kind.takes_back or self.engine.in_transaction():
-            what = "has a transaction that has begun" if kind.takes_back else f"{kind.name} takes no releases"
+        if not self.kind.takes_back or self.engine.in_transaction():
+            what = "has a transaction that has begun" if self.kind.takes_back else f"{self.kind.name} takes no releases"
             raise refused("connection", what)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the database."""
+        return self.engine.snapshot.traits(self.engine.snapshot.current)
+
+    def named(self, name: str) -> Relation:
+        return super().named(name) if self.kind.has_schemas else Relation((f"{self.schema}_{name}",))
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -109,7 +109,8 @@ def test_what_fails_is_told_with_the_statement_and_nothing_is_left(monkeypatch, 
     assert "Table with name nowhere does not exist" in broken.problem
     assert broken.statement == "SELECT 'not there' FROM nowhere"
     assert visit.as_dict()["holds"] is False and broken.problem in str(visit)
-    assert there.duckdb.execute("SELECT schema_name FROM duckdb_schemas() WHERE schema_name LIKE 'l%'").fetchall() == []
+    made = "SELECT schema_name FROM duckdb_schemas() WHERE schema_name LIKE 'doctor%'"
+    assert there.duckdb.execute(made).fetchall() == []
 
 
 def test_a_release_of_other_rows_is_no_good_one(monkeypatch):
