@@ -37,7 +37,7 @@ _TOWNS, _ILLNESSES = ("Łódź", "it's", None, 'a "b" \\ c'), ("flu", "x;--", "H
 ROWS = [
     (
         *(number, f"p{number // 2}", 30 + number // 3, _TOWNS[number % 4], number / 4),
-        *(date(2024, 2, 29 - number), datetime(2024, 2, 1, 12, 30, number, 250_000)),
+        *(date(2024, 2, 29 - number), datetime(2024, 2, 1, 12, 30, number, 250_001)),
         *(Decimal(number) / 4, number % 3 == 0, _ILLNESSES[number % 5]),
     )
     for number in range(12)
