@@ -23,7 +23,7 @@ from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, r
 from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.templates import render
-from ldiv_db.database.traits_there import DIALECTS, TRAITS
+from ldiv_db.database.traits_there import DIALECTS, TRAITS, TraitsThere
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
@@ -183,15 +183,16 @@ class Warehouse:
             return self._listed(table) is not None
         return (self.held(table.parts[-2]),) in self.rows(self.traits.schemata)
 
-    def make_schema(self, table: Relation) -> None:
-        """Make the schema of a table where it is not there."""
+    def make_schema(self, table: Relation) -> bool:
+        """Make the schema of a table where it is not there; true if it was made."""
         made = self.traits.schema
         if len(table.parts) < 2 or not made or self._has_schema(table):
-            return
+            return False
         here = self.rows(f"SELECT {self.traits.here}") if self.traits.go_back else []
         self.execute(made.format(self.name(Relation(table.parts[:-1]))))
         if here and here[0][0]:
             self.execute(self.traits.go_back.format(written_name(here[0][0], self.dialect)))
+        return True
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """Make an empty table of columns in our types, its owner's alone if it is `withheld`."""
@@ -292,6 +293,10 @@ class Warehouse:
         found, wanted = self.extent(table, None)[0] - before, int(staged_rows or 0)
         if found != wanted:
             raise DatabaseError(f"{self.dialect} has {found:,} of the {wanted:,} rows that were to be written")
+
+    def facts(self, table: Relation, staged: Relation) -> TraitsThere:
+        """What is known of the place of a table in which a staged release is to be put."""
+        return self.traits
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table, or its rows behind those that are there.

@@ -29,7 +29,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SER
 READ = ("run", "run_secret", "release")
 _READ_OF_SERIES = (*SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
-_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
+OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
 
 
 class LedgerThere:
@@ -115,7 +115,7 @@ class LedgerThere:
         there = self._there
         there.make_schema(self.table("run"))
         held = {name.lower() for name in there.tables(self.table("run"))}
-        for name in (*RUN_TABLES, *(_OTHERS if there.updates else ())):
+        for name in (*RUN_TABLES, *(OTHERS if there.updates else ())):
             table = self.table(name)
             if table.name.lower() not in held:
                 there.make_table(
