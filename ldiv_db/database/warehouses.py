@@ -17,7 +17,7 @@ from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import bound, written_name, written_table, written_tree, written_type
-from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
+from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_parts, fetch_rows, send_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
 from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
@@ -138,8 +138,10 @@ class Warehouse:
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
         with self._doing("count"), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
-            return (fetch_arrow if self.is_adbc else fetch_rows)(engine, name, cursor, renamed)
+            if self.is_adbc:
+                cursor.execute(sql)
+                return fetch_arrow(engine, name, cursor, renamed)
+            return fetch_rows(engine, name, fetch_parts(cursor, sql), renamed)
 
     # -- tables ------------------------------------------------------------------------------------------
 
