@@ -1,4 +1,4 @@
-"""Drivers of Python's: whose dialect they speak, rows that are fetched and sent by them, and the types of these."""
+"""Drivers of Python's: whose dialect they speak, the rows that they fetch, and the types of these."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.dialects import written_table, written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.names import Identifier, Relation
@@ -18,8 +16,6 @@ from ldiv_db.database.traits_there import TRAITS
 
 #: Rows that are fetched, or sent, at once.
 AT_ONCE = 10_000
-#: The marks of a value that a driver binds by its place.
-_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
 #: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
@@ -87,41 +83,6 @@ def fetch_arrow(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) 
         if lost:  # of which our own database knows nothing
             raise lost[0] from None
         raise
-
-
-def send_rows(engine: Engine, rows: Relation, cursor: Any, table: Relation, dialect: str, paramstyle: str) -> None:
-    """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
-    columns, traits = columns_of(engine, rows), TRAITS[dialect]
-    names = ", ".join(written_table(Relation((column.name,)), dialect) for column in columns)
-    # Times are handed on as text: drivers, and our own database, have types of several packages for them.
-    texts = [
-        f"CAST({name} AS VARCHAR) AS {name}"
-        for column in columns
-        if column.is_time or column.type in traits.texts
-        for name in [Identifier(column.name).sql()]
-    ]
-    shown = f" REPLACE ({', '.join(texts)})" if texts else ""
-    found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
-    place = f"{written_table(table, dialect)} ({names})"
-    kinds, mark = [written_type(column.type, dialect) for column in columns], _MARKS.get(paramstyle, traits.mark)
-    while part := found.fetchmany(AT_ONCE):
-        if hasattr(cursor, "copy"):
-            with cursor.copy(f"COPY {place} FROM STDIN") as copy:
-                for row in part:
-                    copy.write_row(row)
-        else:
-            _insert(cursor, place, kinds, mark, iter(part), most=traits.bound)
-
-
-def _insert(
-    cursor: Any, place: str, kinds: Sequence[str], mark: str, values: Iterator[tuple[Any, ...]], most: int
-) -> None:
-    """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
-    while part := list(itertools.islice(values, max(1, min(1_000, most // len(kinds))))):
-        flat = [value for row in part for value in row]
-        marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
-        listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
-        cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
 
 
 def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:

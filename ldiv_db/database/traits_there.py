@@ -22,8 +22,8 @@ class TraitsThere:
     replaces: bool = False
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
-    #: How many values one statement may bind.
-    bound: int = 30_000
+    #: How long a statement may be that has rows as literals; 0 where values are bound.
+    written_down: int = 0
     #: What begins a transaction where a driver does not; what is set for it alone.
     begin: str = "BEGIN"
     settings: tuple[str, ...] = ()
@@ -79,14 +79,11 @@ _EXACT_IN_DUCKDB = (
 )
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
-    # Its driver refuses NULL without a type.
     "bigquery": TraitsThere(
         modules=("google", "bqemulator"),
         vendor="bigquery",
         huge="BIGNUMERIC",
         replaces=True,
-        mark="%(:{type})s",
-        bound=9_000,
         tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
         here="NULL",
         no_schema="Not found: Dataset",
@@ -111,7 +108,8 @@ TRAITS = {
         hashed="sum(cityHash64(toString(tuple({0}))))",
         texts=("FLOAT", "DOUBLE"),
     ),
-    "databricks": TraitsThere(modules=("databricks",), replaces=True),
+    # It binds at most 255 values a statement.
+    "databricks": TraitsThere(modules=("databricks",), replaces=True, written_down=1_000_000),
     "duckdb": TraitsThere(
         vendor="duckdb",
         huge="HUGEINT",
@@ -176,7 +174,8 @@ TRAITS = {
         schema="",
         analyze="ANALYZE {}",
     ),
-    "trino": TraitsThere(modules=("trino",)),
+    # By default a statement has at most a million characters.
+    "trino": TraitsThere(modules=("trino",), written_down=900_000),
 }
 #: All of them compare text as it is, so that `a` is not `A`.
 DIALECTS = tuple(TRAITS)
