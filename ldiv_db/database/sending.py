@@ -159,7 +159,8 @@ def _write_down(sent: Sent) -> None:
     """By statements that have rows as literals, as many as one may; our own database writes them."""
     cells = ", ".join(_cell(column, kind, sent.dialect) for column, kind in zip(sent.columns, sent.kinds, strict=True))
     begun, most = f"INSERT INTO {sent.place} VALUES\n", TRAITS[sent.dialect].written_down
-    rows, length = [], len(begun)
+    rows: list[str] = []
+    length = len(begun)
     for (row,) in sent.values(f"'(' || concat_ws(', ', {cells}) || ')'"):
         if rows and length + len(row) > most:
             sent.cursor.execute(begun + ",\n".join(rows))
