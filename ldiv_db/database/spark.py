@@ -233,7 +233,7 @@ class SparkWarehouse(Warehouse):
             self.session.sql(f"CREATE TABLE {self.name(table)} ({', '.join(fields)}) USING {provider}")
             frame.write.insertInto(self.name(table))
 
-    def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
+    def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
         view = self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
         self.lend(engine, rows, view)
         names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))

@@ -34,8 +34,8 @@ class TraitsThere:
     replaces: bool = False
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
-    #: How many values one statement may bind.
-    bound: int = 30_000
+    #: How long a statement may be that has rows as literals; 0 where values are bound.
+    written_down: int = 0
     #: What begins a transaction where a driver does not; what is set for it alone.
     begin: str = "BEGIN"
     settings: tuple[str, ...] = ()
@@ -105,7 +105,6 @@ _EXACT_IN_DUCKDB = (
 _DELTA = "VACUUM {table} RETAIN 0 HOURS"
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
-    # Its driver refuses NULL without a type.
     "bigquery": TraitsThere(
         name="BigQuery",
         tried="executed on an emulator alone (bqemulator 1.4), ",
@@ -115,8 +114,6 @@ TRAITS = {
         vendor="bigquery",
         huge="BIGNUMERIC",
         replaces=True,
-        mark="%(:{type})s",
-        bound=9_000,
         tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
         here="NULL",
         no_schema="Not found: Dataset",
@@ -144,7 +141,10 @@ TRAITS = {
         hashed="sum(cityHash64(toString(tuple({0}))))",
         texts=("FLOAT", "DOUBLE"),
     ),
-    "databricks": TraitsThere(name="Databricks", history=_DELTA, modules=("databricks",), replaces=True),
+    # It binds at most 255 values a statement.
+    "databricks": TraitsThere(
+        name="Databricks", history=_DELTA, modules=("databricks",), replaces=True, written_down=1_000_000
+    ),
     "duckdb": TraitsThere(
         name="DuckDB",
         executed="DuckDB 2.0",
@@ -223,7 +223,8 @@ TRAITS = {
         schema="",
         analyze="ANALYZE {}",
     ),
-    "trino": TraitsThere(name="Trino", modules=("trino",)),
+    # By default a statement has at most a million characters.
+    "trino": TraitsThere(name="Trino", modules=("trino",), written_down=900_000),
 }
 #: The formats of tables in Spark that have a commit of their own, and with it a history.
 FORMATS = {

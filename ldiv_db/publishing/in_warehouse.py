@@ -55,9 +55,9 @@ class InWarehouse(Destination):
     def kept_warnings(self, source: Source) -> Sequence[str]:
         return self.source.kept_warnings([column.name for column in source.keep], source.individual)
 
-    def bring_series(self) -> None:
-        """Copy what the ledger there says of series."""
-        self._ledger.bring_series(self.engine)
+    def bring_series(self, series: str) -> None:
+        """Copy what the ledger there says of a series."""
+        self._ledger.bring_series(self.engine, series)
 
     @contextmanager
     def opened(self) -> Iterator[Relation]:

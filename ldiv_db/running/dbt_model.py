@@ -22,7 +22,7 @@ from typing import Any
 
 from ldiv_db.database import migrate
 from ldiv_db.database.catalog import Column
-from ldiv_db.database.context import open_context
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.counted import open_planned
 from ldiv_db.database.dialects import without_rows
 from ldiv_db.database.documents import read_document
@@ -129,8 +129,8 @@ def end(session: Any, settings: str) -> None:
 def no_rows(session: Any, settings: str) -> str:
     """The SELECT of no rows with the columns of a model's release, on its view; raises PolicyError if it misfits."""
     policy, folder = _policy_of(Model(**json.loads(settings)))
-    with open_context(session, folder=folder) as context:
-        resolved, _ = resolve_algorithm(context.engine, policy, folder)
+    with working_engine(session) as engine:
+        resolved, _ = resolve_algorithm(engine, policy, folder)
         return _no_rows(policy, resolved.source.relation, resolved.columns, DIALECT)
 
 
