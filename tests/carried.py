@@ -37,6 +37,9 @@ class Cursor:
     def fetchall(self) -> list[tuple[Any, ...]]:
         return self._cursor.fetchall()
 
+    def fetchmany(self, size: int) -> list[tuple[Any, ...]]:
+        return self._cursor.fetchmany(size)
+
     def close(self) -> None:
         """Nothing is open."""
 
