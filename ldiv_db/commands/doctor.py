@@ -19,7 +19,7 @@ def doctor_command(
         str | None, typer.Option(help="An empty schema to try in, which stays; by default one is made and dropped.")
     ] = None,
 ) -> None:
-    """Try the smallest policies of all kinds in a database, on people that were made up, and leave nothing there.
+    """Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.
 
     In a warehouse all lies in a schema of its own; elsewhere each check is a transaction that is rolled back. The exit
     code is 1 if a check fails. Report what it prints: it holds no rows of yours.
