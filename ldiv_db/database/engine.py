@@ -208,6 +208,7 @@ class Engine(TableQueries):
         """
         for relation in relations:
             self._scratch.remove(relation)
+            self._answers.pop(relation, None)
             if self._counted.pop(relation, SMALL) < SMALL:
                 self._free.setdefault(relation.name.split("_", 3)[3], []).append(relation)
             else:
