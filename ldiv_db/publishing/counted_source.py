@@ -92,29 +92,30 @@ def place_counts(
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     kept = [column for column in others if column.column.name.lower() in keep]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
-    content = None
-    if kept:  # a hash of the rows, by which a run knows that what it keeps has changed
-        texts = [replace(column, as_text=True) for column in kept]
-        read = sorted([*keys, *texts], key=lambda column: column.column.name.lower())
-        found = there.hashed(table, [column.column.name for column in read])
-        if not found:
-            rows = count_rows(engine, there, "content", table, read)
-            found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
-            engine.drop(rows)
-        content = engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
         counts=counts,
         counted=keys,
         kept=kept,
-        content=content,
+        content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
         number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
     return CountedSource(there, table, by_name, keys, counts, number), placed
+
+
+def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
+    """(content): a hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
+    read = sorted(columns, key=lambda column: column.column.name.lower())
+    found = there.hashed(table, [column.column.name for column in read])
+    if not found:
+        rows = count_rows(engine, there, "content", table, read)
+        found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
+        engine.drop(rows)
+    return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
 
 
 @dataclass(frozen=True)

@@ -35,17 +35,14 @@ def counted_source(
     Within, all there is of one moment: where the warehouse takes back a table it is one transaction, committed at the
     end. `schema` is where the ledger lies there, `ldiv` by default; a run `writes`.
     """
-    unserved = list(unsupported(policy, there))
-    problems = [*problems_of(policy), *unserved]
-    refuse(problems)
+    refuse([*problems_of(policy), *unsupported(policy, there)])
     wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
     with there.moment(target if writes else None):
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
         columns = there.columns(table)
-        unread = list(_column_problems(roles, columns))
-        refuse(unread)
+        refuse(_column_problems(roles, columns))
         is_of_rows, kept = bool(policy.individual or policy.key), () if policy.key else policy.keep
         source, placed = place_counts(engine, there, table, columns, wanted, kept, is_of_rows)
         if not engine.count(source.counts):

@@ -176,6 +176,7 @@ def test_every_command_prints_what_the_schema_says(bed: Bed, monkeypatch: pytest
         call("plan", where, bed.policy)
         call("run", where, bed.policy)
         call("run", where, bed.policy, "--show-seed")
+    call("doctor", where)
     call("release", "list", where)
     call("release", "show", where, "published.series")
     call("release", "diff", where, "published.series", 1, 2)
@@ -188,5 +189,5 @@ def test_the_exit_code_1_is_explained_for_commands_that_there_are() -> None:
     (row,) = [line for line in page.splitlines() if line.startswith("| 1 |")]
     named = {command for command in output_schema.COMMANDS if f"`{command}`" in row}
     assert row.count("`") == 2 * len(named)
-    fails = {"run", "demo", "plan", "profile", "explore", "check", "report", "attack", "release check"}
+    fails = {"run", "demo", "plan", "profile", "explore", "check", "report", "attack", "release check", "doctor"}
     assert named == fails | {"taxonomy check"}

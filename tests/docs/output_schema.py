@@ -1,7 +1,8 @@
 """The JSON Schema of what every command prints with `--json`, made from the fields of results where JSON has these.
 
-`python -m tests.docs.reference` writes it into the package and beside the pages. What is written leaves objects open:
-a program that reads them is to pass over keys that it does not know. Tests close them, so that no key lacks its place.
+`python -m tests.docs.reference` writes it beside the pages, whence a wheel takes it. What is written leaves objects
+open: a program that reads them is to pass over keys that it does not know. Tests close them, so that no key lacks its
+place.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from ldiv_db.publishing.result import Result, Similarity
 from ldiv_db.recoding.loss import CountErrors, Loss, Precision
 from ldiv_db.reporting.verification import Difference, Verification
 from ldiv_db.requirements.verdict import Verdict
+from ldiv_db.running.doctor import Check, Visit
 from ldiv_db.running.exploring.outcomes import Exploration, Risk, VariantOutcome
 from ldiv_db.taxonomies.taxonomy import Node
 
@@ -425,6 +427,7 @@ COMMANDS: dict[str, Schema] = {
     "sql recode": obj({"run_id": TEXT, **_SQL}),
     "sql check": obj({"table": TEXT, **_SQL}),
     "sql contract": obj({"table": TEXT, "dialect": TEXT, "contract": OPEN}),
+    "doctor": obj({**of(Visit, "service", "versions", "caution"), "holds": FLAG, "checks": many(obj(of(Check)))}),
     "sql counts": obj({"columns": TEXTS, "weight": TEXT, **_SQL}),
     "dbt path": obj({"path": TEXT}),
 }
