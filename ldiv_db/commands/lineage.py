@@ -1,8 +1,8 @@
 """OpenLineage events of `ldiv run`, where the variables `OPENLINEAGE_…` say where they go; the client reads these.
 
 Events say who made which table of which, under which policy, and what its audit reached. They hold no value of the
-data, no seed, no message and no address: of these the kind and the server. A server that does not answer, or takes
-nothing, is said and ends no run.
+data, no seed, no message, no figure on people whom the release does not tell apart, and of addresses the kind and the
+server alone. A server that does not answer, or takes nothing, is said and ends no run.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlsplit
 
 from ldiv_db.commands import telling
 from ldiv_db.commands.cli import kind_of
 from ldiv_db.database.addresses import MEMORY, address_of
 from ldiv_db.database.counted import names_warehouse
-from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.interrupts import WORDS
 from ldiv_db.policy.reading import Policy
 from ldiv_db.publishing.result import Released, Result
@@ -31,9 +29,9 @@ from ldiv_db.reporting.request import policy_hash, written_policy
 _PRODUCER = "https://pypi.org/project/ldiv-db"
 #: The variables of which one says where events go.
 _PLACES = re.compile("OPENLINEAGE_(URL|CONFIG|_TRANSPORT.*)")
-#: The host and port in the words of a connection to PostgreSQL.
-_PASSWORD = re.compile(r"\w*password\s*=\s*('(?:[^'\\]|\\.)*'?|\S*)")
-_WORD = r"(?:^|\s){}\s*=\s*'?([\w.:-]+)"
+#: A key of a connection to PostgreSQL and its value; the server and the path of a URL, whose password holds no other @.
+_KEY = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'?|(?:\\.|\S)*)")
+_URL = re.compile(r"(?:\w+:)?//(?:[^@/?#]*@)?([\w.-]+(?::\d+)?)(/[^@?#]*)?(?:[?#][^@]*)?")
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
@@ -42,81 +40,74 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
     return not off and any(value and _PLACES.fullmatch(name) for name, value in environment.items())
 
 
-@contextmanager
-def told(database: str, policy: Policy) -> Iterator[Callable[[Result | Released], None]]:
-    """Tell of a run that it begins, and how it ended; what is yielded takes its result."""
+def telling_of(database: str, policy: Policy, work: Callable[[], Result | Released]) -> Result | Released:
+    """The result of a run, which is told to begin, and how it ended."""
     if not is_wanted(os.environ):
-        yield lambda result: None
-        return
+        return work()
     events = _Events(database, policy)
     events.send("START")
-    results: list[Result | Released] = []
     try:
-        yield results.append
+        result = work()
     except (KeyboardInterrupt, Exception) as error:
-        kind = kind_of(error)
-        events.send("ABORT" if kind in WORDS.values() else "FAIL", failed=f"{kind}{_where(error)}")
+        kind = kind_of(error)  # and which parts of a policy are wrong: a whole key may name a value of the data
+        parts = ", ".join(dict.fromkeys(problem.key.split(".")[0] for problem in getattr(error, "problems", ())))
+        events.send("ABORT" if kind in WORDS.values() else "FAIL", failed=f"{kind}: {parts}" if parts else kind)
         raise
-    for result in results:
-        events.send("COMPLETE", result)
-
-
-def _where(error: BaseException) -> str:
-    """The parts of the policy that are wrong; a whole key may name a value of the data."""
-    keys = [problem.key.split(".")[0] for problem in error.problems] if isinstance(error, PolicyError) else []
-    return f": {', '.join(dict.fromkeys(keys))}" if keys else ""
+    events.send("COMPLETE", result)
+    return result
 
 
 class _Events:
     """The events of one run, each whole; once one was not sent, no other is tried."""
 
     def __init__(self, database: str, policy: Policy):
-        self._policy, self._namespace = policy, namespace_of(database)
-        self._run, self._client = str(uuid.uuid4()), None
+        self._policy, self._run, self._client = policy, str(uuid.uuid4()), None
+        there = policy.target.database
+        self._source = namespace_of(database)
+        self._target = self._source if there is None else namespace_of(policy.databases.get(there, MEMORY))
         for name in ("openlineage", "urllib3"):  # what they warn of is said by us, once
             logging.getLogger(name).addHandler(logging.NullHandler())
-        try:
+        with self._trying():
             self._client = import_module("openlineage.client").OpenLineageClient()
-        except ImportError:
-            telling.say("note: OpenLineage events need its client: pip install 'ldiv-db[openlineage]'")
-        except Exception as error:
-            self._give_up(error)
 
-    def _give_up(self, error: Exception) -> None:
-        self._client = None
-        telling.say(f"note: no OpenLineage event was sent: {type(error).__name__} (its words may quote a secret)")
+    @contextmanager
+    def _trying(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._client = None
+            more = "pip install 'ldiv-db[openlineage]'" if isinstance(error, ImportError) else "it may quote a secret"
+            telling.say(f"note: no OpenLineage event was sent: {type(error).__name__} ({more})")
 
     def send(self, state: str, result: Result | Released | None = None, failed: str = "") -> None:
         if self._client is None:
             return
-        try:
+        with self._trying():
             self._client.emit(self._event(state, result, failed))
             if state != "START" and not self._client.close(10.0):
                 telling.say("note: not all OpenLineage events were sent in 10 seconds")
-        except Exception as error:
-            self._give_up(error)
 
     def _event(self, state: str, result: Result | Released | None, failed: str) -> Any:
         events, facets = import_module("openlineage.client.event_v2"), import_module("openlineage.client.facet_v2")
-        target = _named(self._policy.target)
-        run = {"ldiv_privacy": facets.RunFacet(producer=_PRODUCER).with_additional_properties(**self._privacy(result))}
+        own: dict[str, Any] = {"producer": _PRODUCER}
+        target, counts = self._policy.target, {}
+        name = _named(target.table or target.prefix or target.file)
+        run = {"ldiv_privacy": facets.RunFacet(**own).with_additional_properties(**self._privacy(result))}
         if failed:
-            run["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(failed, "PYTHON", producer=_PRODUCER)
-        if parent := os.environ.get("OPENLINEAGE_PARENT_ID"):
-            run["parent"] = _parent(facets.parent_run, parent)
-        job = facets.job_type_job.JobTypeJobFacet("BATCH", "LDIV", "COMMAND", producer=_PRODUCER)
-        rows = {} if result is None else {"outputStatistics": _rows(facets, result)}
-        return events.RunEvent(
-            eventType=events.RunState[state],
-            eventTime=datetime.now(UTC).isoformat(),
-            run=events.Run(self._run, run),
-            job=events.Job(
-                os.environ.get("OPENLINEAGE_NAMESPACE") or "default", f"ldiv.run.{target}", {"jobType": job}
-            ),
-            inputs=[events.InputDataset(self._namespace, _named(self._policy.source))],
-            outputs=[events.OutputDataset(self._namespace, target, outputFacets=rows)],
-            producer=_PRODUCER,
-        )
+            run["errorMessage"] = facets.error_message_run.ErrorMessageRunFacet(failed, "PYTHON", **own)
+        if parent := os.environ.get("OPENLINEAGE_PARENT_ID"):  # schedulers write `namespace/job/run`
+            *job, number = parent.rsplit("/", 2)
+            parents = facets.parent_run
+            run["parent"] = parents.ParentRunFacet(parents.Run(number), parents.Job(*job), **own)
+        if result is not None:
+            counted = facets.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet
+            counts["outputStatistics"] = counted(rowCount=result.as_dict()["rows_published"])
+        kind = facets.job_type_job.JobTypeJobFacet("BATCH", "LDIV", "COMMAND", **own)
+        jobs, at = os.environ.get("OPENLINEAGE_NAMESPACE") or "default", datetime.now(UTC).isoformat()
+        own |= {"job": events.Job(jobs, f"ldiv.run.{name}", {"jobType": kind}), "run": events.Run(self._run, run)}
+        inputs = [events.InputDataset(self._source, _named(self._policy.source))]
+        outputs = [events.OutputDataset(self._target, name, outputFacets=counts)]
+        return events.RunEvent(eventType=events.RunState[state], eventTime=at, inputs=inputs, outputs=outputs, **own)
 
     def _privacy(self, result: Result | Released | None) -> dict[str, Any]:
         """The policy by its hash, which a report has too, its requirements by name, and what the audit says of them."""
@@ -128,65 +119,35 @@ class _Events:
         }
         if result is None:
             return asked
-        reached = [
-            {
-                "requirement": verdict.requirement.label,
-                "sensitive": audit.sensitive or None,
-                "holds": verdict.holds,
-                "worst": verdict.worst,
-                "worstIs": verdict.requirement.reaches,
-            }
+        shown = policy.individual is None or policy.output.person  # readers of the release can count the worst figure
+        reached: list[dict[str, Any]] = [
+            {"requirement": one.requirement.label, "sensitive": audit.sensitive or None, "holds": one.holds}
+            | ({"worst": one.worst, "worstIs": one.requirement.reaches} if shown else {})
             for audit in result.audits
-            for verdict in audit.verdicts
+            for one in audit.verdicts
         ]
         return asked | {"runId": result.as_dict().get("run_id"), "reached": reached}
 
 
 def _named(place: Any) -> str:
-    """A table, file or query by its name; of a URL its scheme, host and path, as the rest may be a secret."""
-    text = str(place)
-    if "://" not in text:
-        return text
-    found = urlsplit(text)
-    return f"{found.scheme}://{found.netloc.rpartition('@')[2]}{found.path}"
-
-
-def _rows(facets: Any, result: Result | Released) -> Any:
-    rows = result.as_dict()["rows_published"]
-    return facets.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(rowCount=rows)
-
-
-def _parent(parents: Any, text: str) -> Any:
-    """The run that started this one, which schedulers write `namespace/job/run`."""
-    namespace, job, run = text.rsplit("/", 2)
-    return parents.ParentRunFacet(parents.Run(run), parents.Job(namespace, job), producer=_PRODUCER)
+    """A table, file or query by its name; of a URL no part that may be a secret."""
+    kind, is_url, _ = (text := str(place)).partition("://")
+    found = _URL.fullmatch(text)
+    return f"{kind}://{found[1]}{found[2] or ''}" if found else kind if is_url else text
 
 
 def namespace_of(database: str) -> str:
-    """The namespace of a database's tables: its kind and, where the address says it plainly, its file or server.
-
-    An address may hold a password: no other part of it is told.
-    """
-    if not names_warehouse(database) and (path := address_of(database).path):
-        return f"duckdb://{path.resolve()}"
-    if database == MEMORY:
-        return "duckdb"
-    kind, _, rest = database.partition(":")
-    if kind.lower() == "adbc":
-        kind, _, rest = rest.partition(":")
+    """The namespace of a database's tables: its kind and, where the address says it plainly, its file or server."""
+    if not names_warehouse(database) and (path := (found := address_of(database)).path):
+        return f"{found.kind.name.lower()}://{path.resolve()}"
+    kind, _, rest = re.sub("^adbc:", "", database, flags=re.IGNORECASE).partition(":")
     if kind.lower() not in ("postgres", "postgresql"):
-        return kind.lower()
-    host, port = _server(rest)
-    return f"postgres://{host}:{port}" if host else "postgres"
-
-
-def _server(text: str) -> tuple[str, str]:
-    if text.startswith("//"):
-        try:
-            found = urlsplit(f"postgres:{text}")
-            return found.hostname or "", str(found.port or 5432)
-        except ValueError:
-            return "", ""
-    open_text = _PASSWORD.sub(" ", text)
-    host, port = (re.search(_WORD.format(name), open_text) for name in ("host", "port"))
-    return host[1] if host else "", port[1] if port else "5432"
+        return kind.lower() or "duckdb"
+    if url := _URL.fullmatch(rest):
+        server = url[1]
+    else:
+        keys = {} if rest.startswith("//") else {key: value.strip("'") for key, value in _KEY.findall(rest)}
+        server = f"{keys.get('host', '')}:{keys.get('port', 5432)}"
+    if not re.fullmatch(r"[\w.-]+(:\d+)?", server):
+        return "postgres"
+    return f"postgres://{server}" if ":" in server else f"postgres://{server}:5432"

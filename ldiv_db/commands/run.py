@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import Exploration, explore, plan, run
+from ldiv_db.api import Exploration, Released, Result, explore, plan, run
 from ldiv_db.commands import lineage, telling
 from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
 from ldiv_db.commands.options import (
@@ -72,13 +72,12 @@ def run_command(
     """
     wanted = load_file(policy)
     refuse_memory(database, wanted)
-    with (
-        lineage.told(database, wanted) as ended,
-        resources.open_planned(database) as (opened, catalog),
-        ProgressDisplay(quiet) as listener,
-    ):
-        result = run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers)
-        ended(result)
+
+    def work() -> Result | Released:
+        with resources.open_planned(database) as (opened, catalog), ProgressDisplay(quiet) as listener:
+            return run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers)
+
+    result = lineage.telling_of(database, wanted, work)
     show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 

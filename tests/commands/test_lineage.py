@@ -11,9 +11,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
-from ldiv_db.commands.lineage import is_wanted, namespace_of
+from ldiv_db.commands.lineage import _named, is_wanted, namespace_of
 from ldiv_db.policy.reading import read_policy
 from ldiv_db.reporting.request import policy_hash, written_policy
 from tests.beds import Bed
@@ -85,6 +86,54 @@ def test_events_hold_no_values_messages_or_seeds(bed: Bed, events: Path) -> None
     assert not [word for word in hidden if word in text]
 
 
+def test_events_hold_no_address_that_a_policy_misplaces(bed: Bed, events: Path) -> None:
+    bed.write_policy(target={"database": "postgres:password=geheim", "table": "release"})
+    assert bed.run().code == 2
+    start, failed = sent(events)
+    assert (start["outputs"][0]["name"], start["job"]["name"]) == ("release", "ldiv.run.release")
+    assert failed["eventType"] == "FAIL" and "geheim" not in events.read_text()
+
+
+def test_a_release_in_another_database_is_told_to_be_there(bed: Bed, events: Path) -> None:
+    other = bed.folder / "other.duckdb"
+    duckdb.connect(str(other)).close()
+    bed.write_policy(databases={"other": str(other)}, target={"database": "other", "table": "release"})
+    assert bed.run().code == 0
+    (target,) = sent(events)[1]["outputs"]
+    assert (target["namespace"], target["name"]) == (f"duckdb://{other.resolve()}", "release")
+
+
+@pytest.mark.parametrize("pseudonym", [None, "who"])
+def test_figures_on_people_are_told_if_the_release_tells_people_apart(
+    bed: Bed, events: Path, pseudonym: str | None
+) -> None:
+    bed.write_policy(
+        individual={"column": "name", "rows": "together"},
+        identifiers=None,
+        algorithm="bsgi",
+        require=[{"distinct": 2}],
+        output={"person": pseudonym} if pseudonym else None,
+    )
+    done = bed.run("--json")
+    assert done.code == 0, done
+    reached = sent(events)[1]["run"]["facets"]["ldiv_privacy"]["reached"]
+    assert reached and all(one["holds"] and ("worst" in one) == bool(pseudonym) for one in reached)
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("main.patients", "main.patients"),
+        ("https://me:geheim@host/a.csv?token=geheim", "https://host/a.csv"),
+        ("s3://bucket/a/*.parquet", "s3://bucket/a/*.parquet"),
+        ("s3://me:ge/heim@bucket/a.parquet", "s3"),
+        ("https://host/a.csv?token=x@geheim", "https"),
+    ],
+)
+def test_a_source_is_named_without_what_may_be_a_secret(source: str, name: str) -> None:
+    assert _named(source) == name
+
+
 @pytest.fixture
 def refusing() -> Iterator[str]:
     """The address of a server that refuses whatever it is sent."""
@@ -129,7 +178,10 @@ def test_events_are_wanted_where_a_variable_says_where_they_go() -> None:
         ("postgres:password = 'a\\' host=geheim' port=1", "postgres"),
         ("postgres:password=geheim host=db.example", "postgres://db.example:5432"),
         ("postgres://me:geheim@db.example/clinic?password=geheim", "postgres://db.example:5432"),
+        ("postgres:password=a\\ host=geheim", "postgres"),
+        ("postgres://me:12/geheim@db.example/clinic", "postgres"),
         ("postgres:service=clinic", "postgres"),
+        ("postgres:host=/run/postgresql", "postgres"),
         ("adbc:postgresql://me:geheim@db.example:6000/clinic", "postgres://db.example:6000"),
         ("adbc:flightsql:grpc://me:geheim@host", "flightsql"),
         ("md:clinic?motherduck_token=geheim", "md"),
