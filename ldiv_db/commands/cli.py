@@ -9,10 +9,9 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -76,24 +75,23 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
 def kind_of(error: BaseException) -> str:
     """What JSON, logs and events call a failure."""
     if _interrupted(error):
-        return interrupts.WORDS[interrupts.exit_code()]
+        return interrupts.ended()[1]
     return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
 
 
 def _tell_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy], as_json: bool) -> None:
     told = [vars(problem) for problem in problems[:_PROBLEMS]]
     error = {"kind": kind, "problems": told, "remedies": [remedy.as_dict() for remedy in remedies]}
+    telling.write("error", **error)
     if as_json:
         typer.echo(telling.as_json({"error": error}))
-    if log := telling.log.get():
-        log.write("error", **error)
 
 
 def _report(error: BaseException) -> int | None:
     """Print what went wrong and return the exit code of its kind; None for what is no failure of a command."""
     if _interrupted(error):
-        code = interrupts.exit_code()
-        _echo(interrupts.WORDS[code])
+        code, word = interrupts.ended()
+        _echo(word)
         return code
     if isinstance(error, RecursionError):
         _echo("error: the file is nested too deeply")
@@ -116,7 +114,7 @@ def _report(error: BaseException) -> int | None:
     return error.exit_code if isinstance(error, LdivError) else _USAGE
 
 
-def _echo(line: str) -> None:
+def _echo(line: str) -> None:  # the log has it as one error
     if telling.log.get() is None:
         typer.echo(line, err=True)
 
@@ -175,9 +173,7 @@ _MODULES = {
     **{"attack": "published", "measure": "published", "plan": "run", "explore": "run"},
     **{"runs": "catalog", "migrate": "catalog", "dbt": "demo"},
 }
-#: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
-_AS_JSON = "ldiv.json"
-#: Where it keeps the words that the command was called with.
+#: Where a context keeps the words of the call, which failures and logs ask before any command has read its options.
 _WORDS = "ldiv.words"
 
 
@@ -204,13 +200,14 @@ class Commands(TyperGroup):
         return name, command_of(str(name)), rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        ctx.meta[_AS_JSON], ctx.meta[_WORDS] = "--json" in args, list(args)
+        ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        command = next((word for word in ctx.meta[_WORDS] if word in COMMANDS), "")
-        with telling.logged(command, ctx.params["log"] == "json"):
-            return guarded(partial(self._invoke, ctx), as_json=ctx.meta[_AS_JSON])
+        words = ctx.meta[_WORDS]
+        command = next((word for word in words if word in COMMANDS), "")
+        with telling.logged(command) if ctx.params["log"] == "json" else nullcontext():
+            return guarded(partial(self._invoke, ctx), as_json="--json" in words)
 
     def _invoke(self, ctx: Any) -> Any:
         if telling.log.get() and "--show-values" in ctx.meta[_WORDS]:
@@ -245,7 +242,9 @@ def _print_version(wanted: bool) -> None:
 
 def _print_schema(wanted: bool) -> None:
     if wanted:
-        typer.echo((Path(__file__).parent / "output.schema.json").read_text(encoding="utf-8"), nl=False)
+        from ldiv_db.database.templates import resource_folder  # noqa: PLC0415 - it takes long
+
+        typer.echo((resource_folder("docs/reference") / "output.schema.json").read_text(encoding="utf-8"), nl=False)
         raise typer.Exit
 
 

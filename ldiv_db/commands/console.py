@@ -47,8 +47,7 @@ def group_of_commands(said: str, **how: Any) -> typer.Typer:
 
 def show(document: Mapping[str, Any], text: Iterable[Part], as_json: bool) -> None:
     """Print a result on stdout: as one JSON object, or its `text` for people."""
-    if log := telling.log.get():
-        log.take(document)
+    telling.take(document)
     if as_json:
         typer.echo(telling.as_json(document))
         return
@@ -150,7 +149,7 @@ class ProgressDisplay:
 
     def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
         self._console = printer(stderr=True)
-        self._quiet, self._log = quiet, telling.log.get()
+        self._quiet = quiet
         self._live = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
@@ -160,7 +159,7 @@ class ProgressDisplay:
             TextColumn("{task.fields[left]}"),
             console=self._console,
             transient=True,
-            disable=quiet or self._log is not None or not self._console.is_terminal,
+            disable=quiet or telling.log.get() is not None or not self._console.is_terminal,
         )
         self._task = self._live.add_task(first_stage, total=None, left="")
         self._pace, self._found = Pace(first_stage), ""
@@ -182,8 +181,8 @@ class ProgressDisplay:
     def _next_stage(self, text: str) -> None:
         self._pace.enter(text)
         self._found = ""
-        if self._log and not self._quiet:
-            self._log.write("stage", stage=text)
+        if not self._quiet:
+            telling.write("stage", stage=text)
         self._show()
 
     def _search(self, text: str) -> None:
@@ -195,10 +194,9 @@ class ProgressDisplay:
         if self._quiet or now - self._printed < (_PAUSE if self._live.disable else _SOON):
             return
         self._printed = now
-        if self._log:
-            left = self._pace.left
-            self._log.write("progress", stage=self._pace.stage, seconds_left=left and round(left))
-        elif self._live.disable:
+        left = self._pace.left
+        logged = telling.write("progress", stage=self._pace.stage, seconds_left=left and round(left))
+        if self._live.disable and not logged:
             self._console.print(f"{self._pace.stage}{self._found}: {self._pace}")
         self._show()
 

@@ -174,8 +174,8 @@ def _threads(workers: int | None) -> int:
 def _exit_unless_done(found: Exploration) -> None:
     if found.interrupted:
         done = sum(outcome.status != "interrupted" for outcome in found.outcomes)
-        code = interrupts.exit_code()
-        telling.say(f"{interrupts.WORDS[code]}: {done:,} of {len(found.outcomes):,} variants were tried")
+        code, word = interrupts.ended()
+        telling.say(f"{word}: {done:,} of {len(found.outcomes):,} variants were tried")
         raise typer.Exit(code)
     statuses = {outcome.status for outcome in found.outcomes}
     if "error" in statuses:

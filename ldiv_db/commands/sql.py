@@ -30,10 +30,7 @@ Dialect = Literal[
 ]  # fmt: skip
 Types = Annotated[
     list[str] | None,
-    typer.Option(
-        "--type",
-        help="The type in DuckDB of a sensitive column that is not text: salary=INTEGER. May be repeated.",
-    ),
+    typer.Option("--type", help="A sensitive column's type in DuckDB, if not text: salary=INTEGER. May be repeated."),
 ]
 
 
@@ -152,14 +149,11 @@ def contract_command(
     with open_for_command(":memory:") as connection:
         found = contract_of(Engine(connection), wanted, name, dialect, _types(types or []))
     text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
-    if json:
-        show({"table": name, "dialect": dialect, "contract": found}, (), json)
-    else:
-        typer.echo(text, nl=False)
+    _show({"table": name, "dialect": dialect, "contract": found}, json, text)
 
 
-def _show(document: dict[str, Any], as_json: bool) -> None:
+def _show(document: dict[str, Any], as_json: bool, text: str = "") -> None:
     if as_json:
         show(document, (), as_json)
     else:
-        typer.echo(f"{document['sql']};")
+        typer.echo(text or f"{document['sql']};", nl=not text)

@@ -1,6 +1,6 @@
 """What commands tell programs: results as JSON of one form, and a log of lines of JSON.
 
-The form of results is `output.schema.json`, beside this module. The log says nothing of the data but what the messages
+The form of results is `docs/reference/output.schema.json`. The log says nothing of the data but what the messages
 of failures say, and no command takes `--show-values` with it.
 """
 
@@ -26,53 +26,42 @@ def as_json(document: Mapping[str, Any]) -> str:
     return json.dumps({"schema_version": SCHEMA_VERSION, **document}, indent=2, default=float)
 
 
-class Log:
-    """The log of one command on stderr, a line an event: `at`, `event`, `command`, and what goes with it."""
-
-    def __init__(self, command: str):
-        self._command = command
-        self._begun = time.monotonic()
-        self._result: dict[str, Any] = {}
-        self.write("start")
-
-    def write(self, event: str, **told: Any) -> None:
-        at = datetime.now(UTC).isoformat(timespec="milliseconds")
-        print(json.dumps({"at": at, "event": event, "command": self._command, **told}), file=sys.stderr, flush=True)
-
-    def take(self, document: Mapping[str, Any]) -> None:
-        """Note a result for the last line."""
-        self._result = {key: document[key] for key in _TOLD if key in document}
-
-    def end(self, code: int) -> None:
-        self.write("end", exit_code=code, seconds=round(time.monotonic() - self._begun, 3), **self._result)
+#: The name of the command that is under way and keeps a log, and what the last line tells of its result.
+log: ContextVar[tuple[str, dict[str, Any]] | None] = ContextVar("log", default=None)
 
 
-#: The log of the command that is under way, if it keeps one.
-log: ContextVar[Log | None] = ContextVar("log", default=None)
+def write(event: str, **told: Any) -> bool:
+    """Write a line of the log: `at`, `event`, `command`, and what is `told`; False if the command keeps none."""
+    if not (kept := log.get()):
+        return False
+    line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, "command": kept[0], **told}
+    print(json.dumps(line), file=sys.stderr, flush=True)
+    return True
 
 
 @contextmanager
-def logged(command: str, wanted: bool) -> Iterator[None]:
-    """Within, the command keeps a log if one is `wanted`; its last line has the exit code."""
-    if not wanted:
-        yield
-        return
-    kept, code = Log(command), 0
-    token = log.set(kept)
+def logged(command: str) -> Iterator[None]:
+    """Within, the command keeps a log on stderr; its last line has the exit code."""
+    result: dict[str, Any] = {}
+    token, begun, code = log.set((command, result)), time.monotonic(), 0
+    write("start")
     try:
         yield
     except BaseException as error:
         code = getattr(error, "exit_code", 1)
         raise
     finally:
+        write("end", exit_code=code, seconds=round(time.monotonic() - begun, 3), **result)
         log.reset(token)
-        kept.end(code)
+
+
+def take(document: Mapping[str, Any]) -> None:
+    """Note a result for the last line of the log."""
+    if kept := log.get():
+        kept[1].update({key: document[key] for key in _TOLD if key in document})
 
 
 def say(line: str) -> None:
     """A line for people on stderr, or in the log."""
-    kept = log.get()
-    if kept is None:
+    if not write("note", text=line):
         print(line, file=sys.stderr)
-    else:
-        kept.write("note", text=line)

@@ -5,8 +5,8 @@ top only what is loaded in a few milliseconds: the rest of the program takes lon
 
 Later the database's client may sit on Ctrl-C, or swallow its exception: it looks for signals between pieces of work,
 and even then waits for the statement to end. So a thread of ours is woken by the signal itself, and has the database
-stop the statement that is under way. SIGTERM, which schedulers send, takes the same way in a process that is ours; who
-keeps what is done on Ctrl-C keeps it, but nothing more is begun.
+stop the statement that is under way. SIGTERM, which schedulers send, takes the same way in a process that is ours; what
+is kept on Ctrl-C is kept, but nothing more is begun.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
-#: The exit codes of processes that a signal ended, and the word for what happened.
-INTERRUPTED, TERMINATED = 130, 143
-WORDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
+#: The word for what a signal did to a command.
+WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
 def leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
     """Say that the signal came, and end the process: an exception might be lost in somebody's import."""
-    os.write(2, f"{WORDS[128 + number]}\n".encode())
+    os.write(2, f"{WORDS[number]}\n".encode())
     os._exit(128 + number)
 
 
@@ -73,34 +72,28 @@ def stopping(stop: Callable[[], None]) -> Iterator[None]:
         _stops.remove(stop)
 
 
-def exit_code() -> int:
-    """The exit code of the signal that came last."""
-    return 128 + work.number
+def ended() -> tuple[int, str]:
+    """The exit code of the signal that came last, and its word."""
+    return 128 + work.number, WORDS[work.number]
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Within, Ctrl-C stops statements and is not lost; does nothing where it is not Python's own to handle.
-
-    So does SIGTERM in a process that listens for it already; in a caller's own it ends the process, as ever.
-    """
+    """Within, Ctrl-C, if it is Python's to handle, and SIGTERM, if it is ours, stop statements and are not lost."""
     import threading  # noqa: PLC0415 - `__main__` listens for Ctrl-C before it imports what a command needs
 
     before = signal.getsignal(signal.SIGINT)
     if before not in (signal.default_int_handler, leave) or threading.current_thread() is not threading.main_thread():
         yield
         return
-    heard = {signal.SIGINT: before}
-    if signal.getsignal(signal.SIGTERM) is leave:
-        heard[signal.SIGTERM] = leave
+    ours = [signal.SIGINT, *([signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is leave else [])]
     with _woken():
-        for number in heard:
-            signal.signal(number, _hear)
+        handlers = [(number, signal.signal(number, _hear)) for number in ours]
         try:
             yield
         finally:
             work.statement = None
-            for number, handler in heard.items():
+            for number, handler in handlers:
                 signal.signal(number, handler)
             work.pending = False
 

@@ -6,11 +6,11 @@ context. Values of the data stand in it only if a requirement of the policy name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ldiv_db.auditing.check import CheckRequest, check_request
+from ldiv_db.auditing.check import check_request
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.engine import Engine
@@ -20,6 +20,8 @@ from ldiv_db.reporting.request import policy_hash, written_policy
 from ldiv_db.requirements.spec import RequirementSpec
 
 _VERSION = "v3.0.2"
+#: What the rules of all requirements have in common: no class violates one.
+_RULE = {"type": "sql", "mustBe": 0, "unit": "classes", "dimension": "conformity", "severity": "error"}
 
 
 def contract_of(engine: Engine, policy: Policy, table: str, dialect: str, types: Mapping[str, str]) -> dict[str, Any]:
@@ -28,17 +30,24 @@ def contract_of(engine: Engine, policy: Policy, table: str, dialect: str, types:
     `types` are those of sensitive columns that are no text, as our own database calls them; the engine reads no table.
     Raises PolicyError for a policy whose release no single SELECT judges in the dialect.
     """
-    request = check_request(policy)
-    rules = [_rule(engine, request, spec, table, dialect, types) for spec in policy.require]
+    request, judged = check_request(policy), named_table(table, "table")
+    kinds: dict[str, Collection[str]] = {"quasi-identifier": request.quasi_identifiers, "sensitive": request.sensitive}
+    kinds |= {"kept": policy.keep, "class": request.ids}
+
+    def rule(spec: RequirementSpec) -> dict[str, Any]:
+        name = spec.name + (f" of {', '.join(spec.sensitive)}" if spec.sensitive else "")
+        query = counting(check_statement(engine, replace(request, require=[spec]), judged, dialect, types))
+        return {"name": name, "description": f"The number of classes that violate {name}", "query": query} | _RULE
+
     release = {
         "name": table.rpartition(".")[2],
         "physicalName": table,
         "physicalType": "table",
         "logicalType": "object",
-        "dataGranularityDescription": "one row a published row of the source",
-        "properties": list(_columns(policy, request)),
-        "quality": rules,
+        "properties": [{"name": name, "tags": [kind]} for kind, names in kinds.items() for name in names],
+        "quality": [rule(spec) for spec in policy.require],
     }
+    hashed = policy_hash(written_policy(policy, public=True))
     return {
         "apiVersion": _VERSION,
         "kind": "DataContract",
@@ -47,38 +56,5 @@ def contract_of(engine: Engine, policy: Policy, table: str, dialect: str, types:
         "version": "1.0.0",
         "status": "active",
         "schema": [release],
-        "customProperties": [
-            {"property": "policySha256", "value": policy_hash(written_policy(policy))},
-            {"property": "dialect", "value": dialect},
-        ],
-    }
-
-
-def _columns(policy: Policy, request: CheckRequest) -> Iterator[dict[str, Any]]:
-    kinds = {
-        "quasi-identifier": request.quasi_identifiers,
-        "sensitive": request.sensitive,
-        "kept": policy.keep,
-        "class": request.ids,
-    }
-    for kind, names in kinds.items():
-        yield from ({"name": name, "tags": [kind]} for name in names)
-
-
-def _rule(
-    engine: Engine, request: CheckRequest, spec: RequirementSpec, table: str, dialect: str, types: Mapping[str, str]
-) -> dict[str, Any]:
-    """One requirement: no class of the release violates it."""
-    one = replace(request, require=[spec])
-    text = check_statement(engine, one, named_table(table, "table"), dialect, types)
-    on = f" of {', '.join(spec.sensitive)}" if spec.sensitive else ""
-    return {
-        "name": f"{spec.name}{on}",
-        "description": f"No class violates {spec.name}{on}: the query counts those that do",
-        "type": "sql",
-        "query": counting(text),
-        "mustBe": 0,
-        "dimension": "conformity",
-        "severity": "error",
-        "unit": "classes",
+        "customProperties": [{"property": "policySha256", "value": hashed}, {"property": "dialect", "value": dialect}],
     }

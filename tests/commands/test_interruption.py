@@ -125,7 +125,7 @@ def test_who_keeps_what_is_done_on_ctrl_c_begins_nothing_more_on_sigterm(monkeyp
         interrupts.settle()
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
-        assert interrupts.exit_code() == 143
+        assert interrupts.ended() == (143, "terminated")
 
 
 @pytest.mark.usefixtures("own_handler")

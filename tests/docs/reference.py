@@ -194,14 +194,11 @@ def members(thing: type) -> Iterator[str]:
 
 
 PAGES = {"commands.md": commands, "python.md": python, "output.schema.json": output_schema.page}
-#: Where the package has the schema.
-PACKAGED = Path(ldiv_db.__file__).parent / "commands" / "output.schema.json"
 
 
 def main() -> None:
     for name, page in PAGES.items():
         (FOLDER / name).write_text(page(), encoding="utf-8")
-    PACKAGED.write_text(output_schema.page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
