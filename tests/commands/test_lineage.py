@@ -41,8 +41,10 @@ def test_a_run_that_publishes_sends_start_and_complete(bed: Bed, events: Path, m
     parent = str(uuid.uuid4())
     monkeypatch.setenv("OPENLINEAGE_NAMESPACE", "nightly")
     monkeypatch.setenv("OPENLINEAGE_PARENT_ID", f"airflow/dag.task/{parent}")
-    done = bed.run("--json").json
+    called = bed.run("--json", "--quiet")
+    done = called.json
     start, complete = sent(events)
+    assert called.err == ""
     assert (start["eventType"], complete["eventType"]) == ("START", "COMPLETE")
     assert start["run"]["runId"] == complete["run"]["runId"]
     assert start["run"]["facets"]["parent"]["run"]["runId"] == parent
