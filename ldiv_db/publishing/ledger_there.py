@@ -26,7 +26,7 @@ from ldiv_db.publishing.history import OvertakenError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SERIES_TABLES, WRITTEN
 
 #: The tables that later runs read, and what later releases of a series read besides.
-READ = ("run", "run_secret", "release")
+READ = ("run", "run_secret", "run_report_secret", "release")
 _READ_OF_SERIES = (*SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
 OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)

@@ -39,6 +39,7 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.run_spec import PreparedRun, l_of, refuse_read_only, resolve_run
 from ldiv_db.running.there import counted_source
+from ldiv_db.running.unchanged import published_again
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
 
@@ -125,6 +126,8 @@ def publish_run(
     spec = resolve_run(engine, policy, context.folder, there)
     refuse_read_only(spec.destination)
     ready = prepare(spec, context.listener, context.show_values, publishes=True)
+    if (again := published_again(ready, kl, begun)) is not None:
+        return again
     draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place)

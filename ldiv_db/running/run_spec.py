@@ -37,8 +37,9 @@ from ldiv_db.requirements.values import Named
 from ldiv_db.solving.auto import FromCounts
 
 #: The tables of the ledger that every run reads, and writes; and what one writes that recodes globally.
-_READ = ("run", "run_secret", "release", "taxonomy", "taxonomy_node")
-_WRITTEN, _RULES = ("run", "run_requirement", "run_secret"), ("run_recoding", "run_column", "run_rule")
+_READ = ("run", "run_secret", "run_report_secret", "release", "taxonomy", "taxonomy_node")
+_WRITTEN = ("run", "run_requirement", "run_secret", "run_report_secret")
+_RULES = ("run_recoding", "run_column", "run_rule")
 #: What it takes to see whether there is a ledger, and of which version.
 _LOOK = (Right("USAGE", catalog.SCHEMA), Right(READ, catalog.SCHEMA, "migration"))
 _MIGRATE = "ldiv migrate (on this database, as its owner)"

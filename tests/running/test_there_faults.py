@@ -98,7 +98,8 @@ def test_rights_that_are_lacking_are_named(postgres, old, rights, says):
 
 DOCUMENTED = (
     "CREATE ROLE publisher LOGIN; GRANT USAGE ON SCHEMA ldiv TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO"
-    " publisher; GRANT SELECT, INSERT ON ldiv.run, ldiv.run_secret TO publisher; GRANT SELECT, UPDATE ON"
+    " publisher; GRANT SELECT, INSERT ON ldiv.run, ldiv.run_secret, ldiv.run_report_secret TO publisher;"
+    " GRANT SELECT, UPDATE ON"
     " ldiv.source_lock TO publisher; GRANT INSERT ON"
     " ldiv.run_requirement TO publisher; GRANT SELECT ON ldiv.release, people TO publisher; GRANT SELECT, INSERT,"
     " DELETE ON released TO publisher"
