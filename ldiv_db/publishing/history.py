@@ -169,7 +169,9 @@ def look_back(
     for run in reversed(listed.runs):
         told = (run["hash_key"], run["rows_hash"], run["policy_hash"])
         if fingerprint.policy and told == (fingerprint.key, fingerprint.rows, fingerprint.policy):
-            return replace(earlier, run_id=run["run_id"], seed=int(run["seed"]), same_rows=True), watch
+            place = _place_of(listed.runs, run) if run["status"] == PUBLISHED else ""  # else it is yet to be settled
+            known = {"run_id": run["run_id"], "seed": int(run["seed"]), "target": place}
+            return replace(earlier, same_rows=True, **known), watch
     if not (own.runs or own.releases):
         return earlier, watch
     run, same_rows = _least_alike(engine, resolved, own.runs, fingerprint, recount)

@@ -24,6 +24,7 @@ from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
+from ldiv_db.running.rights import require_rights_there
 
 
 @contextmanager
@@ -38,6 +39,7 @@ def counted_source(
     refuse([*problems_of(policy), *unsupported(policy, there)])
     wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
+    require_rights_there(there, policy, target, ledger)
     with there.moment(target if writes else None):
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
