@@ -19,6 +19,7 @@ import yaml
 from typer.testing import CliRunner
 
 from ldiv_db.commands.cli import app
+from tests.docs.output_schema import refuse_unknown
 
 COUNTRIES = "Norway;Europe;*\nItaly;Europe;*\nJapan;Asia;*\nKorea;Asia;*\n"
 DISEASES = ("Flu", "Cancer", "Hepatitis", "Asthma")
@@ -58,7 +59,8 @@ class Called:
 
     @property
     def json(self) -> Any:
-        return json.loads(self.out)
+        """What was printed, without the version of its form."""
+        return {key: value for key, value in json.loads(self.out).items() if key != "schema_version"}
 
 
 def called(app: typer.Typer, words: Sequence[Any], name: str) -> Called:
@@ -66,6 +68,8 @@ def called(app: typer.Typer, words: Sequence[Any], name: str) -> Called:
     result = CliRunner().invoke(app, [str(word) for word in words], prog_name=name)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
+    if name == "ldiv" and "--json" in words and result.stdout:
+        refuse_unknown([str(word) for word in words], result.stdout)
     return Called(result.exit_code, result.stdout, result.stderr)
 
 

@@ -227,7 +227,13 @@ def test_a_policy_is_read_once():
 KNOWING = {
     *("attacking/columns.py", "attacking/question.py", "auditing/check.py", "measuring/measure.py"),
     *("publishing/refusals.py", "recoding/counting.py", "recoding/statement.py"),
-    *("reporting/attempts.py", "reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
+    *(
+        "reporting/attempts.py",
+        "reporting/contract.py",
+        "reporting/request.py",
+        "reporting/risks.py",
+        "reporting/verification.py",
+    ),
     *("running/attack.py", "running/dbt_model.py", "running/demo.py"),
     *("running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/rights.py"),
@@ -264,7 +270,7 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_404, 264, 593
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_776, 267, 593
 MOST_LINES_OF_A_MODULE = 350
 
 

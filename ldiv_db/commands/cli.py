@@ -6,18 +6,18 @@ It imports nothing that takes time; a command's module is imported when the comm
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
+from ldiv_db.commands import telling
 from ldiv_db.database import interrupts
 from ldiv_db.database.errors import (
     AuditError,
@@ -29,7 +29,6 @@ from ldiv_db.database.errors import (
     Remedy,
     TemplateError,
 )
-from ldiv_db.database.interrupts import INTERRUPTED
 
 #: What the database says where its memory and its temp directory are full.
 _NO_ROOM = ("duckdb_temp", "max_temp_directory_size", "Out of Memory")
@@ -52,43 +51,50 @@ def guarded(work: Callable[[], Any], as_json: bool = False) -> Any:
     """Return the result of `work`; a failure ends in `error: ...` on stderr and typer.Exit with its kind's code.
 
     With `as_json` it also prints `{"error": {"kind", "problems": [{"key", "what", "hint"}], "remedies": [{"change",
-    "costs", "rows"}]}}` on stdout.
+    "costs", "rows"}]}}` on stdout. A command that keeps a log has the error there in place of its lines.
     """
     try:
         with interrupts.listening():
             return work()
     except _UsageError as error:  # of the words on the command line, which typer reports itself
-        if as_json:
-            _print_error("usage", [Problem("", error.format_message())])
+        _tell_error("usage", [Problem("", error.format_message())], (), as_json)
+        if telling.log.get() is not None:
+            raise typer.Exit(_USAGE) from error
         raise
     except (LdivError, OSError, UnicodeError, KeyboardInterrupt, RuntimeError) as error:
         code = _report(error)
         if code is None:
             raise
-        if as_json and code != _OUTPUT_CLOSED:
+        if code != _OUTPUT_CLOSED:
             problems = error.problems if isinstance(error, PolicyError) else [Problem("", _message_of(error))]
             remedies = error.remedies if isinstance(error, LdivError) else ()
-            _print_error("interrupted" if code == INTERRUPTED else _kind(error), problems, remedies)
+            _tell_error(kind_of(error), problems, remedies, as_json)
         raise typer.Exit(code) from error
 
 
-def _kind(error: BaseException) -> str:
+def kind_of(error: BaseException) -> str:
+    """What JSON, logs and events call a failure."""
+    if _interrupted(error):
+        return interrupts.ended()[1]
     return next((name for kind, name in _KINDS.items() if isinstance(error, kind)), "usage")
 
 
-def _print_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy] = ()) -> None:
+def _tell_error(kind: str, problems: Sequence[Problem], remedies: Sequence[Remedy], as_json: bool) -> None:
     told = [vars(problem) for problem in problems[:_PROBLEMS]]
-    ways = [remedy.as_dict() for remedy in remedies]
-    typer.echo(json.dumps({"error": {"kind": kind, "problems": told, "remedies": ways}}, indent=2))
+    error = {"kind": kind, "problems": told, "remedies": [remedy.as_dict() for remedy in remedies]}
+    telling.write("error", **error)
+    if as_json:
+        typer.echo(telling.as_json({"error": error}))
 
 
 def _report(error: BaseException) -> int | None:
     """Print what went wrong and return the exit code of its kind; None for what is no failure of a command."""
     if _interrupted(error):
-        typer.echo("interrupted", err=True)
-        return INTERRUPTED
+        code, word = interrupts.ended()
+        _echo(word)
+        return code
     if isinstance(error, RecursionError):
-        typer.echo("error: the file is nested too deeply", err=True)
+        _echo("error: the file is nested too deeply")
         return _USAGE
     if isinstance(error, BrokenPipeError):
         _discard_output()
@@ -97,15 +103,20 @@ def _report(error: BaseException) -> int | None:
         return None
     lines = list(map(str, error.problems)) if isinstance(error, PolicyError) else [_message_of(error)]
     for line in lines[:_PROBLEMS]:
-        typer.echo(f"error: {_shortened(line)}", err=True)
+        _echo(f"error: {_shortened(line)}")
     if len(lines) > _PROBLEMS:
-        typer.echo(f"error: and {len(lines) - _PROBLEMS:,} more of this kind", err=True)
+        _echo(f"error: and {len(lines) - _PROBLEMS:,} more of this kind")
     for line in error.ways_out if isinstance(error, LdivError) else ():
-        typer.echo(line, err=True)
+        _echo(line)
     if _is_full(error):
         _discard_output()
         return DatabaseError.exit_code
     return error.exit_code if isinstance(error, LdivError) else _USAGE
+
+
+def _echo(line: str) -> None:  # the log has it as one error
+    if telling.log.get() is None:
+        typer.echo(line, err=True)
 
 
 def _is_full(error: BaseException) -> bool:
@@ -130,7 +141,7 @@ def _discard_output() -> None:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Return True for Ctrl-C, raised by Python or by the database in the middle of a statement."""
+    """Return True for Ctrl-C or SIGTERM, raised by Python or by the database in the middle of a statement."""
     if error is None or isinstance(error, KeyboardInterrupt):
         return error is not None
     if isinstance(error, RuntimeError) and str(error) == "Query interrupted":
@@ -162,8 +173,8 @@ _MODULES = {
     **{"attack": "published", "measure": "published", "plan": "run", "explore": "run"},
     **{"runs": "catalog", "migrate": "catalog", "dbt": "demo"},
 }
-#: Where a context keeps whether the output is to be JSON, which failures ask before any command has read its options.
-_AS_JSON = "ldiv.json"
+#: Where a context keeps the words of the call, which failures and logs ask before any command has read its options.
+_WORDS = "ldiv.words"
 
 
 def module_of(name: str) -> Any:
@@ -189,11 +200,19 @@ class Commands(TyperGroup):
         return name, command_of(str(name)), rest
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        ctx.meta[_AS_JSON] = "--json" in args
+        ctx.meta[_WORDS] = list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        return guarded(partial(super().invoke, ctx), as_json=ctx.meta[_AS_JSON])
+        words = ctx.meta[_WORDS]
+        command = next((word for word in words if word in COMMANDS), "")
+        with telling.logged(command) if ctx.params["log"] == "json" else nullcontext():
+            return guarded(partial(self._invoke, ctx), as_json="--json" in words)
+
+    def _invoke(self, ctx: Any) -> Any:
+        if telling.log.get() and "--show-values" in ctx.meta[_WORDS]:
+            raise typer.BadParameter("a log holds no values of the data: leave out --show-values or --log")
+        return super().invoke(ctx)
 
 
 app = typer.Typer(
@@ -221,11 +240,27 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_schema(wanted: bool) -> None:
+    if wanted:
+        from ldiv_db.database.templates import resource_folder  # noqa: PLC0415 - it takes long
+
+        typer.echo((resource_folder("docs/reference") / "output.schema.json").read_text(encoding="utf-8"), nl=False)
+        raise typer.Exit
+
+
 @app.callback()
 def ldiv(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end.")
     ] = False,
+    json_schema: Annotated[
+        bool,
+        typer.Option("--json-schema", callback=_print_schema, is_eager=True, help="Print the JSON Schema of --json."),
+    ] = False,
+    log: Annotated[
+        Literal["text", "json"],
+        typer.Option(envvar="LDIV_LOG", help="Write progress and errors to stderr as text, or a JSON object a line."),
+    ] = "text",
 ) -> None:
     """Anonymize tables where they are stored: audited releases that meet an l-diversity policy.
 
@@ -239,11 +274,12 @@ def ldiv(
       ldiv report warehouse.duckdb published.patients --policy policy.yml --out report.html
 
     \b
-    With --json every command prints one JSON object, of a failure `{"error": {"kind": …, "problems": […]}}`.
+    With --json every command prints one JSON object, of a failure `{"error": {"kind": …, "problems": […]}}`;
+    --json-schema prints its JSON Schema.
 
     \b
     Exit codes: 0 good; 1 the data cannot meet the policy, or an audit failed;
-    2 usage or policy error; 3 database error; 130 interrupted;
+    2 usage or policy error; 3 database error; 130 interrupted; 143 terminated (SIGTERM);
     141 the reader of the output went away; finished work stays.
     """
 

@@ -5,7 +5,6 @@ Data goes to stdout, everything else to stderr.
 
 from __future__ import annotations
 
-import json
 import re
 import tempfile
 import time
@@ -18,6 +17,7 @@ from typing import Any
 import typer
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from ldiv_db.commands import telling
 from ldiv_db.database.addresses import Address, address_of
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import columns_of
@@ -47,8 +47,9 @@ def group_of_commands(said: str, **how: Any) -> typer.Typer:
 
 def show(document: Mapping[str, Any], text: Iterable[Part], as_json: bool) -> None:
     """Print a result on stdout: as one JSON object, or its `text` for people."""
+    telling.take(document)
     if as_json:
-        typer.echo(json.dumps(document, indent=2, default=float))  # exact decimals become numbers
+        typer.echo(telling.as_json(document))
         return
     enter_forms()
     screen = printer()
@@ -143,7 +144,7 @@ class ProgressDisplay:
     """Progress of long work on stderr, by its stages: a live line on a terminal, elsewhere a line every few seconds.
 
     A line has the name of the stage, the share of the work that is done and the time that is left, where that can be
-    told. `quiet` shows nothing.
+    told. `quiet` shows nothing. Where the command keeps a log, stages and progress are lines of it.
     """
 
     def __init__(self, quiet: bool = False, first_stage: str = "reading the source") -> None:
@@ -158,7 +159,7 @@ class ProgressDisplay:
             TextColumn("{task.fields[left]}"),
             console=self._console,
             transient=True,
-            disable=quiet or not self._console.is_terminal,
+            disable=quiet or telling.log.get() is not None or not self._console.is_terminal,
         )
         self._task = self._live.add_task(first_stage, total=None, left="")
         self._pace, self._found = Pace(first_stage), ""
@@ -180,6 +181,8 @@ class ProgressDisplay:
     def _next_stage(self, text: str) -> None:
         self._pace.enter(text)
         self._found = ""
+        if not self._quiet:
+            telling.write("stage", stage=text)
         self._show()
 
     def _search(self, text: str) -> None:
@@ -191,7 +194,9 @@ class ProgressDisplay:
         if self._quiet or now - self._printed < (_PAUSE if self._live.disable else _SOON):
             return
         self._printed = now
-        if self._live.disable:
+        left = self._pace.left
+        logged = telling.write("progress", stage=self._pace.stage, seconds_left=left and round(left))
+        if self._live.disable and not logged:
             self._console.print(f"{self._pace.stage}{self._found}: {self._pace}")
         self._show()
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import Exploration, explore, plan, run
+from ldiv_db.api import Exploration, Released, Result, explore, plan, run
+from ldiv_db.commands import lineage, telling
 from ldiv_db.commands.console import ProgressDisplay, refuse_memory, show
 from ldiv_db.commands.options import (
     MOST_THREADS,
@@ -22,9 +23,9 @@ from ldiv_db.commands.options import (
     ShowValues,
     grouped,
 )
+from ldiv_db.database import interrupts
 from ldiv_db.database.counted import names_warehouse
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, PolicyError, Problem
-from ldiv_db.database.interrupts import INTERRUPTED
 from ldiv_db.database.templates import Statement
 from ldiv_db.policy.reading import load_file
 from ldiv_db.reporting.exploration_page import write_page
@@ -71,8 +72,12 @@ def run_command(
     """
     wanted = load_file(policy)
     refuse_memory(database, wanted)
-    with resources.open_planned(database) as (opened, catalog), ProgressDisplay(quiet) as listener:
-        result = run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers)
+
+    def work() -> Result | Released:
+        with resources.open_planned(database) as (opened, catalog), ProgressDisplay(quiet) as listener:
+            return run(opened, wanted, policy.parent, listener, catalog, kl, show_values, workers)
+
+    result = lineage.telling_of(database, wanted, work)
     show(result.as_dict(show_seed), result.text(show_seed=show_seed), json)
 
 
@@ -169,8 +174,9 @@ def _threads(workers: int | None) -> int:
 def _exit_unless_done(found: Exploration) -> None:
     if found.interrupted:
         done = sum(outcome.status != "interrupted" for outcome in found.outcomes)
-        typer.echo(f"interrupted: {done:,} of {len(found.outcomes):,} variants were tried", err=True)
-        raise typer.Exit(INTERRUPTED)
+        code, word = interrupts.ended()
+        telling.say(f"{word}: {done:,} of {len(found.outcomes):,} variants were tried")
+        raise typer.Exit(code)
     statuses = {outcome.status for outcome in found.outcomes}
     if "error" in statuses:
         raise typer.Exit(DatabaseError.exit_code)

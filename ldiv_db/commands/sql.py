@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+import yaml
 
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.statement import check_statement
@@ -22,11 +23,16 @@ from ldiv_db.policy.reading import read_policy
 from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
+from ldiv_db.reporting.contract import contract_of
 
 sql_app = group_of_commands("Print a plan's counts, a run's recoding or an audit as SQL for another database.")
 Dialect = Literal[
     "bigquery", "clickhouse", "databricks", "duckdb", "postgres", "redshift", "snowflake", "spark", "sqlite", "trino"
 ]  # fmt: skip
+Types = Annotated[
+    list[str] | None,
+    typer.Option("--type", help="A sensitive column's type in DuckDB, if not text: salary=INTEGER. May be repeated."),
+]
 
 
 @sql_app.command("recode")
@@ -61,13 +67,7 @@ def check_command(
     *,
     table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.")],
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
-    types: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type",
-            help="The type in DuckDB of a sensitive column that is not text: salary=INTEGER. May be repeated.",
-        ),
-    ] = None,
+    types: Types = None,
     judged: Judged,
     asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice"])],
     labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
@@ -126,8 +126,35 @@ def counts_command(
     _show({"dialect": dialect, "columns": columns, "weight": weight, "sql": text}, json)
 
 
-def _show(document: dict[str, Any], as_json: bool) -> None:
+@sql_app.command("contract")
+def contract_command(
+    policy: PolicyFile,
+    dialect: Annotated[Dialect, typer.Option(help="The database that the rules are for.")] = "duckdb",
+    table: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the policy.")] = None,
+    types: Types = None,
+    json: Json = False,
+) -> None:
+    """Print a data contract (ODCS 3.0.2, YAML): the published columns, and a rule in SQL for each requirement.
+
+    A rule counts the classes that violate the requirement, and must be 0. Values that a requirement names stand in it.
+
+    \b
+    Examples:
+      ldiv sql contract policy.yml --dialect snowflake
+      ldiv sql contract policy.yml --dialect postgres --table public.release
+    """
+    wanted = read_policy(policy)
+    name = table or wanted.target.table
+    if name is None:
+        raise PolicyError([Problem("target", "is no table", "give --table: the table that the rules are for")])
+    with open_for_command(":memory:") as connection:
+        found = contract_of(Engine(connection), wanted, name, dialect, _types(types or []))
+    text = yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=120)
+    _show({"table": name, "dialect": dialect, "contract": found}, json, text)
+
+
+def _show(document: dict[str, Any], as_json: bool, text: str = "") -> None:
     if as_json:
         show(document, (), as_json)
     else:
-        typer.echo(f"{document['sql']};")
+        typer.echo(text or f"{document['sql']};", nl=not text)

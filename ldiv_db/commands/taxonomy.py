@@ -12,6 +12,7 @@ from rich.tree import Tree
 
 from ldiv_db.commands.console import group_of_commands, show
 from ldiv_db.commands.options import Catalog, Database, Json, Published, catalog_engine
+from ldiv_db.commands.telling import say
 from ldiv_db.database import catalog as catalogs
 from ldiv_db.database import migrate
 from ldiv_db.database.data_files import FileRelation
@@ -242,7 +243,7 @@ def check_command(
         for value in values:
             typer.echo(value)
         have = count_phrase(missing, f"value of {column} has", f"values of {column} have")
-        typer.echo(f"{have} no leaf in taxonomy {name}", err=True)
+        say(f"{have} no leaf in taxonomy {name}")
     raise typer.Exit(1 if missing else 0)
 
 

@@ -1,11 +1,12 @@
-"""Ctrl-C, heard from the first moment on and never lost.
+"""Ctrl-C and SIGTERM, heard from the first moment on and never lost.
 
 Before a command is under way nothing is open yet, so the process ends at once, and says so. This module imports at its
 top only what is loaded in a few milliseconds: the rest of the program takes long enough to be interrupted.
 
 Later the database's client may sit on Ctrl-C, or swallow its exception: it looks for signals between pieces of work,
 and even then waits for the statement to end. So a thread of ours is woken by the signal itself, and has the database
-stop the statement that is under way.
+stop the statement that is under way. SIGTERM, which schedulers send, takes the same way in a process that is ours; what
+is kept on Ctrl-C is kept, but nothing more is begun.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
 
-INTERRUPTED = 130
+#: The word for what a signal did to a command.
+WORDS: dict[int, str] = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 
-def leave(number: int = 0, frame: FrameType | None = None) -> None:
-    """Say that Ctrl-C came, and end the process: an exception might be lost in somebody's import."""
-    os.write(2, b"interrupted\n")
-    os._exit(INTERRUPTED)
+def leave(number: int = signal.SIGINT, frame: FrameType | None = None) -> None:
+    """Say that the signal came, and end the process: an exception might be lost in somebody's import."""
+    os.write(2, f"{WORDS[number]}\n".encode())
+    os._exit(128 + number)
 
 
 def listen_for_interrupts() -> None:
-    """End the process on Ctrl-C; do nothing where Python does not handle it itself."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, leave)
+    """End the process on Ctrl-C or SIGTERM; do nothing on one that somebody else handles, or that is ignored."""
+    for number, untouched in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(number) is untouched:
+            signal.signal(number, leave)
 
 
 #: Seconds between two attempts to stop a statement.
@@ -51,6 +54,8 @@ class Work:
     statement: object | None = None
     #: There was a signal, and its exception is not known to have arrived.
     pending: bool = False
+    #: The signal that came last.
+    number: int = signal.SIGINT
 
 
 #: Assigned, never called, where a signal may come: an assignment cannot be interrupted half way.
@@ -67,22 +72,29 @@ def stopping(stop: Callable[[], None]) -> Iterator[None]:
         _stops.remove(stop)
 
 
+def ended() -> tuple[int, str]:
+    """The exit code of the signal that came last, and its word."""
+    return 128 + work.number, WORDS[work.number]
+
+
 @contextmanager
 def listening() -> Iterator[None]:
-    """Within, Ctrl-C stops statements and is not lost; does nothing where it is not Python's own to handle."""
+    """Within, Ctrl-C, if it is Python's to handle, and SIGTERM, if it is ours, stop statements and are not lost."""
     import threading  # noqa: PLC0415 - `__main__` listens for Ctrl-C before it imports what a command needs
 
     before = signal.getsignal(signal.SIGINT)
     if before not in (signal.default_int_handler, leave) or threading.current_thread() is not threading.main_thread():
         yield
         return
+    ours = [signal.SIGINT, *([signal.SIGTERM] if signal.getsignal(signal.SIGTERM) is leave else [])]
     with _woken():
-        signal.signal(signal.SIGINT, _hear)
+        handlers = [(number, signal.signal(number, _hear)) for number in ours]
         try:
             yield
         finally:
             work.statement = None
-            signal.signal(signal.SIGINT, before)
+            for number, handler in handlers:
+                signal.signal(number, handler)
             work.pending = False
 
 
@@ -125,13 +137,13 @@ def check() -> None:
 
 
 def settle() -> None:
-    """Take a Ctrl-C whose exception was caught as heard: what follows is not stopped by it again.
+    """Take a Ctrl-C whose exception was caught as heard: what follows is not stopped by it again, but by SIGTERM.
 
     Raises KeyboardInterrupt if the signal's own exception is still on the way, as where the database ended its
     statement before Python came to it; call it again then.
     """
     time.sleep(_PAUSE)
-    work.pending = False
+    work.pending = work.number == signal.SIGTERM
 
 
 def settle_twice() -> None:
@@ -143,5 +155,5 @@ def settle_twice() -> None:
 
 
 def _hear(number: int, frame: FrameType | None) -> None:
-    work.pending = True
+    work.pending, work.number = True, number
     raise KeyboardInterrupt

@@ -195,3 +195,8 @@ class OneStatement:
         reads = [relation for step in steps for relation in step.reads]
         sql = f"WITH {named}\nSELECT * FROM {last.sql()}"
         return Statement(steps[-1].template, sql, dict(self._values), reads, parts=steps)
+
+
+def counting(select: str) -> str:
+    """The SELECT of a single number that counts the rows of another SELECT."""
+    return f"SELECT count(*) AS counted FROM (\n{select}\n) AS found"

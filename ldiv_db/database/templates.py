@@ -105,7 +105,7 @@ def _each(
 
 
 def resource_folder(name: str) -> Path:
-    """The folder of `sql`, `migrations` or `fixtures`: beside the package in a checkout, inside it in a wheel."""
+    """A folder such as `sql` or `fixtures`: beside the package in a checkout, inside it in a wheel."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / name, package.parent / name):
         if folder.is_dir():

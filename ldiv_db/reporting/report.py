@@ -102,7 +102,7 @@ def report(con: Any, request: ReportRequest) -> Report:
 
 
 def read_report(path: Path) -> Document:
-    """The document in a file; raises PolicyError if it is none."""
+    """The document in a file, as `save` wrote it or a command printed it; raises PolicyError if it is none."""
     try:
         found = json.loads(read_text(path, NESTED_BYTES))
     except OSError as error:
@@ -110,7 +110,7 @@ def read_report(path: Path) -> Document:
     except ValueError as error:
         what = "is not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
         raise PolicyError([Problem("verify", f"{path} {what}", "give what `ldiv report --json` printed")]) from error
-    return found if isinstance(found, dict) else {}
+    return {key: value for key, value in found.items() if key != "schema_version"} if isinstance(found, dict) else {}
 
 
 def _write(path: Path, text: str) -> None:

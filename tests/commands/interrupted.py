@@ -1,5 +1,7 @@
 """`ldiv` interrupted: `interrupted.py MOMENT ARGUMENTS ...` runs the command and sends itself Ctrl-C at that moment.
 
+With LDIV_TEST_SIGNAL it sends the signal of that number.
+
 A moment is `TEMPLATE`, while the database works on it, `TEMPLATE!`, before it and lost as a client may lose it, or
 `file:PATTERN`, as soon as a file of that pattern holds something.
 """
@@ -19,6 +21,8 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.engine import Engine
 
 PAUSE = 0.1
+#: The signal that is sent.
+SIGNAL = int(os.environ.get("LDIV_TEST_SIGNAL", signal.SIGINT))
 
 
 def later(moment: str) -> None:
@@ -29,7 +33,7 @@ def later(moment: str) -> None:
             time.sleep(0.001)
     else:
         time.sleep(PAUSE)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), SIGNAL)
 
 
 def main() -> None:
@@ -49,6 +53,7 @@ def main() -> None:
     if moment.startswith("file:"):
         threading.Thread(target=later, args=[moment], daemon=True).start()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever starts in the background ignores it
+    interrupts.listen_for_interrupts()
     sys.argv[1:] = arguments
     cli.main()
 

@@ -117,6 +117,17 @@ def test_a_lost_interrupt_is_raised_once_and_not_in_what_cleans_up() -> None:
         interrupts.check()
 
 
+def test_who_keeps_what_is_done_on_ctrl_c_begins_nothing_more_on_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    with interrupts.listening():
+        interrupts.settle()
+        interrupts.check()
+        monkeypatch.setattr(interrupts.work, "number", signal.SIGTERM)
+        interrupts.settle()
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.check()
+        assert interrupts.ended() == (143, "terminated")
+
+
 @pytest.mark.usefixtures("own_handler")
 def test_what_the_client_works_at_is_stopped() -> None:
     """Python hears of no signal while it is in one long call, as of a client that looks for none."""

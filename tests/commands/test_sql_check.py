@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import duckdb
@@ -134,7 +133,7 @@ def test_json_and_python_say_the_same(patients: Any) -> None:
         "sql", "check", "released", *ASKED, "--require", "entropy:2", "--dialect", "bigquery", "--json"
     )
     text = ldiv_db.check_sql("released", "age", "disease", "entropy:2", dialect="bigquery")
-    assert json.loads(called.out) == {"table": "released", "dialect": "bigquery", "sql": text}
+    assert called.json == {"table": "released", "dialect": "bigquery", "sql": text}
     assert "(Machanavajjhala et al. 2006)" in text
 
 

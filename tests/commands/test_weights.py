@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, get_args
 
 import pytest
@@ -47,7 +46,7 @@ def test_every_dialect_has_one_select_of_the_columns(counted: Any, dialect: str)
 
 def test_counts_as_json(counted: Any) -> None:
     called = counted.call("sql", "counts", counted.policy, "--json", "--dialect", "clickhouse")
-    document = json.loads(called.out)
+    document = called.json
     assert set(document) == {"dialect", "columns", "weight", "sql"}
     assert (document["dialect"], document["weight"]) == ("clickhouse", "n")
     assert document["columns"] == ["age", "country", "disease"]

@@ -211,7 +211,7 @@ CALLS = sorted(
         found
         for page in PAGES
         for text in [page.read_text(encoding="utf-8")]
-        for found in re.findall(r"python3? -m pytest ([^`\n…]*\btests/[^`\n…]*)(?=[`\n])", text)
+        for found in re.findall(r"((?:\w+=\d+ )?python3? -m pytest [^`\n…]*\btests/[^`\n…]*)(?=[`\n])", text)
     }
 )
 
@@ -223,8 +223,10 @@ def test_pages_have_tests_called() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("call", CALLS)
 def test_a_command_that_runs_tests_selects_some(call: str) -> None:
-    words = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *words_of(call)]
+    before, asked = re.split("python3? -m pytest ", call)
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *words_of(asked)]
     settings = {name: value for name, value in os.environ.items() if not name.startswith(("LDIV_TEST", "PYTEST"))}
+    settings |= dict(setting.split("=") for setting in before.split())
     done = subprocess.run(words, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

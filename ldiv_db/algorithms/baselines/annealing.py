@@ -55,7 +55,7 @@ class Annealing(Cuts):
                 if is_late(deadline):
                     break
         except KeyboardInterrupt:
-            interrupts.check()  # it has been heard: what follows is not to be stopped by it again
+            interrupts.settle_twice()
         evaluator.evaluated = len(walk.costs)
         return SearchResult(evaluator, best, SearchOutcome(walk.done, False, 0))
 
