@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlglot import exp
 
@@ -27,6 +27,8 @@ from ldiv_db.database.traits_there import DIALECTS, TRAITS
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
+
+Found = TypeVar("Found")
 
 
 class Warehouse:
@@ -51,6 +53,8 @@ class Warehouse:
         self.traits = TRAITS[self.dialect]
         #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
+        #: What the statements of a run say that they are of, to whoever looks at the server or its bill.
+        self.run = "ldiv_db"
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -58,12 +62,14 @@ class Warehouse:
     def moment(self, written: Relation | None = None) -> Iterator[None]:
         """Within, all is of one moment, which begins once no other writes to the table `written`; then committed."""
         self._refuse_open()
-        is_locked = self.traits.lock and written is not None and self._exists_alone(written)
+        is_locked = self.traits.lock and written is not None and self._alone(lambda: self.exists(written))
+        asked = self.traits.lacking.format(run=self.run)
+        lacking = self._alone(lambda: self.rows(asked)) if asked else []
         if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):
             self.execute(self.traits.begin)
-        for setting in self.traits.settings:
-            self.execute(setting)
         try:
+            for setting in (*self.traits.settings, *(setting for (setting,) in lacking)):
+                self.execute(setting)
             if is_locked and written:  # before anything is read, as that is when the moment begins
                 self.execute(self.traits.lock.format(self.name(written)))
             if self.traits.locked:
@@ -76,9 +82,9 @@ class Warehouse:
                 self._end("ROLLBACK")
             raise
 
-    def _exists_alone(self, table: Relation) -> bool:
-        """True if the table is there, asked outside of the transaction that follows."""
-        found = self.exists(table)
+    def _alone(self, ask: Callable[[], Found]) -> Found:
+        """What is found outside of the transaction that follows."""
+        found = ask()
         if not self._commits_each:
             self.connection.rollback()
         return found
@@ -102,8 +108,15 @@ class Warehouse:
 
     def execute(self, sql: str, doing: str = "run a statement") -> None:
         """Run a statement without rows."""
+        with self._ran(sql, doing):
+            pass
+
+    @contextmanager
+    def _ran(self, sql: str, doing: str) -> Iterator[Any]:
+        """A cursor that has run a statement, which says whose it is, behind it, as some servers cut off a beginning."""
         with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+            cursor.execute(f"{sql} /* {self.run} */")
+            yield cursor
 
     def written(self, template: str, **params: Any) -> str:
         """The SELECT of a template in the dialect."""
@@ -111,8 +124,7 @@ class Warehouse:
 
     def rows(self, sql: str, doing: str = "read") -> list[tuple[Any, ...]]:
         """The rows of a SELECT that are few."""
-        with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+        with self._ran(sql, doing) as cursor:
             return [tuple(row) for row in cursor.fetchall()]
 
     def source(self, given: Any, folder: Path) -> Relation:
@@ -130,15 +142,12 @@ class Warehouse:
     def described(self, table: Relation | str) -> list[tuple[str, Any]]:
         """The name of each column of a table, or of what a SELECT gives, and what its driver calls the type."""
         sql = table if isinstance(table, str) else f"SELECT * FROM {self.name(table)} WHERE 1 = 0"
-        doing = "read" if isinstance(table, str) else f"read {table}"
-        with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+        with self._ran(sql, "read" if isinstance(table, str) else f"read {table}") as cursor:
             return [(entry[0], entry[1]) for entry in cursor.description]
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
-        with self._doing("count"), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+        with self._ran(sql, "count") as cursor:
             return (fetch_arrow if self.is_adbc else fetch_rows)(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_ro
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
+from ldiv_db.database.unchanged import is_unchanged, version_of
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.publishing.draft import NewClasses
@@ -36,7 +37,8 @@ class CountedSource:
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
     names in lower case. `number` is what the counts are called where they are the source of a run; None where each
-    counted row is a row of it.
+    counted row is a row of it. `content` is a hash of the rows with what is kept, if anything is, and `version` what
+    the database calls the table as it was counted.
     """
 
     there: Warehouse
@@ -45,6 +47,8 @@ class CountedSource:
     keys: Sequence[ColumnThere]
     counts: Relation
     number: str | None
+    content: str | None
+    version: tuple[Any, ...]
 
     def kept_warnings(self, kept: Sequence[str], individual: Column | None) -> list[str]:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
@@ -60,9 +64,27 @@ class CountedSource:
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:
         """The source as a run read it that read other columns."""
         wanted = [name for name, _, *kept in columns if not kept]
-        kept = [name for name, _, *kept in columns if kept]
+        return self._counted_again(engine, wanted, [name for name, _, *kept in columns if kept])[1]
+
+    def _counted_again(
+        self, engine: Engine, wanted: Sequence[str], keep: Sequence[str]
+    ) -> tuple[CountedSource, Relation]:
         listed = self.there.columns(self.table)
-        return place_counts(engine, self.there, self.table, listed, wanted, kept, self.number is None)[1]
+        return place_counts(engine, self.there, self.table, listed, wanted, keep, self.number is None)
+
+    def is_as_counted(self, engine: Engine, keep: Sequence[str]) -> bool:
+        """True if the rows there are still those that were counted, with what a run is to `keep` of them."""
+        if is_unchanged(self.there, self.table, self.version, engine.total(self.counts, WEIGHT.name)):
+            return True
+        if {column.name.lower() for column in self.there.columns(self.table)} != set(self.columns):
+            return False
+        with engine.scope():
+            now, _ = self._counted_again(engine, [key.column.name for key in self.keys], keep)
+            hashes = [
+                (source.content, hash_rows(engine, source.counts, [key.alias for key in source.keys], WEIGHT, ""))
+                for source in (self, now)
+            ]
+        return hashes[0] == hashes[1]
 
 
 def place_counts(
@@ -92,7 +114,7 @@ def place_counts(
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     kept = [column for column in others if column.column.name.lower() in keep]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
-    content = None
+    content = found = None
     if kept:  # a hash of the rows, by which a run knows that what it keeps has changed
         texts = [replace(column, as_text=True) for column in kept]
         read = sorted([*keys, *texts], key=lambda column: column.column.name.lower())
@@ -114,7 +136,8 @@ def place_counts(
         number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
-    return CountedSource(there, table, by_name, keys, counts, number), placed
+    version = version_of(there, table)
+    return CountedSource(there, table, by_name, keys, counts, number, found, version), placed
 
 
 @dataclass(frozen=True)

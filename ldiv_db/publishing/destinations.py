@@ -17,7 +17,7 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
@@ -33,7 +33,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.resolve import Source
 from ldiv_db.publishing.draft import Draft, Outcome, Where
-from ldiv_db.publishing.history import OvertakenError, Recount
+from ldiv_db.publishing.history import OvertakenError, Recount, new_run
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
@@ -51,6 +51,10 @@ class Destination(ABC):
     has_rows: ClassVar[bool] = False
     #: Counts the source's rows where they lie.
     recount: Recount | None = field(default=None, init=False)
+    #: The id of the run that publishes there.
+    run_id: str = field(default_factory=new_run, init=False)
+    #: What is open while a run reads there, and closed before it plans.
+    held: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     @abstractmethod

@@ -37,6 +37,11 @@ Recount = Callable[[Sequence[ReadColumn]], Relation]
 _MOST_AGAIN = 5
 
 
+def new_run() -> str:
+    """The id of a run that begins."""
+    return uuid.uuid4().hex
+
+
 def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
     """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it.
 
@@ -109,7 +114,7 @@ class Watch:
     found: frozenset[str] = frozenset()
     fingerprint: Fingerprint | None = None
     key: str | None = None
-    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    run_id: str = field(default_factory=new_run)
 
     @property
     def locks(self) -> list[str]:
@@ -142,25 +147,40 @@ class Watch:
 class OvertakenError(ConflictError):
     """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
 
+    what = (
+        "another run published {} at the same time, and nothing of this one was published: end the transaction, and run"
+        " again"
+    )
+
     def __init__(self, source: str):
-        what = f"another run published {source} at the same time, and nothing of this one was published"
-        super().__init__(f"{what}: end the transaction, and run again")
+        super().__init__(self.what.format(source))
+
+
+class ChangedError(OvertakenError):
+    """The rows of a source in a warehouse changed between count and release, so that the run starts again."""
+
+    what = "{} changed each time while this run planned, and nothing was published: run it while nobody writes there"
 
 
 def look_back(
-    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None, recount: Recount | None = None
+    engine: Engine,
+    resolved: Resolved,
+    rows: Relation,
+    run_id: str,
+    weight: Identifier | None = None,
+    recount: Recount | None = None,
 ) -> tuple[Earlier, Watch]:
     """The earlier release that a run is held against, and the watch over the source until it is published.
 
     It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
-    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts; `recount` counts a
-    warehouse's rows by the columns of an earlier run.
+    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts, `run_id` that of
+    the new run; `recount` counts a warehouse's rows by the columns of an earlier run.
     """
     listed, name, folder = Published.in_ledger(engine), resolved.source.name, resolved.folder
     key = listed.key
     fingerprint = take_fingerprint(engine, resolved, rows, weight, key or secrets.token_hex(32), recount is not None)
     own = listed.of(known_as(engine, name, folder), fingerprint)
-    watch = Watch(engine, name, folder, own.names, fingerprint, key)
+    watch = Watch(engine, name, folder, own.names, fingerprint, key, run_id)
     earlier = Earlier(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",

@@ -3,8 +3,9 @@
 The release is staged, counted there, and the counts are audited here by the code of every audit; then it takes its
 place. What is staged are its different rows with their counts, where the database repeats rows by a count; elsewhere,
 and with kept columns, all rows, by a plan that goes there as a table of combinations of values with their labels and is
-dropped at the end. Where the database takes back a table that was made, all of it is one transaction; elsewhere plan
-and staged release lie in the schema of the ledger, where who reads releases has no rights.
+dropped at the end. Where the database takes back a table that was made, all of it is one transaction, which begins once
+all is planned: it publishes only if the source is what was counted, and the ledger says what it said then. Elsewhere
+plan and staged release lie in the schema of the ledger, where who reads releases has no rights.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 
 from ldiv_db.database.catalog import SCHEMA
@@ -25,6 +26,7 @@ from ldiv_db.policy.resolve import Findings, Source
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destinations import Destination, undone
 from ldiv_db.publishing.draft import Draft, Outcome
+from ldiv_db.publishing.history import ChangedError
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
 
@@ -39,9 +41,20 @@ class InWarehouse(Destination):
 
     has_rows = True
 
-    def __init__(self, engine: Engine, source: CountedSource, target: Target, table: Relation, ledger: LedgerThere):
+    def __init__(
+        self,
+        engine: Engine,
+        source: CountedSource,
+        target: Target,
+        table: Relation,
+        ledger: LedgerThere,
+        run_id: str,
+        held: ExitStack,
+    ):
         super().__init__(engine)
+        self.run_id = run_id
         self.source = source
+        self.held = held if source.there.takes_back else self.held
         self.recount = partial(source.recounted, engine)
         self.target = target
         self.table = table
@@ -126,6 +139,18 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
+        there, own = self.source.there, draft.classes.resolved.source
+        if not there.takes_back:
+            return self._publish(draft)
+        with there.moment(self.table):
+            if not self.source.is_as_counted(self.engine, [column.name for column in own.keep]):
+                raise ChangedError(own.name)
+            if not draft.extends:
+                self.refuse()
+            self._ledger.hold(self.engine, draft.entries, draft.watch)
+            return self._publish(draft)
+
+    def _publish(self, draft: Draft[Outcome]) -> Outcome:
         there, plan = self.source.there, PlanThere(self.engine, self.source, draft.classes)
         append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)

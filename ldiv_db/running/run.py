@@ -97,7 +97,7 @@ def _opened(
     if isinstance(connection, PlannedThere):
         with (
             working_engine(connection.connection, context.listener) as engine,
-            counted_source(engine, context, connection.there, policy, catalog, writes) as (counted, there),
+            counted_source(engine, context, connection.there, policy, catalog) as (counted, there),
         ):
             yield engine, counted, there
     else:

@@ -78,7 +78,7 @@ def test_a_lock_that_is_not_let_go_ends_the_run(postgres, old, setting, says):
 @pytest.mark.parametrize(
     ("rights", "says"),
     [
-        ("", "permission denied for table released"),
+        ("", "permission denied for table people"),
         ("GRANT SELECT ON people TO publisher", "permission denied"),
         ("GRANT SELECT ON people TO publisher; GRANT USAGE, CREATE ON SCHEMA public TO publisher", "permission denied"),
         (
@@ -226,7 +226,7 @@ def test_a_night_beside_one_that_holds_no_lock_begins_anew(postgres, con, monkey
     """As where the table was made between a look for it and the beginning of the transaction."""
     place(postgres, con, rows_of(random.Random(3), 40))
     ldiv_db.run(postgres.connection, nightly())
-    monkeypatch.setattr(Warehouse, "_exists_alone", lambda self, table: False)
+    monkeypatch.setattr(Warehouse, "_alone", lambda self, ask: [])
     place(postgres, con, rows_of(random.Random(3), 60))
     with session(postgres) as other:
         gate, fetch = [], Warehouse.fetch

@@ -1,0 +1,26 @@
+"""Whether a table of a warehouse has the rows that it had at an earlier moment, where the database tells without them.
+
+What it tells is no more than that nothing has changed: where it cannot, or says otherwise, rows are counted again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ldiv_db.database.names import Relation, literal
+from ldiv_db.database.warehouses import Warehouse
+
+
+def version_of(there: Warehouse, table: Relation) -> tuple[Any, ...]:
+    """What a table is called at this moment, which has begun with a look at its rows; empty where that is not known."""
+    asked = there.traits.version.format(table=literal(there.name(table)))
+    return next(iter(there.rows(asked)), ()) if asked else ()
+
+
+def is_unchanged(there: Warehouse, table: Relation, version: tuple[Any, ...], rows: int) -> bool:
+    """True if a table of an earlier version, with so many rows then, is known to have the same ones."""
+    if not version:
+        return False
+    asked = there.traits.unchanged.format(name=there.name(table), rows=rows, asked=version[-1])
+    is_same = not asked or there.rows(asked) == [(True,)]  # first, as nobody exchanges a table that is being read
+    return is_same and version_of(there, table)[:1] == version[:1]
