@@ -192,7 +192,8 @@ TRAITS = {
         takes_back=True,
         holds_off=True,
         begin="BEGIN IMMEDIATE",
-        version="SELECT data_version || ' ' || total_changes() FROM pragma_data_version",
+        version="SELECT data_version || ' ' || schema_version || ' ' || total_changes()"
+        " FROM pragma_data_version, pragma_schema_version",
         tables="SELECT name FROM sqlite_master",
         schema="",
         analyze="ANALYZE {}",

@@ -145,9 +145,9 @@ class InWarehouse(Destination):
         with there.moment(self.table):
             if not self.source.is_as_counted(self.engine, [column.name for column in own.keep]):
                 raise ChangedError(own.name)
+            self._ledger.hold(self.engine, draft.entries, draft.watch)
             if not draft.extends:
                 self.refuse()
-            self._ledger.hold(self.engine, draft.entries, draft.watch)
             return self._publish(draft)
 
     def _publish(self, draft: Draft[Outcome]) -> Outcome:
