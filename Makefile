@@ -1,5 +1,7 @@
 # What contributors run; `make` lists it. CONTRIBUTING.md says when.
-.PHONY: help test whole lint types site bench
+DIST ?= dist
+VERSION = $(shell sed -n 's/^version: //p' sql/dbt/dbt_project.yml)
+.PHONY: help test whole lint types site bench package
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,3 +25,8 @@ site: ## the pages of docs/ as a site, in site/
 
 bench: ## what a run of BSGI costs; the others are beside it, in tests/benchmarks/
 	python3 -m tests.benchmarks.bsgi
+
+package: ## the dbt package as an archive with its own folder at the top, in dist/
+	mkdir -p $(DIST)
+	tar -czf $(DIST)/ldiv-$(VERSION).tar.gz --sort=name --owner=0 --group=0 --numeric-owner \
+	    --transform 's,^\.,ldiv-$(VERSION),' -C sql/dbt . -C $(CURDIR) ./LICENSE

@@ -50,6 +50,7 @@ from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms
 from ldiv_db.reporting.report import Report, report
 from ldiv_db.running.attack import attack
+from ldiv_db.running.doctor import doctor
 from ldiv_db.running.exploring.explore import explore
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.run import plan, run
@@ -80,6 +81,7 @@ __all__ = [
     "check",
     "check_sql",
     "counts_sql",
+    "doctor",
     "explore",
     "measure",
     "parse_policy",

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
+from unittest.mock import patch
 
 import snowflake.connector
 import sqlglot
@@ -39,6 +41,12 @@ def resolved(sql: str) -> str:
         if held not in _SYSTEM:
             name.replace(exp.to_identifier(encoded(held), quoted=True))
     return tree.sql("snowflake").replace(_BOUND, "%s")
+
+
+def patched() -> AbstractContextManager[Any]:
+    """Within, connections that anybody opens are by exact names; within fakesnow's own patch."""
+    connect = snowflake.connector.connect
+    return patch("snowflake.connector.connect", lambda *given, **more: Connection(connect(*given, **more)))
 
 
 class Connection:

@@ -284,7 +284,7 @@ def _failure_of_table(
 def _failure_of_size(axis: SensitiveAxis, requirement: Requirement) -> Failure | None:
     """The message that no class has as many different values as the requirement takes, if none can."""
     size, most = requirement.unique_class_size(), axis.asked_distribution.largest_l
-    if size is None or size <= max(most, 1):
+    if size is None or size <= max(most, 1) or not axis.asked_distribution.counts:  # of no value nothing is asked
         return None
     reason = (
         f"{_requirement_words(requirement, axis)} asks for classes of {size} different values; classes of {most} meet"

@@ -162,24 +162,30 @@ def audit_table(
 
     with counted(engine, subject, sensitive) as counts:
         verdicts = judged(counts, [requirement for requirement in requirements if not requirement.others_known])
-        of_people, taken, left_out = subject.person is not None, subject.suppressed, counts.suppressed_rows
-        audit = Audit(
-            sensitive,
-            classes=engine.count(counts.listed),
-            rows=engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows"),
-            verdicts=(),
-            suppressed_rows=left_out,
-            ignored_rows=left_out if taken == "ignore" else 0,
-            unmatched_groups=counts.unmatched_groups,
-            of_people=of_people,
-            warnings=_warnings(engine, sensitive, requirements, counts),
-            suppressed=taken,
-            least_people=engine.least(counts.listed, "class_rows") if of_people else None,
+        audit = replace(
+            _counts_of(engine, sensitive, counts), warnings=_warnings(engine, sensitive, requirements, counts)
         )
     if known:
         with counted(engine, replace(subject, known=others), sensitive) as counts:
             verdicts |= judged(counts, known)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
+
+
+def _counts_of(engine: Engine, sensitive: str, counts: Counted) -> Audit:
+    """The audit as far as classes and rows were counted, without a verdict."""
+    of_people, taken, left_out = counts.subject.person is not None, counts.subject.suppressed, counts.suppressed_rows
+    return Audit(
+        sensitive,
+        classes=engine.count(counts.listed),
+        rows=engine.count(counts.read.table) if of_people else engine.total(counts.listed, "class_rows"),
+        verdicts=(),
+        suppressed_rows=left_out,
+        ignored_rows=left_out if taken == "ignore" else 0,
+        unmatched_groups=counts.unmatched_groups,
+        of_people=of_people,
+        suppressed=taken,
+        least_people=engine.least(counts.listed, "class_rows") if of_people else None,
+    )
 
 
 def _warnings(engine: Engine, sensitive: str, requirements: Sequence[Requirement], counts: Counted) -> tuple[str, ...]:

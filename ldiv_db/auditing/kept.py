@@ -118,9 +118,12 @@ def measure_kept(
     pairs = [(one.name, other) for one in found if one.is_compared for other in others]
     follows: dict[str, list[Follows]] = {name: [] for name in kept}
     if pairs:
-        asked = [{"number": i, "one": kept[one], "other": others[other]} for i, (one, other) in enumerate(pairs)]
-        named = list(dict.fromkeys([*(kept[one] for one, _ in pairs), *others.values()]))
-        params = {"source": table, "weight": weight, "columns": named, "pairs": asked}
+        named = dict.fromkeys([*(kept[one] for one, _ in pairs), *others.values()])
+        working = {column: Identifier(f"c{i}") for i, column in enumerate(named)}
+        both = [(working[kept[one]], working[others[other]]) for one, other in pairs]
+        asked = [{"number": i, "one": one, "other": other} for i, (one, other) in enumerate(both)]
+        columns = [{"column": column, "alias": alias} for column, alias in working.items()]
+        params = {"source": table, "weight": weight, "columns": columns, "pairs": asked}
         for row in engine.records("auditing/kept/compare_columns", **params):
             one, other = pairs[row["pair"]]
             from_kept = _share(row["rows"], row["other_guessed"], row["different"], row["other_largest"])

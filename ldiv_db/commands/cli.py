@@ -154,6 +154,7 @@ COMMANDS = {
     "taxonomy": "Import, build, draft, show and check taxonomies.",
     "release": "List, compare and check releases of tables that are published again as they change.",
     "sql": "Print a plan's counts, a run's recoding or an audit as SQL for another database.",
+    "doctor": "Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.",
     "dbt": "Show where the dbt package is: tests, and releases as models.",
 }
 #: The modules of commands that share one.

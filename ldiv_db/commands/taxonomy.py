@@ -233,7 +233,7 @@ def check_command(
         _, dictionary = _held(engine, name, resolve_source(engine, table, Path(), "table"), column)
         shown = "all" if show_values else False
         found = engine.rows("taxonomies/list_missing_values", dictionary=dictionary, show_values=shown)
-    missing, values = found[0][1] if found else 0, [value for value, _ in found]
+    missing, values = found[0][1] if found else 0, [value for value, _ in found if show_values]
     document = {"taxonomy": name, "table": table, "column": column, "missing_values": missing}
     document |= {"missing": values} if show_values else {}
     if json or not missing:

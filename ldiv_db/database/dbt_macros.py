@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -54,23 +54,22 @@ class _Tests(Extension):
 def count_failures(engine: Engine, table: Relation | FileRelation, test: str, **arguments: Any) -> int:
     """The number of rows that the package's generic `test` returns for the table; raises NotReadError if it refuses."""
     columns = [SimpleNamespace(name=column.name, dtype=column.type) for column in columns_of(engine, table)]
-    sql = getattr(_package(columns), f"test_{test}")(table.sql(), **arguments)
+    package = _package(columns, lambda name: Identifier(name).sql())
+    sql = getattr(package, f"test_{test}")(table.sql(), **arguments)
     ((found,),) = engine.execute(f"SELECT count(*) FROM (\n{sql}\n) AS failures", reads=[table])
     return int(found)
 
 
-def _package(columns: list[SimpleNamespace]) -> SimpleNamespace:
-    """The macros of the package by name, for a table of DuckDB with these columns."""
+def _package(columns: list[Any], quote: Any, adapters: Sequence[str] = ("duckdb",), **others: Any) -> Any:
+    """The macros of the package by name, for a table of DuckDB with these columns, or of the first of `adapters`."""
     macros = SimpleNamespace()
 
     def dispatch(name: str, _: str) -> Any:
-        return getattr(macros, f"duckdb__{name}", None) or getattr(macros, f"default__{name}")
+        return next(found for one in (*adapters, "default") if (found := getattr(macros, f"{one}__{name}", None)))
 
     offered = {
         "ldiv": macros,
-        "adapter": SimpleNamespace(
-            dispatch=dispatch, quote=lambda name: Identifier(name).sql(), get_columns_in_relation=lambda _: columns
-        ),
+        "adapter": SimpleNamespace(dispatch=dispatch, quote=quote, get_columns_in_relation=lambda _: columns),
         "dbt": SimpleNamespace(
             escape_single_quotes=lambda text: text.replace("'", "''"),
             string_literal=lambda text: f"'{text}'",
@@ -81,6 +80,7 @@ def _package(columns: list[SimpleNamespace]) -> SimpleNamespace:
         "graph": {"nodes": {}},
         "modules": {"re": re},
         "return": _return,
+        **others,
     }
     for template in _templates():
         for name, macro in vars(template.make_module(offered)).items():

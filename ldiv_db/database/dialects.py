@@ -16,7 +16,7 @@ from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect, NormalizationStrategy
 
 from ldiv_db.database.errors import refused
-from ldiv_db.database.names import DIALECT, Relation
+from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.templates import Statement
 from ldiv_db.database.traits_there import TRAITS
 
@@ -120,6 +120,13 @@ def listed_rows(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], diale
     if not rows:
         tree = exp.select("*").from_(tree.subquery("t")).where("1 = 0")
     return _text(folded(tree.transform(_typed, dialect), dialect), dialect, margin)
+
+
+def without_rows(columns: Mapping[str, Identifier | str], source: Relation, dialect: str) -> str:
+    """A SELECT of no rows: `columns` is name to a column of the source, or to one of our types, of which it is NULL."""
+    told = ((c.sql() if isinstance(c, Identifier) else f"CAST(NULL AS {c})", n) for n, c in columns.items())
+    tree = exp.select(*(f"{value} AS {Identifier(name).sql()}" for value, name in told), dialect=DIALECT)
+    return written_tree(tree.from_(source.sql(), dialect=DIALECT).where("1 = 0"), dialect)
 
 
 def _values(cells: Sequence[Sequence[exp.Expr]], names: Sequence[str], dialect: str) -> exp.Expr:

@@ -1,24 +1,21 @@
-"""Drivers of Python's: whose dialect they speak, rows that are fetched and sent by them, and the types of these."""
+"""Drivers of Python's: whose dialect they speak, the rows that they fetch, and the types of these."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
-from ldiv_db.database.catalog import columns_of
-from ldiv_db.database.dialects import written_table, written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.traits_there import TRAITS
 
 #: Rows that are fetched, or sent, at once.
-AT_ONCE = 50_000
-#: The marks of a value that a driver binds by its place.
-_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}"}
+AT_ONCE = 10_000
 #: Types of PostgreSQL's, by their numbers, that are read as they are: numbers, truth, days and times. All others are
 #: read as text, as `bpchar` is equal to it without its blanks, and an enum's type lists values that no row need have.
 _PLAIN_OIDS = (16, 20, 21, 23, 700, 701, 1082, 1114, 1184, 1700)
@@ -49,15 +46,32 @@ def dialect_of(connection: Any) -> str:
     return named[0] if named else ""
 
 
-def fetch_rows(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -> Relation:
-    """The rows that a cursor has found as a TEMP table of the engine's, of these columns."""
-    rows = [tuple(row) for row in cursor.fetchall()]
-    types = [type_of_values({type(value) for value in column}, column) for column in zip(*rows, strict=True)]
-    typed = dict(zip(columns, types or ["VARCHAR"] * len(columns), strict=True))
-    made = engine.load(name, typed, rows[:AT_ONCE])
-    for first in range(AT_ONCE, len(rows), AT_ONCE):
-        engine.append(made, typed, rows[first : first + AT_ONCE])
-    return made
+def fetch_parts(cursor: Any, sql: str) -> Iterator[Sequence[Any]]:
+    """The rows of a SELECT, so many at once: psycopg streams them, as its client would first hold all."""
+    if hasattr(cursor, "stream"):
+        rows = cursor.stream(sql)
+        while part := list(itertools.islice(rows, AT_ONCE)):
+            yield part
+        return
+    cursor.execute(sql)
+    while part := cursor.fetchmany(AT_ONCE):
+        yield part
+
+
+def fetch_rows(engine: Engine, name: str, parts: Iterable[Sequence[Any]], columns: Sequence[str]) -> Relation:
+    """Rows that come in parts as a TEMP table of the engine's, of these columns; later values may widen their types."""
+    told, before, made = [Told() for _ in columns], dict.fromkeys(columns, "VARCHAR"), None
+    for part in parts:
+        for one, values in zip(told, zip(*part, strict=True), strict=True):
+            one.add(values)
+        types = {column: one.type for column, one in zip(columns, told, strict=True)}
+        made = made or engine.load(name, types, [])
+        for column in columns:
+            if types[column] != before[column] and engine.count(made):
+                engine.execute(f"ALTER TABLE {made.sql()} ALTER {Identifier(column).sql()} TYPE {types[column]}")
+        engine.append(made, types, part)
+        before = types
+    return made or engine.load(name, before, [])
 
 
 def fetch_arrow(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) -> Relation:
@@ -69,41 +83,6 @@ def fetch_arrow(engine: Engine, name: str, cursor: Any, columns: Sequence[str]) 
         if lost:  # of which our own database knows nothing
             raise lost[0] from None
         raise
-
-
-def send_rows(engine: Engine, rows: Relation, cursor: Any, table: Relation, dialect: str, paramstyle: str) -> None:
-    """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
-    columns, traits = columns_of(engine, rows), TRAITS[dialect]
-    names = ", ".join(written_table(Relation((column.name,)), dialect) for column in columns)
-    # Times are handed on as text: drivers, and our own database, have types of several packages for them.
-    texts = [
-        f"CAST({name} AS VARCHAR) AS {name}"
-        for column in columns
-        if column.is_time or column.type in traits.texts
-        for name in [Identifier(column.name).sql()]
-    ]
-    shown = f" REPLACE ({', '.join(texts)})" if texts else ""
-    found = engine.connection.execute(f"SELECT *{shown} FROM {rows.sql()}")
-    place = f"{written_table(table, dialect)} ({names})"
-    kinds, mark = [written_type(column.type, dialect) for column in columns], _MARKS.get(paramstyle, traits.mark)
-    while part := found.fetchmany(AT_ONCE):
-        if hasattr(cursor, "copy"):
-            with cursor.copy(f"COPY {place} FROM STDIN") as copy:
-                for row in part:
-                    copy.write_row(row)
-        else:
-            _insert(cursor, place, kinds, mark, iter(part), most=traits.bound)
-
-
-def _insert(
-    cursor: Any, place: str, kinds: Sequence[str], mark: str, values: Iterator[tuple[Any, ...]], most: int
-) -> None:
-    """Insert rows by statements of many rows each: a round trip a row would take longest of all."""
-    while part := list(itertools.islice(values, max(1, min(1_000, most // len(kinds))))):
-        flat = [value for row in part for value in row]
-        marks = iter(mark.format(number + 1, type=kinds[number % len(kinds)]) for number in range(len(flat)))
-        listed = ", ".join(f"({', '.join(itertools.islice(marks, len(kinds)))})" for _ in part)
-        cursor.execute(f"INSERT INTO {place} VALUES {listed}", flat)
 
 
 def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
@@ -118,24 +97,45 @@ def told_type(kind: Any, dialect: str, is_adbc: bool) -> str:
     return "plain" if kind in _PLAIN_OIDS else "text" if kind in _TEXT_OIDS else "other"
 
 
-def type_of_values(kinds: set[type], values: Sequence[Any]) -> str:
-    """Our type for a column of Python's values, text where there is none; raises DatabaseError for several."""
-    kinds = kinds - {type(None)}
-    if Decimal in kinds and not all(value.is_finite() for value in values if isinstance(value, Decimal)):
-        raise DatabaseError(_NO_DECIMAL)
-    if Decimal in kinds and kinds <= {Decimal, int}:
-        scale = max(0, *(-int(value.as_tuple().exponent) for value in values if isinstance(value, Decimal)))
-        return f"DECIMAL(38, {scale})"
-    if kinds == {int} and max(abs(value) for value in values if value is not None) >= _WIDE:
-        return "HUGEINT"
-    if kinds == {datetime} and any(value.tzinfo for value in values if value is not None):
-        return "TIMESTAMP WITH TIME ZONE"
-    if kinds <= {int, float} and len(kinds) == 2:
-        return "DOUBLE"
-    if len(kinds) > 1:
-        what = " and ".join(sorted(kind.__name__ for kind in kinds))
-        raise DatabaseError(f"a column has values of several types, {what}: give it one in a view")
-    return _TYPES.get(next(iter(kinds), str), "VARCHAR")
+@dataclass
+class Told:
+    """What the values of a column tell of its type, as far as they have come."""
+
+    kinds: set[type] = field(default_factory=set)
+    scale: int = 0
+    is_wide: bool = False
+    has_zone: bool = False
+
+    def add(self, values: Sequence[Any]) -> None:
+        """Look at more values; raises DatabaseError for numbers without an end."""
+        kinds = {type(value) for value in values} - {type(None)}
+        if Decimal in kinds:
+            decimals = [value for value in values if isinstance(value, Decimal)]
+            if not all(value.is_finite() for value in decimals):
+                raise DatabaseError(_NO_DECIMAL)
+            self.scale = max(self.scale, *(-int(value.as_tuple().exponent) for value in decimals))
+        if int in kinds:
+            self.is_wide |= max(abs(value) for value in values if type(value) is int) >= _WIDE
+        if datetime in kinds:
+            self.has_zone |= any(value.tzinfo for value in values if type(value) is datetime)
+        self.kinds |= kinds
+
+    @property
+    def type(self) -> str:
+        """Our type for the column, text where it has no values; raises DatabaseError if they are of several."""
+        kinds = self.kinds
+        if Decimal in kinds and kinds <= {Decimal, int}:
+            return f"DECIMAL(38, {self.scale})"
+        if kinds == {int} and self.is_wide:
+            return "HUGEINT"
+        if kinds == {datetime} and self.has_zone:
+            return "TIMESTAMP WITH TIME ZONE"
+        if kinds == {int, float}:
+            return "DOUBLE"
+        if len(kinds) > 1:
+            what = " and ".join(sorted(kind.__name__ for kind in kinds))
+            raise DatabaseError(f"a column has values of several types, {what}: give it one in a view")
+        return _TYPES.get(next(iter(kinds), str), "VARCHAR")
 
 
 def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
@@ -158,14 +158,14 @@ def _plain(rows: Any, renamed: Sequence[str], lost: list[BaseException]) -> Any:
         schema = pyarrow.schema([field.with_name(name) for field, name in zip(rows.schema, renamed, strict=True)])
         return pyarrow.RecordBatchReader.from_batches(schema, parts())
     table = rows.read_all().rename_columns(list(renamed))
-    for place, field in enumerate(table.schema):
-        if isinstance(field.type, pyarrow.BaseExtensionType):
-            column = table.column(place).cast(field.type.storage_type)
-            if getattr(field.type, "type_name", "") == "numeric":
+    for place, entry in enumerate(table.schema):
+        if isinstance(entry.type, pyarrow.BaseExtensionType):
+            column = table.column(place).cast(entry.type.storage_type)
+            if getattr(entry.type, "type_name", "") == "numeric":
                 column = _decimals(column)
-            table = table.set_column(place, field.name, column)
-        elif pyarrow.types.is_null(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pyarrow.string()))
+            table = table.set_column(place, entry.name, column)
+        elif pyarrow.types.is_null(entry.type):
+            table = table.set_column(place, entry.name, table.column(place).cast(pyarrow.string()))
     return table
 
 

@@ -21,7 +21,7 @@ from ldiv_db.database import interrupts
 from ldiv_db.database.connections import ClientError, Connection, StoppedError, attempt
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.errors import DatabaseError
-from ldiv_db.database.failures import failure_of, refuse_half_characters
+from ldiv_db.database.failures import failure_of, refuse_half_characters, unread_type
 from ldiv_db.database.names import CallerView, Identifier, Part, Relation, literal
 from ldiv_db.database.queries import Step, Where, listed
 from ldiv_db.database.snapshot import CHANGES, Snapshot, read_snapshot
@@ -190,7 +190,7 @@ class Engine(TableQueries):
         try:
             self.connection.register(view.name, frame)
         except (ClientError, TypeError) as error:
-            if unread := _unread(frame, str(error)):
+            if unread := unread_type(frame, str(error)):
                 what = f"{type(frame).__name__} has a column of type {unread}, which the database does not read"
                 raise DatabaseError(f"{what}: give its text, as `.astype(str)` does") from None
             raise DatabaseError(f"{type(frame).__name__} is not a frame that the database reads") from None
@@ -208,6 +208,7 @@ class Engine(TableQueries):
         """
         for relation in relations:
             self._scratch.remove(relation)
+            self._answers.pop(relation, None)
             if self._counted.pop(relation, SMALL) < SMALL:
                 self._free.setdefault(relation.name.split("_", 3)[3], []).append(relation)
             else:
@@ -334,17 +335,6 @@ class Engine(TableQueries):
             raise
         finally:
             interrupts.work.statement = None
-
-
-def _unread(frame: Any, said: str) -> str:
-    """The type of a column of pandas' that is not read: intervals, periods and the like; empty if none is known.
-
-    DuckDB 1.5 does not tell intervals, in which `cut` has its categories.
-    """
-    if told := re.search(r"Data type '([^']+)' not recognized", said):
-        return told[1]
-    kinds = [getattr(getattr(kind, "categories", None), "dtype", kind) for kind in getattr(frame, "dtypes", ())]
-    return next((str(kind) for kind in kinds if str(kind).startswith("interval")), "")
 
 
 def is_joined(connection: Connection) -> bool:

@@ -177,7 +177,8 @@ def _view(
     """A TEMP view of the table or file with its columns read so; it is gone at the end."""
     view = Relation(("temp", "main", f"ldiv_{uuid.uuid4().hex[:8]}_{name}"))
     read = render("database/read_columns", {"source": source, "columns": columns}, of_view=True)
-    engine.execute(f"CREATE TEMP VIEW {view.sql()} AS {read.sql}")
+    read.sql = f"CREATE TEMP VIEW {view.sql()} AS\n{read.sql}"
+    engine.rows_of(read)
     try:
         yield view
     finally:

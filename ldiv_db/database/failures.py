@@ -7,6 +7,7 @@ sentence. Exceptions of the database's client are told by the names of their typ
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ldiv_db.database.errors import CONVERT, NOT_UTF_8, ConflictError, ConstraintError, DatabaseError, refused
 from ldiv_db.database.templates import BUILT_IN, Statement
@@ -180,3 +181,14 @@ def has_half_character(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def unread_type(frame: Any, said: str) -> str:
+    """The type of a column of pandas' that is not read: intervals, periods and the like; empty if none is known.
+
+    DuckDB 1.5 does not tell intervals, in which `cut` has its categories.
+    """
+    if told := re.search(r"Data type '([^']+)' not recognized", said):
+        return told[1]
+    kinds = [getattr(getattr(kind, "categories", None), "dtype", kind) for kind in getattr(frame, "dtypes", ())]
+    return next((str(kind) for kind in kinds if str(kind).startswith("interval")), "")

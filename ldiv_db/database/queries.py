@@ -180,10 +180,6 @@ class Queries(ABC):
             f"UPDATE {target.sql()} SET {_eq(values, ', ')} WHERE {_eq(having, ' AND ')}", {**values, **having}
         )
 
-    def keep_text(self, variable: str, text: str) -> None:
-        """Leave a text in a variable of the connection, where a caller that has the connection alone can read it."""
-        self.execute(f"SET VARIABLE {Identifier(variable).sql()} = {literal(text)}")
-
     def drop_table(self, table: Relation) -> None:
         """Drop a table that stays, if it is there."""
         self.execute(f"DROP TABLE IF EXISTS {table.sql()}", writes=table)

@@ -47,15 +47,22 @@ class Kind:
     has_schemas: bool = True
     #: Whether tables may have keys.
     has_keys: bool = True
-    #: Whether all that a transaction writes is a snapshot with a number.
-    has_snapshots: bool = False
+    #: Where all that a transaction writes is a snapshot with a number, what ends those of the database `{0}`.
+    history: str = ""
 
 
 DUCKDB = Kind("DuckDB", "duckdb", is_file=True)
 POSTGRES = Kind("PostgreSQL", "postgres", "postgres_scanner", schema="public")
 SQLITE = Kind("SQLite", "sqlite", "sqlite_scanner", is_file=True, has_schemas=False)
 DUCKLAKE = Kind(
-    "DuckLake", "ducklake", "ducklake", is_file=True, prefix="ducklake:", has_keys=False, has_snapshots=True
+    "DuckLake",
+    "ducklake",
+    "ducklake",
+    is_file=True,
+    prefix="ducklake:",
+    has_keys=False,
+    history="CALL ducklake_expire_snapshots('{0}', older_than => now());"
+    " CALL ducklake_cleanup_old_files('{0}', cleanup_all => true)",
 )
 MYSQL = Kind("MySQL", "mysql", "mysql_scanner", takes_back=False)
 MOTHERDUCK = Kind("MotherDuck", "motherduck", "motherduck", prefix="md:")

@@ -18,6 +18,7 @@ from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
 from ldiv_db.database.names import Relation, literal
+from ldiv_db.database.traits_there import FORMATS, TraitsThere
 from ldiv_db.database.warehouses import Warehouse
 
 
@@ -35,8 +36,6 @@ SETTINGS = {
 }
 #: What is sent goes to tasks as Arrow has it; below the threshold Java would write down each row as an object.
 _SENDING = {"spark.sql.execution.arrow.localRelationThreshold": "0"}
-#: Formats of tables that have a commit of their own: what replaces or appends to them is there whole or not at all.
-ATOMIC = ("delta", "iceberg")
 #: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
@@ -202,10 +201,12 @@ class SparkWarehouse(Warehouse):
         self.session.catalog.refreshTable(self.name(table))
         return self.session.table(self.name(table))
 
-    def make_schema(self, table: Relation) -> None:
+    def make_schema(self, table: Relation) -> bool:
         schema = self.name(Relation(table.parts[:-1]))
-        if schema and not self.session.catalog.databaseExists(schema):
+        is_missing = bool(schema) and not self.session.catalog.databaseExists(schema)
+        if is_missing:
             self.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}", "make the schema")
+        return is_missing
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """A table of the ledger, if it is not there; of a catalog in memory where later sessions find it again."""
@@ -232,7 +233,7 @@ class SparkWarehouse(Warehouse):
             self.session.sql(f"CREATE TABLE {self.name(table)} ({', '.join(fields)}) USING {provider}")
             frame.write.insertInto(self.name(table))
 
-    def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
+    def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
         view = self.scratch(table, f"ldiv_rows_{uuid.uuid4().hex[:8]}")
         self.lend(engine, rows, view)
         names = ", ".join(self._column(column.name) for column in columns_of(engine, rows))
@@ -259,7 +260,7 @@ class SparkWarehouse(Warehouse):
         provider = self._provider(table, staged, there)
         if there and append:
             self.execute(f"INSERT INTO {self.name(table)} {rows}")
-        elif provider in ATOMIC:
+        elif provider in FORMATS:
             with self._doing(f"write {table}"):
                 self.session.sql(rows).writeTo(self.name(table)).using(provider).createOrReplace()
         else:
@@ -268,6 +269,10 @@ class SparkWarehouse(Warehouse):
             self.require_all(staged, copy)
             self._rename(copy, table, aside if there else None)
         self.forget(staged)
+
+    def facts(self, table: Relation, staged: Relation) -> TraitsThere:
+        """As of every warehouse: of the format that the table has."""
+        return FORMATS.get(self._provider(table, staged, self.exists(table)), self.traits)
 
     def rename(self, table: Relation, name: str) -> None:
         """Rename a table within its schema."""
@@ -291,7 +296,7 @@ class SparkWarehouse(Warehouse):
         """The format of a table that is there, or of a new one: that of a catalog that is named, or the session's."""
         is_named = not there and table.parts[0] != "spark_catalog"
         catalog = self.session.conf.get(f"spark.sql.catalog.{table.parts[0]}", "") if is_named else ""
-        for kind in ATOMIC:
+        for kind in FORMATS:
             if kind in catalog:
                 return kind
         return self.described_by_catalog(table if there else staged).get("Provider", "").lower()

@@ -1,4 +1,7 @@
-"""What tells databases apart, a row a dialect: its drivers, how it lists and replaces tables, what it takes back."""
+"""What tells databases apart, a row a dialect: its drivers, how it lists and replaces tables, what it takes back.
+
+The same rows say on what our statements were executed, and what ends the history of a table: runs and pages repeat it.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,15 @@ class TraitsThere:
     `{here}` is a schema's name as a value, `{within}` the name before a point.
     """
 
+    #: What it is called.
+    name: str
+    #: What our statements were executed on; nothing where that never was the service itself, but `tried` alone.
+    executed: str = ""
+    tried: str = "parsed and resolved, "
+    #: The SELECT of its version; nothing where it tells none.
+    version: str = "SELECT version()"
+    #: What ends the history of a `{table}`, where whoever reads it finds the release that was replaced.
+    history: str = ""
     #: The modules that its connections come from, and what drivers of ADBC call its vendor.
     modules: tuple[str, ...] = ()
     vendor: str = ""
@@ -22,8 +34,8 @@ class TraitsThere:
     replaces: bool = False
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
-    #: How many values one statement may bind.
-    bound: int = 30_000
+    #: How long a statement may be that has rows as literals; 0 where values are bound.
+    written_down: int = 0
     #: What begins a transaction where a driver does not; what is set for it alone.
     begin: str = "BEGIN"
     settings: tuple[str, ...] = ()
@@ -40,8 +52,10 @@ class TraitsThere:
     schemata: str = "SELECT schema_name FROM information_schema.schemata"
     #: What an error says of a schema that is not there, where its tables are listed within it, and schemas nowhere.
     no_schema: str = ""
-    #: What makes a schema; nothing where there are none. What goes back to one, where names are looked up in the last.
+    #: What makes a schema; nothing where there are none. What drops one that is empty. What goes back to one, where
+    #: names are looked up in the last.
     schema: str = "CREATE SCHEMA IF NOT EXISTS {}"
+    no_more_schema: str = "DROP SCHEMA IF EXISTS {}"
     go_back: str = ""
     #: What stands between a new table's name, or its columns, and AS.
     storage: str = ""
@@ -54,8 +68,8 @@ class TraitsThere:
     #: A number that rows make by their values in the columns `{0}`, whatever their order; nothing where none is known.
     hashed: str = ""
     #: What a table is beside its rows, and when it is asked; nothing where a change of rows would not be found by both.
-    version: str = ""
-    #: The SELECT that says of a table whose version is `{asked}` whether it has the same rows, which were `{rows}`.
+    stamp: str = ""
+    #: The SELECT that says of a table whose stamp is `{asked}` whether it has the same rows, which were `{rows}`.
     unchanged: str = ""
     #: The SELECT of the columns of a table in which equal values are written alike.
     exact: str = ""
@@ -68,6 +82,17 @@ class TraitsThere:
     hashes: bool = False
     #: The text that ends a whole statement.
     ending: str = ""
+
+    @property
+    def caution(self) -> str:
+        """What a run says where we never executed its statements on the service itself."""
+        return "" if self.executed else f"{self.name}: {self.tried}never executed by us"
+
+
+def told_of_history(table: str, ends: str) -> str:
+    """A note on the release that a new one replaces in a table whose history a statement `ends`; '' where it is ''."""
+    said = f"the history of {table} shows whoever may read it the replaced release beside the new one"
+    return f"{said}; this ends it: {ends}" if ends else ""
 
 
 #: Truth, whole numbers, texts, days, times and UUIDs; enums, and decimals with a scale. A collation may ignore case.
@@ -85,7 +110,7 @@ _EXACT_IN_DUCKDB = (
 )
 #: A table by its number, columns and defaults, where it has rows of its own alone, each with the transaction that wrote
 #: it; and the oldest transaction that may not have ended. Rows that are as many, of older ones alone, are the same.
-_VERSION = (
+_STAMP = (
     "SELECT c.oid || (SELECT string_agg(CAST(a AS text), ' ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a"
     " WHERE a.attrelid = c.oid) || COALESCE((SELECT string_agg(CAST(d AS text), ' ' ORDER BY d.adnum)"
     " FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid), ''),"
@@ -93,16 +118,18 @@ _VERSION = (
     " FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND c.relam = 2 AND NOT c.relhassubclass"
 )
 _UNCHANGED = "SELECT COUNT(*) = {rows} AND COALESCE(MIN(age(xmin)) > age('{asked}'::xid), true) FROM {name}"
+_DELTA = "VACUUM {table} RETAIN 0 HOURS"
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
-    # Its driver refuses NULL without a type.
     "bigquery": TraitsThere(
+        name="BigQuery",
+        tried="executed on an emulator alone (bqemulator 1.4), ",
+        version="",
+        history="ALTER SCHEMA … SET OPTIONS (max_time_travel_hours = 48), two days before",
         modules=("google", "bqemulator"),
         vendor="bigquery",
         huge="BIGNUMERIC",
         replaces=True,
-        mark="%(:{type})s",
-        bound=9_000,
         tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
         here="NULL",
         no_schema="Not found: Dataset",
@@ -110,6 +137,8 @@ TRAITS = {
     # It has no transactions. Its driver writes 15 digits of a floating number. Its plain times begin in 1970, and have
     # no fractions. Without the setting an outer join fills what is missing with 0 and ''.
     "clickhouse": TraitsThere(
+        name="ClickHouse",
+        executed="chDB 4.4",
         modules=("chdb", "clickhouse_connect", "clickhouse_driver"),
         types={
             "DATE": "Nullable(Date32)",
@@ -122,13 +151,19 @@ TRAITS = {
         mark="%s",
         here="currentDatabase()",
         schema="CREATE DATABASE IF NOT EXISTS {}",
+        no_more_schema="DROP DATABASE IF EXISTS {}",
         storage=" ENGINE = MergeTree ORDER BY tuple()",
         update="ALTER TABLE {table} UPDATE {values} WHERE {where} SETTINGS mutations_sync = 1",
         hashed="sum(cityHash64(toString(tuple({0}))))",
         texts=("FLOAT", "DOUBLE"),
     ),
-    "databricks": TraitsThere(modules=("databricks",), replaces=True),
+    # It binds at most 255 values a statement.
+    "databricks": TraitsThere(
+        name="Databricks", history=_DELTA, modules=("databricks",), replaces=True, written_down=1_000_000
+    ),
     "duckdb": TraitsThere(
+        name="DuckDB",
+        executed="DuckDB 2.0",
         vendor="duckdb",
         huge="HUGEINT",
         takes_back=True,
@@ -142,6 +177,8 @@ TRAITS = {
     # combinations would not fit into the 4 MB that it has by default. Rows that a policy on a table hides from the user
     # would be left out of a release, or stay beside the next one: with `row_security` off the server refuses instead.
     "postgres": TraitsThere(
+        name="PostgreSQL",
+        executed="PostgreSQL 15",
         modules=("pg8000", "psycopg", "psycopg2"),
         vendor="postgresql",
         huge="NUMERIC",
@@ -167,12 +204,16 @@ TRAITS = {
         analyze="ANALYZE {}",
         repeats="rows",
         hashed="SUM(CAST(HASHTEXTEXTENDED(CAST(ROW({0}) AS TEXT), 0) AS NUMERIC))",
-        version=_VERSION,
+        stamp=_STAMP,
         unchanged=_UNCHANGED,
         exact=_EXACT,
     ),
-    "redshift": TraitsThere(modules=("redshift_connector",), hashes=True, takes_back=True, mark="%s"),
+    "redshift": TraitsThere(name="Redshift", modules=("redshift_connector",), hashes=True, takes_back=True, mark="%s"),
     "snowflake": TraitsThere(
+        name="Snowflake",
+        tried="executed on an emulator alone (fakesnow 0.12), ",
+        version="SELECT CURRENT_STAMP()",
+        history="ALTER SCHEMA … SET DATA_RETENTION_TIME_IN_DAYS = 0, before the run",
         modules=("fakesnow", "snowflake"),
         vendor="snowflake",
         replaces=True,
@@ -182,23 +223,39 @@ TRAITS = {
     ),
     # A hash of columns passes over NULLs, and the text of a row does not tell where one ends.
     "spark": TraitsThere(
-        repeats="list", hashed="SUM(CAST(XXHASH64({0}, CAST(STRUCT({0}) AS STRING)) AS DECIMAL(38, 0)))"
+        name="Spark",
+        executed="Spark 4.3",
+        repeats="list",
+        hashed="SUM(CAST(XXHASH64({0}, CAST(STRUCT({0}) AS STRING)) AS DECIMAL(38, 0)))",
     ),
     # It has no wider whole numbers than 64 bits; it refuses a sum that overflows.
     "sqlite": TraitsThere(
+        name="SQLite",
+        executed="SQLite 3.40",
+        version="SELECT sqlite_version()",
         modules=("sqlite3",),
         vendor="sqlite",
         huge="NUMERIC",
         takes_back=True,
         holds_off=True,
         begin="BEGIN IMMEDIATE",
-        version="SELECT data_version || ' ' || schema_version || ' ' || total_changes()"
+        stamp="SELECT data_version || ' ' || schema_version || ' ' || total_changes()"
         " FROM pragma_data_version, pragma_schema_version",
         tables="SELECT name FROM sqlite_master",
         schema="",
         analyze="ANALYZE {}",
     ),
-    "trino": TraitsThere(modules=("trino",)),
+    # By default a statement has at most a million characters.
+    "trino": TraitsThere(name="Trino", modules=("trino",), written_down=900_000),
+}
+#: The formats of tables in Spark that have a commit of their own, and with it a history.
+FORMATS = {
+    "delta": TraitsThere(name="Delta", tried="", history=_DELTA),
+    "iceberg": TraitsThere(
+        name="Iceberg",
+        executed="Iceberg 1.10",
+        history="CALL CATALOG.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '…')",
+    ),
 }
 #: All of them compare text as it is, so that `a` is not `A`.
 DIALECTS = tuple(TRAITS)

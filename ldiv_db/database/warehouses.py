@@ -1,11 +1,11 @@
 """Warehouses: databases in which rows stay, by a connection of theirs and the dialect that they speak.
 
-A connection of ADBC carries Arrow both ways; any other of Python's (PEP 249) fetches rows and sends values.
+A connection of ADBC carries Arrow both ways; any other of Python's (PEP 249) fetches rows in parts, and sends them as
+its driver can (`sending.py`).
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,13 +17,14 @@ from ldiv_db.database import postgres
 from ldiv_db.database.catalog import Column, columns_of, named_table
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import bound, written_name, written_table, written_tree, written_type
-from ldiv_db.database.drivers import AT_ONCE, dialect_of, fetch_arrow, fetch_rows, send_rows, told_type
+from ldiv_db.database.drivers import dialect_of, fetch_arrow, fetch_parts, fetch_rows, told_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
 from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
 from ldiv_db.database.names import Identifier, Relation, literal
+from ldiv_db.database.sending import Sent, send_rows
 from ldiv_db.database.templates import render
-from ldiv_db.database.traits_there import DIALECTS, TRAITS
+from ldiv_db.database.traits_there import DIALECTS, TRAITS, TraitsThere
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
@@ -111,11 +112,15 @@ class Warehouse:
         with self._ran(sql, doing):
             pass
 
+    def _signed(self, sql: str) -> str:
+        """A statement that says whose it is, at its end, as some servers cut off a beginning."""
+        return f"{sql} /* {self.run} */"
+
     @contextmanager
     def _ran(self, sql: str, doing: str) -> Iterator[Any]:
-        """A cursor that has run a statement, which says whose it is, behind it, as some servers cut off a beginning."""
+        """A cursor that has run a statement."""
         with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(f"{sql} /* {self.run} */")
+            cursor.execute(self._signed(sql))
             yield cursor
 
     def written(self, template: str, **params: Any) -> str:
@@ -147,8 +152,11 @@ class Warehouse:
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
-        with self._ran(sql, "count") as cursor:
-            return (fetch_arrow if self.is_adbc else fetch_rows)(engine, name, cursor, renamed)
+        with self._doing("count"), closing(self.connection.cursor()) as cursor:
+            if not self.is_adbc:
+                return fetch_rows(engine, name, fetch_parts(cursor, self._signed(sql)), renamed)
+            cursor.execute(self._signed(sql))
+            return fetch_arrow(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------
 
@@ -192,15 +200,16 @@ class Warehouse:
             return self._listed(table) is not None
         return (self.held(table.parts[-2]),) in self.rows(self.traits.schemata)
 
-    def make_schema(self, table: Relation) -> None:
-        """Make the schema of a table where it is not there."""
+    def make_schema(self, table: Relation) -> bool:
+        """Make the schema of a table where it is not there; true if it was made."""
         made = self.traits.schema
         if len(table.parts) < 2 or not made or self._has_schema(table):
-            return
+            return False
         here = self.rows(f"SELECT {self.traits.here}") if self.traits.go_back else []
         self.execute(made.format(self.name(Relation(table.parts[:-1]))))
         if here and here[0][0]:
             self.execute(self.traits.go_back.format(written_name(here[0][0], self.dialect)))
+        return True
 
     def make_table(self, table: Relation, columns: Sequence[Column], withheld: bool = False) -> None:
         """Make an empty table of columns in our types, its owner's alone if it is `withheld`."""
@@ -209,15 +218,13 @@ class Warehouse:
         if withheld and self.dialect == "postgres":
             self.execute(postgres.withheld(table))
 
-    def send(self, engine: Engine, rows: Relation, table: Relation) -> None:
-        """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns."""
+    def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
+        """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns.
+
+        One that is `lent` this run has made, and gave a plain name.
+        """
         with self._doing(f"write {table}"), closing(self.connection.cursor()) as cursor:
-            if self.is_adbc:
-                _, schema, name = (None, None, *table.parts)[-3:]
-                cursor.adbc_ingest(name, engine.reader(rows, AT_ONCE), mode="append", db_schema_name=schema)
-                return
-            driver = sys.modules[type(self.connection).__module__.split(".")[0]]
-            send_rows(engine, rows, cursor, table, self.dialect, getattr(driver, "paramstyle", ""))
+            send_rows(Sent(engine, rows, self.connection, cursor, table, self.dialect, lent))
 
     def create(self, table: Relation, template: str, **params: Any) -> None:
         """Make a table of the rows of a template's SELECT."""
@@ -244,7 +251,7 @@ class Warehouse:
             self.execute(f"CREATE TABLE {self.name(table)}{self.traits.storage} AS\n{typed}")
         else:
             self.make_table(table, columns_of(engine, rows))
-        self.send(engine, rows, table)
+        self.send(engine, rows, table, lent=True)
         if self.traits.analyze and not typed:
             self.execute(self.traits.analyze.format(self.name(table)))
 
@@ -301,6 +308,10 @@ class Warehouse:
         found, wanted = self.extent(table, None)[0] - before, int(staged_rows or 0)
         if found != wanted:
             raise DatabaseError(f"{self.dialect} has {found:,} of the {wanted:,} rows that were to be written")
+
+    def facts(self, table: Relation, staged: Relation) -> TraitsThere:
+        """What is known of the place of a table in which a staged release is to be put."""
+        return self.traits
 
     def put(self, staged: Relation, table: Relation, append: bool) -> None:
         """Put a staged release into the place of a table, or its rows behind those that are there.

@@ -16,7 +16,7 @@ from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_ro
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
-from ldiv_db.database.unchanged import is_unchanged, version_of
+from ldiv_db.database.unchanged import is_unchanged, stamp_of
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.publishing.draft import NewClasses
@@ -37,7 +37,7 @@ class CountedSource:
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
     names in lower case. `number` is what the counts are called where they are the source of a run; None where each
-    counted row is a row of it. `content` is a hash of the rows with what is kept, if anything is, and `version` what
+    counted row is a row of it. `content` is a hash of the rows with what is kept, if anything is, and `stamp` what
     the database calls the table as it was counted.
     """
 
@@ -48,7 +48,7 @@ class CountedSource:
     counts: Relation
     number: str | None
     content: str | None
-    version: tuple[Any, ...]
+    stamp: tuple[Any, ...]
 
     def kept_warnings(self, kept: Sequence[str], individual: Column | None) -> list[str]:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
@@ -74,7 +74,7 @@ class CountedSource:
 
     def is_as_counted(self, engine: Engine, keep: Sequence[str]) -> bool:
         """True if the rows there are still those that were counted, with what a run is to `keep` of them."""
-        if is_unchanged(self.there, self.table, self.version, engine.total(self.counts, WEIGHT.name)):
+        if is_unchanged(self.there, self.table, self.stamp, engine.total(self.counts, WEIGHT.name)):
             return True
         if {column.name.lower() for column in self.there.columns(self.table)} != set(self.columns):
             return False
@@ -100,6 +100,7 @@ def place_counts(
 
     It has all columns of the table, in those that are kept a hash of the rows, NULL in the others.
     """
+    stamp = stamp_of(there, table)  # before rows are looked at: a change in between is found
     own = {column.name.lower(): column for column in columns}
     wanted, keep = [name.lower() for name in wanted], [name.lower() for name in keep]
 
@@ -114,30 +115,31 @@ def place_counts(
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     kept = [column for column in others if column.column.name.lower() in keep]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
-    content = found = None
-    if kept:  # a hash of the rows, by which a run knows that what it keeps has changed
-        texts = [replace(column, as_text=True) for column in kept]
-        read = sorted([*keys, *texts], key=lambda column: column.column.name.lower())
-        found = there.hashed(table, [column.column.name for column in read])
-        if not found:
-            rows = count_rows(engine, there, "content", table, read)
-            found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
-            engine.drop(rows)
-        content = engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
+    content = _content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
         counts=counts,
         counted=keys,
         kept=kept,
-        content=content,
+        content=engine.load("hashed", {"content": "VARCHAR"}, [(content,)]) if content else None,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
         number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
-    version = version_of(there, table)
-    return CountedSource(there, table, by_name, keys, counts, number, found, version), placed
+    return CountedSource(there, table, by_name, keys, counts, number, content, stamp), placed
+
+
+def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> str:
+    """A hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
+    read = sorted(columns, key=lambda column: column.column.name.lower())
+    found = there.hashed(table, [column.column.name for column in read])
+    if not found:
+        rows = count_rows(engine, there, "content", table, read)
+        found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
+        engine.drop(rows)
+    return found
 
 
 @dataclass(frozen=True)

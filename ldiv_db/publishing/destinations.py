@@ -30,6 +30,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError, DatabaseError, LdivError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
 from ldiv_db.database.names import Relation
+from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.resolve import Source
 from ldiv_db.publishing.draft import Draft, Outcome, Where
@@ -95,8 +96,11 @@ class InTable(Destination):
         return draft.replaces and not draft.extends and catalog.table_exists(self.engine, self.table)
 
     def _remains(self, wayout: str) -> str:
-        """A note that what was replaced may still be read, as long as nothing takes its place; '' where no file is."""
-        file = self.engine.snapshot[catalog.catalog_of(self.engine, self.table)].file
+        """A note that what was replaced may still be read; '' where neither a history nor a file has it."""
+        home = catalog.catalog_of(self.engine, self.table)
+        file, history = self.engine.snapshot[home].file, self.engine.snapshot.traits(home).history
+        if history:
+            return told_of_history(str(self.table), history.format(home))
         return f"the bytes of {Path(file).name} may still hold the release that was replaced: {wayout}" if file else ""
 
 
@@ -111,7 +115,7 @@ class InDatabase(InTable):
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
         home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = not joins and self.engine.snapshot.traits(home).has_snapshots
+        is_numbered = not joins and bool(self.engine.snapshot.traits(home).history)
         if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
             draft.note(note)
         while True:

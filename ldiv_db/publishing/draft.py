@@ -45,6 +45,8 @@ class Draft(ABC, Generic[Outcome]):
     watch: Watch
     #: The classes that it adds to a table; groups are in tables of their own.
     classes: NewClasses
+    #: What is to be said of how it was written.
+    noted: tuple[str, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -83,7 +85,9 @@ class Draft(ABC, Generic[Outcome]):
         """Be told how many rows the table has that it is appended to; called before the audit."""
 
     def note(self, text: str) -> None:
-        """Add a note to the outcome; called before the audit."""
+        """Add a note to the outcome, once however often it is written; called before the audit."""
+        if text and text not in self.noted:
+            self.noted = (*self.noted, text)
 
     @abstractmethod
     def audit(self, where: Where) -> Outcome:
@@ -191,8 +195,6 @@ class RunDraft(Draft[Result]):
     begun: float
     #: The rows of the table that the draft is appended to.
     earlier_rows: int = 0
-    #: What is to be said of how it was written.
-    notes: tuple[str, ...] = ()
 
     @property
     def engine(self) -> Engine:
@@ -259,15 +261,11 @@ class RunDraft(Draft[Result]):
             if isinstance(where, Relation) and catalog.is_foreign(engine, where):
                 where = engine.copy("published", where)
             audits = self.classes.audits(where, self.earlier_rows)
-        notes = (*self.result.notes, *self.notes)
+        notes = (*self.result.notes, *self.noted)
         return replace(self.result, audits=audits, notes=notes, seconds=time.perf_counter() - self.begun)
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows
-
-    def note(self, text: str) -> None:
-        if text and text not in self.notes:  # what is written again says it again
-            self.notes = (*self.notes, text)
 
     def told(self, outcome: Result, note: str = "", **facts: Any) -> Result:
         return replace(outcome, notes=(*outcome.notes, *([note] if note else [])), **facts)

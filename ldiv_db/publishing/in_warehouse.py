@@ -20,6 +20,7 @@ from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Source
@@ -67,9 +68,9 @@ class InWarehouse(Destination):
     def kept_warnings(self, source: Source) -> Sequence[str]:
         return self.source.kept_warnings([column.name for column in source.keep], source.individual)
 
-    def bring_series(self) -> None:
-        """Copy what the ledger there says of series."""
-        self._ledger.bring_series(self.engine)
+    def bring_series(self, series: str) -> None:
+        """Copy what the ledger there says of a series."""
+        self._ledger.bring_series(self.engine, series)
 
     @contextmanager
     def opened(self) -> Iterator[Relation]:
@@ -173,6 +174,10 @@ class InWarehouse(Destination):
                     what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
                     raise refused("target", what, "name another table")
             there.accept(staged)
+            facts = there.facts(self.table, staged)
+            draft.note(facts.caution)
+            if not append and there.exists(self.table):
+                draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
             outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)

@@ -29,7 +29,7 @@ from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SER
 READ = ("run", "run_secret", "release")
 _READ_OF_SERIES = (*SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
-_OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
+OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
 
 
 class LedgerThere:
@@ -49,11 +49,11 @@ class LedgerThere:
         migrate.remake(engine)
         self._copy(engine, names)
 
-    def bring_series(self, engine: Engine) -> None:
-        """Copy here what the warehouse's ledger says of series, besides what was brought."""
-        self._copy(engine, _READ_OF_SERIES)
+    def bring_series(self, engine: Engine, series: str) -> None:
+        """Copy here what the warehouse's ledger says of a series, besides what was brought: members are many."""
+        self._copy(engine, _READ_OF_SERIES, series)
 
-    def _copy(self, engine: Engine, names: Sequence[str]) -> None:
+    def _copy(self, engine: Engine, names: Sequence[str], series: str | None = None) -> None:
         for name in names:
             table = self.table(name)
             if self._there.exists(table):
@@ -64,6 +64,8 @@ class LedgerThere:
                     "rows": table,
                     "columns": [*map(Identifier, both)],
                     "has_status": name == "run" and "status" in both,
+                    "of_series": series is not None,
+                    "series": series or "",
                 }
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, both), *both)
@@ -129,7 +131,7 @@ class LedgerThere:
         there = self._there
         there.make_schema(self.table("run"))
         held = {name.lower() for name in there.tables(self.table("run"))}
-        for name in (*RUN_TABLES, *(_OTHERS if there.updates else ())):
+        for name in (*RUN_TABLES, *(OTHERS if there.updates else ())):
             table = self.table(name)
             if table.name.lower() not in held:
                 there.make_table(

@@ -189,7 +189,7 @@ class SeriesDraft(Draft[Released]):
             inference = check_releases(engine, listed, limits_of(self.limits), series.next, allowed)
             inference.require_good()
             figures = self._figures(counts)
-        notes = self.start.notes(*self.notes, *_notes(counts))
+        notes = self.start.notes(*self.notes, *_notes(counts), *self.noted)
         return Released(figures, audits, inference, notes, self.start.source.seed)
 
     def foreseen(self) -> Released:

@@ -1,8 +1,9 @@
 """A model of dbt's: its SQL is the source, and `{{ this }}` the target.
 
-The materialization `anonymized` in `sql/dbt` calls this. On dbt-duckdb's connection dbt's transaction is joined: dbt
-commits, or rolls back after an error, so that release, audit and ledger row are there with all else of the model, or
-nothing is. On other adapters it is a run in a warehouse, which ends before dbt goes on.
+The materialization `anonymized` in `sql/dbt` calls this by what `dbt_ldiv_db` gives to adapters. On dbt-duckdb's
+connection dbt's transaction is joined: dbt commits, or rolls back after an error, so that release, audit and ledger row
+are there with all else of the model, or nothing is. On other adapters it is a run in a warehouse, which ends before dbt
+goes on. What it raises, dbt says of the model, and how to mend it.
 """
 
 from __future__ import annotations
@@ -20,21 +21,25 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import migrate
+from ldiv_db.database.catalog import Column
+from ldiv_db.database.context import working_engine
 from ldiv_db.database.counted import open_planned
+from ldiv_db.database.dialects import without_rows
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, LdivError, Problem, refuse, refused
-from ldiv_db.database.names import Relation
+from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
+from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy
+from ldiv_db.policy.rules import problems_of
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.run import run
+from ldiv_db.running.run_spec import resolve_algorithm
+from ldiv_db.running.there import unsupported
 
 #: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
 LEAST_ADAPTER = (1, 11)
-#: The variable of the connection in which dbt finds what was done.
-OUTCOME = "ldiv_outcome"
 #: Seconds after which a model that is between two steps is taken for one that failed outside of them, as in a hook.
 _LEFT = 60.0
 
@@ -44,7 +49,7 @@ class Model:
     """A model as dbt describes it.
 
     `source` and `target` are the parts of names, database first. `policy` is the policy, without source and target, or
-    the name of a file with one, which is looked for in `folders`, the model's own first.
+    the name of a file with one, looked for in `folders`, the model's own first. A series may begin in a `vacant` table.
     """
 
     name: str
@@ -53,6 +58,7 @@ class Model:
     policy: Mapping[str, Any] | str
     folders: Sequence[str]
     full_refresh: bool = False
+    vacant: bool = False
 
 
 class _Turn:
@@ -89,17 +95,13 @@ class _Turn:
 _TURN = _Turn()
 
 
-class NotPublishedError(LdivError):
-    """Nothing of a model was published, for the reason of the first error, in its words."""
-
-
 def prepare(session: Any, settings: str) -> None:
     """Read a model's policy, and bring the ledger up to date; models at once wait here for one another, until `end`.
 
-    `settings` is a `Model` as JSON, the connection without a transaction. Raises NotPublishedError for a version of
-    dbt-duckdb that cannot roll back, for a policy that cannot be read, and where the ledger cannot be written.
+    `settings` is a `Model` as JSON, the connection without a transaction. Raises LdivError for a version of dbt-duckdb
+    that cannot roll back, for a policy that cannot be read, and where the ledger cannot be written.
     """
-    with _refusals(), _TURN.step():
+    with _TURN.step():
         _refuse_old_adapter()
         _read(Model(**json.loads(settings)))
         engine = Engine(session)
@@ -107,33 +109,49 @@ def prepare(session: Any, settings: str) -> None:
             migrate.migrate(engine)
 
 
-def publish(session: Any, settings: str) -> None:
+def publish(session: Any, settings: str) -> dict[str, Any]:
     """Anonymize, audit and publish a model within dbt's open transaction; `settings` is a `Model` as JSON.
 
-    What was done is left to dbt in a variable of the connection. Raises NotPublishedError if nothing was published.
+    Returns what was done. Raises LdivError if nothing was published.
     """
-    with _refusals(), _TURN.step():
-        engine = Engine(session)
-        if not engine.in_transaction():
+    with _TURN.step():
+        if not Engine(session).in_transaction():
             what = "dbt has no transaction open, so that a failed audit could not be taken back"
             raise DatabaseError(f"{what}: remove disable_transactions from the profile")
-        outcome = _outcome(run(session, *_policy_of(Model(**json.loads(settings)))))
-        engine.keep_text(OUTCOME, json.dumps(outcome))
+        return _outcome(run(session, *_policy_of(Model(**json.loads(settings)))))
 
 
+@_TURN.step(is_last=True)
 def end(session: Any, settings: str) -> None:
     """End the turn of a model that dbt has committed."""
-    with _TURN.step(is_last=True):
-        pass
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Within, errors are raised as NotPublishedError: the steps in between say nothing to whoever reads dbt's log."""
-    try:
-        yield
-    except LdivError as error:
-        raise NotPublishedError(str(error)) from None
+def no_rows(session: Any, settings: str) -> str:
+    """The SELECT of no rows with the columns of a model's release, on its view; raises PolicyError if it misfits."""
+    policy, folder = _policy_of(Model(**json.loads(settings)))
+    with working_engine(session) as engine:
+        resolved, _ = resolve_algorithm(engine, policy, folder)
+        return _no_rows(policy, resolved.source.relation, resolved.columns, DIALECT)
+
+
+def no_rows_there(connection: Any, dialect: str, settings: str) -> str:
+    """The same in a warehouse."""
+    policy, folder = _policy_of(Model(**json.loads(settings)))
+    with open_planned(connection, {"dialect": dialect}) as planned:
+        refuse([*problems_of(policy), *unsupported(policy, planned.there)])
+        table = planned.there.source(policy.source, folder)
+        return _no_rows(policy, table, planned.there.columns(table), dialect)
+
+
+def _no_rows(policy: Policy, source: Any, columns: Sequence[Column], dialect: str) -> str:
+    own, released = {column.name.lower(): Identifier(column.name) for column in columns}, policy.released
+    lacking = [(key, name) for key, name in policy.roles() if name.lower() not in own]
+    refuse(Problem(f"{key}.{name}", "is not a column of the source", nearest(name, own)) for key, name in lacking)
+    shown: dict[str, Identifier | str] = dict.fromkeys(released.class_ids, "BIGINT")
+    for name, form in released.forms.items():
+        shown |= dict.fromkeys(released.columns_of(name), own[name.lower()] if form == "bounds" else "VARCHAR")
+    shown |= {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
+    return without_rows(shown | dict.fromkeys(released.people, "BIGINT"), source, dialect)
 
 
 def publish_there(
@@ -160,13 +178,14 @@ def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[A
         if promised.get(name) != made.get(name)
     ]
     if broken:
-        raise NotPublishedError(f"the contract is broken: {', '.join(broken)}")
+        raise AuditError(f"the contract is broken: {', '.join(broken)}")
 
 
 def _policy_of(model: Model) -> tuple[Policy, Path]:
     document, folder = _read(model)
     # A series goes on in its table, and takes that of nobody else.
-    target = {"table": _text_of(model.target), "if_exists": "fail" if document.get("key") else "replace"}
+    stays = bool(document.get("key")) and not model.vacant
+    target = {"table": _text_of(model.target), "if_exists": "fail" if stays else "replace"}
     policy = load_policy({**document, "source": _text_of(model.source), "target": target})
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"

@@ -54,7 +54,7 @@ def draft_release(
     resolved = resolve(engine, policy, context.folder, checks)
     on_stage("reading earlier releases")
     if there:
-        there.bring_series()
+        there.bring_series(resolved.judged["target"].name)
     migrate.pending(engine)  # raises if the ledger could not be written
     settle(engine, resolved.judged["target"].name)
     start = _start(resolved, resolved.judged["target"], begun)

@@ -37,9 +37,7 @@ def counted_source(
     transaction, which ends as the run lets go of its source; elsewhere it lasts. `schema` is where the ledger lies
     there, `ldiv` by default.
     """
-    unserved = list(unsupported(policy, there))
-    problems = [*problems_of(policy), *unserved]
-    refuse(problems)
+    refuse([*problems_of(policy), *unsupported(policy, there)])
     wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
     run_id = new_run()
@@ -49,8 +47,7 @@ def counted_source(
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
         columns = there.columns(table)
-        unread = list(_column_problems(roles, columns))
-        refuse(unread)
+        refuse(_column_problems(roles, columns))
         is_of_rows, kept = bool(policy.individual or policy.key), () if policy.key else policy.keep
         source, placed = place_counts(engine, there, table, columns, wanted, kept, is_of_rows)
         if not engine.count(source.counts):

@@ -6,6 +6,7 @@ import datetime
 from decimal import Decimal
 from typing import Any
 
+import duckdb
 import pytest
 
 import ldiv_db
@@ -169,6 +170,20 @@ def test_a_table_that_is_made_anew_says_what_is_lost(postgres: Any) -> None:
     called = postgres.call("run", postgres.address, postgres.policy)
     assert called.exit_code == 3 and "other objects of the database depend on the table" in called.output
     assert len(postgres.sql("SELECT * FROM shown")) == 24
+
+
+def test_a_lake_shows_a_replaced_release_until_what_the_run_names_is_done(lake: Any) -> None:
+    target = {"table": "released", "if_exists": "replace"}
+    first, second = (lake.run(target=target, require=[{"k": k}], over_time="independent") for k in (2, 4))
+    assert not any("history" in note for note in first["notes"])
+    (note,) = [note for note in second["notes"] if "the history of released shows whoever may read it" in note]
+    assert not any("bytes of" in note for note in second["notes"])
+    count = f"SELECT count(DISTINCT age) FROM released AT (VERSION => {first['snapshot']})"
+    assert lake.sql(count) != lake.sql("SELECT count(DISTINCT age) FROM released")
+    lake.sql(note.partition("this ends it: ")[2].replace("'crm'", "'lake'"))
+    with pytest.raises(duckdb.Error, match="No snapshot found"):
+        lake.sql(count)
+    assert len(lake.sql("FROM released")) == 24
 
 
 def test_in_a_lake_release_and_ledger_are_one_snapshot(lake: Any) -> None:

@@ -148,11 +148,12 @@ def test_what_follows_is_what_guesses_get_right(con: Any, seed: int) -> None:
         for _ in range(draw.choice([1, 20, 200]))
     ]
     rows = [(k, draw.choice([o, k]), p, n) for k, o, p, n in rows]
-    con.execute("CREATE TABLE t (k VARCHAR, o VARCHAR, p INTEGER, n INTEGER)")
+    one, other = draw.choice([("k", "o"), ("rows", "pair"), ("pair", "weight")])  # as columns that are made of them
+    con.execute(f"CREATE TABLE t ({one} VARCHAR, {other} VARCHAR, p INTEGER, n INTEGER)")
     con.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", rows)
     weight, person = draw.choice([(None, None), ("n", None), (None, "p")])
     named = {"weight": Identifier(weight) if weight else None, "person": Identifier(person) if person else None}
-    (found,) = measure_kept(Engine(con), Relation(("t",)), {"k": Identifier("k")}, {"o": Identifier("o")}, **named)
+    (found,) = measure_kept(Engine(con), Relation(("t",)), {"k": Identifier(one)}, {"o": Identifier(other)}, **named)
     told = [(k, o, p, 1) if weight is None else (k, o, None, n) for k, o, p, n in rows]
     whose = [p for _, _, p, _ in rows] if person else None
     assert (found.single, found.few) == tuple(oracle.held_by_at_most(told, whose, most) for most in (1, 2))

@@ -87,7 +87,7 @@ class InPostgres(Clinic):
 
 
 class InSnowflake(Clinic):
-    """On dbt-snowflake, within fakesnow."""
+    """On dbt-snowflake, within fakesnow, by Snowflake's rules of names."""
 
     text = "varchar"
 
@@ -140,7 +140,9 @@ def clinic_in(adapter: str, folder: Path, request: pytest.FixtureRequest) -> Ite
         yield InPostgres(folder, request.getfixturevalue("postgres"))
     elif adapter == "snowflake":
         fakesnow = pytest.importorskip("fakesnow")
-        with fakesnow.patch():
+        import exact_names  # noqa: PLC0415
+
+        with fakesnow.patch(), exact_names.patched():
             yield InSnowflake(folder)
     else:
         pytest.importorskip("pyspark")

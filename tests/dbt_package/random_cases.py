@@ -11,7 +11,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_requirements, read_sensitive
 
-COLUMNS = ("sex", "age", "disease", "income")
+#: What the columns are called: otherwise than, and as, columns that the tests themselves make.
+COLUMNS = [("sex", "age", "disease", "income"), ("c2", "v", "c1", "n"), ("class_no", "order", "rows", "Größe")]
 TYPES = ("varchar(20)", "integer", "varchar(20)", "integer")
 DISEASES = ("flu", "Flu", "it's", "Grippe é", "HIV", None)
 
@@ -25,8 +26,8 @@ def random_rows(draw: random.Random) -> list[tuple[Any, ...]]:
     ]
 
 
-def random_requirement(draw: random.Random) -> dict[str, Any]:
-    """Any requirement that the tests know, on all sensitive columns or on one."""
+def random_requirement(draw: random.Random, disease: str, income: str) -> dict[str, Any]:
+    """Any requirement that the tests know, on both sensitive columns or on one."""
     k, values = draw.randint(1, 4), draw.randint(1, 4)
     decimal = draw.choice([1, 1.5, 2, 3, 1.333333333, "2.50"])
     share = draw.choice([1, 0.5, 0.75, 0.3, 0.666666667])
@@ -41,32 +42,34 @@ def random_requirement(draw: random.Random) -> dict[str, Any]:
             {"alpha_k": {"alpha": share, "k": k}},
             {"p_sensitive": {"p": values, "k": k}},
             {"threshold": share},
-            {"range": {"k": values, "e": draw.choice([0.5, 1, 7, "2.25"])}, "sensitive": "income"},
+            {"range": {"k": values, "e": draw.choice([0.5, 1, 7, "2.25"])}, "sensitive": income},
             {"t_closeness": draw.choice([0, 0.2, 0.333333333, 0.5])},
             {"t_closeness": {"t": draw.choice([0.1, 0.25]), "distance": draw.choice(["equal", "auto"])}},
-            {"t_closeness": {"t": draw.choice([0.1, 0.25]), "distance": "ordered"}, "sensitive": "income"},
+            {"t_closeness": {"t": draw.choice([0.1, 0.25]), "distance": "ordered"}, "sensitive": income},
         ]
     )
     if "k" not in found and "sensitive" not in found:
-        found = found | draw.choice([{}, {}, {"sensitive": "disease"}, {"sensitive": ["Income"]}])
+        found = found | draw.choice([{}, {}, {"sensitive": disease}, {"sensitive": [income.capitalize()]}])
         found = found | draw.choice([{}, {}, {"others_known": True}])
     return found
 
 
 def random_case(draw: random.Random, number: int) -> dict[str, Any]:
+    columns = draw.choice(COLUMNS)
     return {
         "table": f"t{number}",
+        "columns": columns,
         "rows": random_rows(draw),
-        "qi": draw.choice([["sex"], ["sex", "age"]]),
+        "qi": list(columns[: draw.choice([1, 2])]),
         "class_column": None,
-        "sensitive": ["disease", "income"],
-        "require": [random_requirement(draw) for _ in range(draw.randint(1, 2))],
+        "sensitive": list(columns[2:]),
+        "require": [random_requirement(draw, *columns[2:]) for _ in range(draw.randint(1, 2))],
     }
 
 
 def statements(case: dict[str, Any]) -> list[str]:
     """What makes the table of a case."""
-    columns = ", ".join(f"{name} {kind}" for name, kind in zip(COLUMNS, TYPES, strict=True))
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in zip(case["columns"], TYPES, strict=True))
     rows = ", ".join(f"({', '.join(map(_literal, row))})" for row in case["rows"])
     return [f"create table {case['table']} ({columns})", f"insert into {case['table']} values {rows}"]
 
@@ -86,7 +89,9 @@ def checked(con: Any, case: dict[str, Any]) -> list[list[Any]]:
     found = Violations(engine, most=1000)
     check(engine, Relation((case["table"],)), question, found.see)
     engine.close_scratch()
-    once = [row for row in found.rows if not row["requirement"].startswith("k ") or row["sensitive"] == "disease"]
+    once = [
+        row for row in found.rows if not row["requirement"].startswith("k ") or row["sensitive"] == case["sensitive"][0]
+    ]
     return in_order([[row["rows"], row["reached"], -row["missing"]] for row in once])
 
 
@@ -98,5 +103,5 @@ def in_order(rows: list[list[Any]]) -> list[list[Any]]:
 
 def arguments(cases: list[dict[str, Any]]) -> dict[str, Any]:
     """What the macro `judge` takes."""
-    asked = [{name: value for name, value in case.items() if name != "rows"} for case in cases]
+    asked = [{name: value for name, value in case.items() if name not in ("columns", "rows")} for case in cases]
     return {"statements": [sql for case in cases for sql in statements(case)], "cases": asked}

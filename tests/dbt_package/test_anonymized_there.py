@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,8 +42,26 @@ def test_a_model_that_fails_leaves_the_release_before(clinic: Clinic) -> None:
     clinic.models(patients={**POLICY, "require": [{"distinct": 9}]})
     done = clinic.project.run("run")
     assert not done.success
-    assert "distinct" in done.message("patients")
+    said = done.message("patients")
+    assert re.search(r"a run accepts, the least costly first:\n +1\. require: \[\{distinct: 5\}\] \(", said), said
     assert clinic.read("SELECT * FROM clinic.patients") == before
+    assert not [name for name in clinic.tables() if name.startswith("ldiv_")]
+
+
+def test_empty_makes_columns_and_publishes_nothing(clinic: Clinic) -> None:
+    clinic.models(patients=POLICY)
+    done = clinic.project.run("build", "--empty")
+    assert done.success, done.said[-8:]
+    assert done.message("patients") == "nothing published (--empty): a table without rows"
+    assert clinic.tables() == ["patients"] and clinic.read("SELECT age, sex, disease FROM clinic.patients") == []
+    done = clinic.project.run("build")
+    assert done.success and done.message("patients").startswith("200 rows in "), done.said[-8:]
+    done = clinic.project.run("run", "--empty")
+    assert done.message("patients") == "nothing published (--empty): the release stays"
+    assert clinic.read("SELECT count(*) FROM clinic.patients") == [(200,)]
+    clinic.models(patients={**POLICY, "sensitive": ["illness"]})
+    done = clinic.project.run("run", "--empty")
+    assert not done.success and "sensitive.illness: is not a column" in done.message("patients")
     assert not [name for name in clinic.tables() if name.startswith("ldiv_")]
 
 
@@ -83,6 +102,18 @@ def test_a_contract_that_is_broken_leaves_the_release_before(clinic: Clinic) -> 
     clinic.models(contract=columns, patients=POLICY)
     done = clinic.project.run("run")
     assert done.success, done.said[-8:]
+
+
+def test_names_are_those_that_dbt_finds(clinic: Clinic) -> None:
+    """Names with capitals, which dbt quotes or not: the release is where tests and models that build on it look."""
+    clinic.models(OutPatients=POLICY)
+    clinic.project.write("models/sums.sql", "select count(*) as n from {{ ref('OutPatients') }}")
+    for command in (["build", "--empty"], ["build"], ["build"]):
+        done = clinic.project.run(*command)
+        assert done.success, done.said[-8:]
+    assert done.message("OutPatients").startswith("unchanged: 200 rows in ")
+    assert clinic.read("SELECT n FROM clinic.sums") == [(200,)]
+    assert clinic.tables().count("outpatients") == 1
 
 
 def test_a_view_in_the_place_of_the_release_stays(clinic: Clinic) -> None:

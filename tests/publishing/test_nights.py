@@ -202,6 +202,16 @@ def test_another_algorithm_goes_on_and_a_table_that_was_there_is_replaced_on_dem
     assert con.execute("FROM out").fetchall()[: len(before)] == before
 
 
+def test_a_first_release_says_that_the_table_it_replaces_is_still_in_the_file(tmp_path: Path) -> None:
+    with duckdb.connect(tmp_path / "clinic.duckdb") as con:
+        fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
+        con.execute("CREATE TABLE out AS SELECT 1 AS x")
+        replacing = policy_of("topdown", target={"table": "out", "if_exists": "replace"})
+        kept = "the bytes of clinic.duckdb may still hold the release that was replaced"
+        assert any(kept in note for note in ldiv_db.run(con, replacing).notes)
+        assert not any(kept in note for note in ldiv_db.run(con, replacing).notes)  # its table grows from now on
+
+
 def test_a_run_of_changed_rows_stops_before_it_says_what_cannot_be_met(con: Any) -> None:
     fill(con, "people", COLUMNS, people(random.Random(1), 0, 40))
     alone = {name: said for name, said in policy_of("topdown").items() if name != "key"} | {"identifiers": ["id"]}

@@ -157,10 +157,10 @@ class Recoded:
     run_id: str
     release: Counter[tuple[Any, ...]]
 
-    def sql(self, dialect: str) -> str:
-        """The run as a SELECT."""
+    def sql(self, dialect: str, source: str | None = None) -> str:
+        """The run as a SELECT, of a table of that name or of the run's."""
         run = find_run(self.engine, self.run_id)
-        return recoding_sql(self.engine, run, dialect, policy=parse_policy(self.case.policy))
+        return recoding_sql(self.engine, run, dialect, source, parse_policy(self.case.policy))
 
     def differs(self, server: Server) -> str:
         """How what the SELECT gives on the server, from a copy of the table, is not the release; nothing if it is."""

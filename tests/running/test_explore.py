@@ -305,10 +305,10 @@ def test_an_error_of_the_database_is_the_outcome_of_its_variant_alone(con, table
     table("people", COLUMNS, people(4))
     real = workers.rehearse.__globals__["rehearsed"]
 
-    def rehearsed(ready):
+    def rehearsed(ready, workers):
         if ready.task.requirements[0].l == 3:
             raise ldiv_db.DatabaseError("Out of Memory Error: full\nin a statement")
-        return real(ready)
+        return real(ready, workers)
 
     monkeypatch.setitem(workers.rehearse.__globals__, "rehearsed", rehearsed)
     found = ldiv_db.explore(con, policy(), [2, 3, 4], folder=folder, workers=2)

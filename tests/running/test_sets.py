@@ -403,3 +403,10 @@ def test_what_stands_between_members_may_be_what_trim_folds(con, separator) -> N
     assert holds(ldiv_db.run(con, policy_of(separator, [{"frequency": 1.3}]) | {"sensitive": sensitive}))
     with pytest.raises(InfeasibleError):
         ldiv_db.run(con, policy_of(separator, [{"frequency": 1.4}]) | {"sensitive": sensitive})
+
+
+@pytest.mark.parametrize(("separator", "holds"), [("'", False), ("';", False), ("\\", True), ("';--", True)])
+def test_a_separator_parts_members_whatever_its_signs_mean_in_sql(con, separator, holds):
+    """All have x, where the separator stands in their text."""
+    con.execute("CREATE TABLE odd AS SELECT i % 3 AS a, 'x'';y' || i % 4 AS s FROM range(40) t(i)")
+    assert ldiv_db.check(con, "odd", ["a"], {"s": {"set": separator}}, [{"distinct": 2}]).holds is holds

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import sqlite3
+from collections import Counter
 from contextlib import closing, nullcontext
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -20,9 +22,11 @@ from times import seeds
 
 import ldiv_db
 from ldiv_db.commands.console import open_for_command
-from ldiv_db.database.counted import open_counted
-from ldiv_db.database.drivers import type_of_values
+from ldiv_db.database import drivers
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.counted import ColumnThere, count_rows, memory_for_counts, open_counted
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.reading import columns_asked, parse_policy
@@ -418,7 +422,51 @@ def test_commands_that_need_rows_say_so():
 
 def test_numbers_without_an_end_are_told():
     with pytest.raises(ldiv_db.DatabaseError, match="or is not a number"):
-        type_of_values({Decimal}, [Decimal("1.5"), Decimal("NaN")])
+        drivers.Told().add([Decimal("1.5"), Decimal("NaN")])
+
+
+WIDENED = [
+    ([None, None, 3], "BIGINT"),
+    ([1, 2, 2**63], "HUGEINT"),
+    ([1, 2.5, 3], "DOUBLE"),
+    ([1, Decimal("2.5"), Decimal("3.25")], "DECIMAL(38,2)"),
+    ([None, "a", None], "VARCHAR"),
+    ([datetime(2020, 1, 1), None, datetime(2020, 1, 1, tzinfo=UTC)], "TIMESTAMP WITH TIME ZONE"),
+]
+
+
+@pytest.mark.parametrize(("values", "kind"), WIDENED)
+def test_counts_come_in_parts_whose_values_may_widen_a_column(con, values, kind):
+    engine = Engine(con)
+    parts = [[(value, 1)] for value in values]
+    found = drivers.fetch_rows(engine, "counts", iter(parts), ["value", "n"])
+    expected = drivers.fetch_rows(engine, "counts", [[row for part in parts for row in part]], ["value", "n"])
+    assert [columns_of(engine, counts)[0].type for counts in (found, expected)] == [kind, kind]
+    assert Counter(engine.column(found, "value")) == Counter(engine.column(expected, "value"))
+    assert engine.count(found) == len(values)
+
+
+@pytest.mark.parametrize("values", [[1, "a"], [None, 2.5, "a"]])
+def test_parts_of_several_types_are_told(con, values):
+    with pytest.raises(ldiv_db.DatabaseError, match="values of several types"):
+        drivers.fetch_rows(Engine(con), "counts", [[(value,)] for value in values], ["value"])
+
+
+def test_no_driver_is_asked_for_all_counts_at_once(there, con, monkeypatch):
+    """A result of psycopg's has one row: it is streamed. Others are asked for as many as there are in a part."""
+    place(there, con, rows_of(random.Random(5), 90))
+    monkeypatch.setattr(drivers, "AT_ONCE", 7)
+    most, append = [], Engine.append
+    monkeypatch.setattr(
+        Engine, "append", lambda self, to, by, rows: [most.append(len(rows)), append(self, to, by, rows)]
+    )
+    if there.dialect == "postgres":
+        monkeypatch.setattr(type(there.connection.cursor()), "fetchmany", None)
+    columns = [ColumnThere(Identifier("rid"), Identifier("k0"))]
+    with memory_for_counts() as here:
+        counts = count_rows(Engine(here), Warehouse(there.connection), "counts", Relation(("people",)), columns)
+        assert here.execute(f"SELECT count(*), sum(k0) FROM {counts.sql()}").fetchall() == [(90, 89 * 45)]
+    assert most == [*[7] * 12, 6] or there.dialect == "duckdb"  # which hands on Arrow
 
 
 def test_a_driver_that_is_not_known_has_to_say_what_it_speaks():

@@ -13,7 +13,7 @@ from there_beds import lite, place, policy, released, rows_of, tables_of, wipe
 
 import ldiv_db
 from ldiv_db.database.names import Relation
-from ldiv_db.database.unchanged import is_unchanged, version_of
+from ldiv_db.database.unchanged import is_unchanged, stamp_of
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.running import release_classes
 from ldiv_db.running import run as running
@@ -131,13 +131,13 @@ def test_a_connection_of_sqlite_sees_what_itself_and_others_wrote(tmp_path: Any)
     connection = lite(tmp_path, ROWS)
     there, people = Warehouse(connection), Relation(("people",))
     with closing(connection), closing(sqlite3.connect(tmp_path / "w.sqlite")) as other:
-        version = version_of(there, people)
-        assert is_unchanged(there, people, version, 60)
+        stamp = stamp_of(there, people)
+        assert is_unchanged(there, people, stamp, 60)
         for age, one in enumerate((connection, other)):
             one.execute(f"UPDATE people SET age = {age} WHERE rid = 1")
             one.commit()
-            assert not is_unchanged(there, people, version, 60)
-            version = version_of(there, people)
+            assert not is_unchanged(there, people, stamp, 60)
+            stamp = stamp_of(there, people)
     assert not is_unchanged(there, people, (), 60)
 
 
@@ -187,10 +187,10 @@ def test_rows_of_postgres_tell_that_they_are_the_same(postgres: Any, change: str
     with closing(there.connection):
         with there.moment():
             assert there.extent(people, None) == (60, 0)
-            version = version_of(there, people)
+            stamp = stamp_of(there, people)
         postgres.execute(change)
         with there.moment():
-            assert version and is_unchanged(there, people, version, 60) == (change in NO_CHANGES)
+            assert stamp and is_unchanged(there, people, stamp, 60) == (change in NO_CHANGES)
 
 
 @pytest.mark.engines
@@ -203,20 +203,20 @@ def test_rows_whose_writer_may_not_have_ended_are_not_known_to_be_the_same(postg
         writer.execute("UPDATE people SET age = 1 WHERE rid = 5")
         there = Warehouse(connection)
         with there.moment():
-            version = version_of(there, people)
+            stamp = stamp_of(there, people)
         writer.commit()
         with there.moment():
-            assert version and not is_unchanged(there, people, version, 60)
+            assert stamp and not is_unchanged(there, people, stamp, 60)
 
 
 @pytest.mark.engines
 @pytest.mark.xdist_group("postgres")
 @pytest.mark.parametrize("table", ["seen", "kin"])
-def test_what_has_not_rows_of_its_own_alone_has_no_version(postgres: Any, table: str) -> None:
+def test_what_has_not_rows_of_its_own_alone_has_no_stamp(postgres: Any, table: str) -> None:
     postgres.execute("CREATE VIEW seen AS SELECT * FROM people; CREATE TABLE kin (a int) PARTITION BY LIST (a)")
     there = Warehouse(postgres.another())
     with closing(there.connection):
-        assert version_of(there, Relation((table,))) == ()
+        assert stamp_of(there, Relation((table,))) == ()
 
 
 @pytest.mark.engines

@@ -224,6 +224,27 @@ def test_a_night_that_fails_is_made_anew(there, con, monkeypatch, step):
     assert ldiv_db.run(there.connection, nightly()).figures["release"] == 2 and released(there) == theirs
 
 
+def test_a_night_brings_members_of_its_own_series_alone(con, tmp_path, monkeypatch):
+    there = lite(tmp_path, rows_of(random.Random(4), 30))
+    there.execute("CREATE TABLE others AS SELECT * FROM people")
+    there.commit()
+    brought, fetch = defaultdict(set), Warehouse.fetch
+
+    def watched(self, engine, name, sql, renamed):
+        found = fetch(self, engine, name, sql, renamed)
+        if "series" in renamed:
+            brought[sql.rpartition("ldiv_")[2].split('"')[0]].update(engine.column(found, "series"))
+        return found
+
+    ldiv_db.run(there, nightly(source="others", target={"table": "theirs"}))
+    ldiv_db.run(there, nightly())
+    monkeypatch.setattr(Warehouse, "fetch", watched)
+    ldiv_db.run(there, nightly())
+    assert brought.pop("release") == {"released", "theirs"}
+    assert set(brought) == {"series", "series_secret", "release_secret", "release_member", "release_group"}
+    assert set(map(tuple, brought.values())) == {("released",)}
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

@@ -113,7 +113,7 @@ def test_as_many_workers_as_threads_and_no_more_than_parts(con):
     engine = Engine(con)
     assert [workers.workers_for(wanted, engine, 3) for wanted in (None, 1, 2, 9)] == [1, 1, 2, 3]
     con.execute("SET threads = 4")
-    assert workers.workers_for(None, engine, 9) == 4
+    assert workers.workers_for(None, Engine(con), 9) == 4
 
 
 def test_what_parts_say_is_put_together():

@@ -927,7 +927,7 @@ def attack_all(engine):
     seen = question.columns_by_policy(engine, table, parse_policy(policy), Path())
     everybody = {"known": known, "population": known, "definetti": Relation.parse("truth")}
     engine.connection.execute("CREATE TABLE truth AS SELECT *, 'x' AS secret FROM people")
-    also = [question.OtherRelease(table, seen)]
+    also = [(table, seen)]
     asked = question.AttackRequest(counting=True, show_values=True)
     result = attacks.attack_table(engine, table, seen, [], question.Knowledge(asked, everybody, also=also))
     assert [attack.figures["one_class"] for attack in result.attacks if attack.name == "linking"] == [1]
@@ -1012,7 +1012,7 @@ LOOPS = {
     "local/peel/renew_standing": "one vector of levels is looked up",
     "local/stratified/list_cuts": "a node has a few parts",
     "local/stratified/mix_shares": "a cut has a few mixes",
-    "measuring/ask_pairs": "as many queries as are asked for, and one tree",
+    "measuring/answer_pairs": "as many queries as are asked for, and one tree",
     "measuring/choose_query_nodes": "as many queries as are asked for, and one tree",
     "neighbours/repair/seat_classes": "a value that is frequent in classes is looked for in all of them",
     "recoding/input/count_weights": "the hash of what a warehouse's rows keep is one row",
@@ -1203,6 +1203,8 @@ def test_no_statement_holds_a_value(statements):
     macros = "".join(path.read_text(encoding="utf-8") for path in (resource_folder("sql") / "macros").glob("*.j2"))
     patterns = set(re.findall("'([^']*)'", LABEL_PATTERNS.render(kinds=("integer", "real", "date", "timestamp"))))
     for template, _, tree in statements:
+        if template == "database/read_columns":  # a view binds nothing: the file and a set's separator stand in it
+            continue
         read = {id(part) for call in tree.find_all(exp.ReadCSV) for part in call.find_all(exp.Literal)}  # names, types
         written = {part.this for part in tree.find_all(exp.Literal) if part.is_string and id(part) not in read}
         own = {

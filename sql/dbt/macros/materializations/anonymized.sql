@@ -4,14 +4,15 @@
     {%- set existing = load_cached_relation(this) -%}
     {%- set policy = ldiv.required_policy(model) -%}
     {%- set source = api.Relation.create(database="temp", schema="main", identifier=model.unique_id) -%}
-    {%- set settings = ldiv.settings_of(model, ldiv.parts_of(source), ldiv.parts_of(this), policy) -%}
+    {%- set told = [ldiv.parts_of(source), ldiv.parts_of(this), policy] -%}
+    {%- do ldiv.require_program() -%}
 
     {{ run_hooks(pre_hooks, inside_transaction=False) }}
     {#- The ledger's tables are made before, in a transaction of their own. Models of several threads follow one another
         from here to the end, so that each sees what the others published. -#}
-    {% call statement("ldiv_prepare", auto_begin=False, language="python") -%}
-        {{ ldiv.call_python("prepare", settings) }}
-    {%- endcall %}
+    {% if not flags.EMPTY %}
+        {% do adapter.anonymized_here("prepare", ldiv.settings_of(model, *told)) %}
+    {% endif %}
     {% set target = this.incorporate(type="table") %}
 
     {#- BEGIN happens here. -#}
@@ -21,18 +22,20 @@
             {{ compiled_code }}
         )
     {%- endcall %}
-    {% if existing is not none and existing.type != target.type %}
-        {% do adapter.drop_relation(existing) %}
+    {% set settings = ldiv.settings_of(model, *told, vacant=ldiv.is_vacant(existing)) %}
+    {% if flags.EMPTY %}
+        {% set outcome = ldiv.make_empty(target, existing, adapter.anonymized_here("no_rows", settings)) %}
+    {% else %}
+        {% if existing is not none and existing.type != target.type %}
+            {% do adapter.drop_relation(existing) %}
+        {% endif %}
+        {% set outcome = adapter.anonymized_here("publish", settings) %}
     {% endif %}
-    {% call statement("main", language="python") -%}
-        {{ ldiv.call_python("publish", settings) }}
-    {%- endcall %}
-    {% set outcome = ldiv.take_outcome() %}
     {% do run_query("drop view " ~ source) %}
     {{ ldiv.finish(target, existing, outcome) }}
-    {% call statement("ldiv_end", auto_begin=False, language="python") -%}
-        {{ ldiv.call_python("end", settings) }}
-    {%- endcall %}
+    {% if not flags.EMPTY %}
+        {% do adapter.anonymized_here("end", settings) %}
+    {% endif %}
     {{ return({"relations": [target]}) }}
 {% endmaterialization %}
 
@@ -49,11 +52,10 @@
         ) %}
     {%- elif adapter.type() == "spark" and adapter.config.credentials.method != "session" -%}
         {% do exceptions.raise_compiler_error("anonymized: on dbt-spark by `method: session` alone; elsewhere `ldiv run spark`") %}
-    {%- elif adapter.publish_anonymized is not defined -%}
-        {% do exceptions.raise_compiler_error("anonymized: ldiv_db is not installed where dbt runs: pip install ldiv-db") %}
     {%- elif existing is not none and existing.type != "table" -%}
         {% do exceptions.raise_compiler_error("anonymized: " ~ this ~ " is a " ~ existing.type ~ ", which stays: drop it") %}
     {%- endif -%}
+    {%- do ldiv.require_program() -%}
     {%- set source = adapter.dispatch("source_there", "ldiv")("ldiv_source_" ~ local_md5(model.unique_id)) -%}
     {% set target = this.incorporate(type="table") %}
 
@@ -64,11 +66,17 @@
             {{ compiled_code }}
         )
     {%- endcall %}
-    {% set settings = ldiv.settings_of(model, source.parts, source.target, policy) %}
+    {% set settings = ldiv.settings_of(model, source.parts, source.target, policy, vacant=ldiv.is_vacant(existing)) %}
+    {% set drop = "drop view if exists " ~ source.name %}
     {#- dbt-bigquery has other names of types; there the contract is held against the release once it is in its place. -#}
     {% set is_held = config.get("contract").enforced and adapter.type() != "bigquery" %}
     {% set contract = get_empty_schema_sql(model.columns) if is_held else none %}
-    {% set outcome = adapter.publish_anonymized(settings, "drop view if exists " ~ source.name, contract) %}
+    {% if flags.EMPTY %}
+        {% set outcome = ldiv.make_empty(target, existing, adapter.no_rows_anonymized(settings, drop)) %}
+        {% do run_query(drop) %}
+    {% else %}
+        {% set outcome = adapter.publish_anonymized(settings, drop, contract) %}
+    {% endif %}
     {% if adapter.type() == "spark" %}{#- Another session published: dbt's may hold the files of the release before. -#}
         {% do run_query("refresh table " ~ target) %}
     {% endif %}
@@ -83,6 +91,34 @@
         {% do exceptions.raise_compiler_error("anonymized: the model has no policy; write it under config: meta: policy") %}
     {% endif %}
     {% do return(policy) %}
+{% endmacro %}
+
+
+{# Jinja finds the methods of adapters that the program adds, of this version. #}
+{% macro require_program() %}
+    {%- if adapter.no_rows_anonymized is not defined -%}
+        {% do exceptions.raise_compiler_error(
+            "anonymized: ldiv_db is not installed where dbt runs, or is older than this package: pip install -U ldiv-db"
+        ) %}
+    {%- endif -%}
+{% endmacro %}
+
+
+{# With `--empty` nothing is published: a release that is there stays, and else a table has its columns, and no row. #}
+{% macro make_empty(target, existing, no_rows) %}
+    {% if existing is none %}
+        {% call statement("ldiv_empty") -%}
+            {{ create_table_as(False, target, no_rows) }}
+        {%- endcall %}
+    {% endif %}
+    {% do return({"empty": "a table without rows" if existing is none else "the release stays", "rows": 0}) %}
+{% endmacro %}
+
+
+{# Whether a table is there and has no rows, as `--empty` makes it. #}
+{% macro is_vacant(existing) %}
+    {% set is_table = existing is not none and existing.type == "table" %}
+    {% do return(is_table and run_query("select 1 as one from " ~ existing ~ " limit 1").rows | length == 0) %}
 {% endmacro %}
 
 
@@ -119,31 +155,8 @@
 {% endmacro %}
 
 
-{# The Python that dbt-duckdb runs on its connection: `call`, a function of ours, on what it is told of the model. #}
-{% macro call_python(call, settings) -%}
-SETTINGS = {{ tojson(settings) }}  # not in the call, as a traceback shows its line
-
-
-class dbtObj:
-    def __init__(self, load):
-        pass
-
-
-def model(dbt, session):
-    try:
-        from ldiv_db.running.dbt_model import {{ call }}
-    except ModuleNotFoundError as error:
-        raise RuntimeError(f"anonymized: ldiv_db is not installed where dbt runs ({error})") from None
-    {{ call }}(session, SETTINGS)
-
-
-def materialize(df, con):
-    pass
-{%- endmacro %}
-
-
 {# What Python is told of the model, as JSON; source and target are the parts of their names. #}
-{% macro settings_of(model, source, target, policy) %}
+{% macro settings_of(model, source, target, policy, vacant=false) %}
     {% set project = invocation_args_dict.get("project_dir") or "." %}
     {% set beside = model.original_file_path.replace("\\", "/").split("/")[:-1] | join("/") %}
     {% do return(tojson({
@@ -152,26 +165,33 @@ def materialize(df, con):
         "target": target,
         "policy": policy,
         "folders": [project ~ "/" ~ beside, project],
-        "full_refresh": should_full_refresh()
+        "full_refresh": should_full_refresh(),
+        "vacant": vacant
     })) %}
 {% endmacro %}
 
 
+{# The parts of a relation's name as a policy writes them: a plain one in small letters stands for what the database
+   makes of it without quotes. #}
 {% macro parts_of(relation) %}
-    {% do return([relation.database, relation.schema, relation.identifier] | select | list) %}
-{% endmacro %}
-
-
-{# What Python left of what it did. #}
-{% macro take_outcome() %}
-    {% set found = run_query("select getvariable('ldiv_outcome') as outcome") %}
-    {% do run_query("reset variable ldiv_outcome") %}
-    {% do return(fromjson(found.rows[0][0])) %}
+    {% set found = [] %}
+    {% for kind in ["database", "schema", "identifier"] if relation[kind] %}
+        {% set part, is_quoted = relation[kind], relation.quote_policy[kind] %}
+        {% if is_quoted and adapter.type() == "snowflake" and modules.re.fullmatch("[a-z_][a-z0-9_]*", part) %}
+            {% do exceptions.raise_compiler_error(
+                "anonymized: " ~ relation ~ " quotes " ~ part ~ ", which a policy cannot name in Snowflake: leave `quoting` out"
+            ) %}
+        {% endif %}
+        {% do found.append(part if is_quoted or adapter.type() not in ["postgres", "snowflake"] else part | lower) %}
+    {% endfor %}
+    {% do return(found) %}
 {% endmacro %}
 
 
 {% macro outcome_in_words(outcome) %}
-    {% if outcome.release %}
+    {% if outcome.empty %}
+        {% do return("nothing published (--empty): " ~ outcome.empty) %}
+    {% elif outcome.release %}
         {% do return("release " ~ outcome.release ~ ": " ~ outcome.rows ~ " rows, " ~ outcome.first ~ " for the first time") %}
     {% endif %}
     {% set unchanged = "unchanged: " if outcome.unchanged else "" %}

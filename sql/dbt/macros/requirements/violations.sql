@@ -18,7 +18,8 @@
 {% endmacro %}
 
 
-{# Values without a sensitive column are one. What is not surely good violates: a number that is too large for the
+{# Values without a sensitive column are one. Columns of the table may be called as those here: names are changed before
+   any is grouped by, as databases differ in which of two meanings they group by. What is not surely good violates: a number that is too large for the
    database, which some make NULL, is no pass. #}
 {% macro default__violations(table, class_columns, value, label, measure, members=none) %}
     {% set classes = [] %}
@@ -44,13 +45,18 @@ from (
         group by {{ classes }}, v
 {% else %}
         select
-{% for column in class_columns %}
-            {{ column }} as c{{ loop.index }},
-{% endfor %}
-            {{ value or "1" }} as v,
+            {{ classes }},
+            v,
             count(*) as n
-        from {{ table }}
-        group by {{ class_columns | join(", ") }}{{ ", " ~ value if value }}
+        from (
+            select
+{% for column in class_columns %}
+                {{ column }} as c{{ loop.index }},
+{% endfor %}
+                {{ value or "1" }} as v
+            from {{ table }}
+        ) as named
+        group by {{ classes }}, v
 {% endif %}
     ),
 

@@ -1,0 +1,36 @@
+"""`ldiv doctor`: does everything work in this database, on people that were made up?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ldiv_db.commands.console import open_for_command, show
+from ldiv_db.commands.options import Database, Json
+from ldiv_db.database.counted import names_warehouse, open_planned
+from ldiv_db.running.doctor import doctor
+
+
+def doctor_command(
+    database: Database,
+    json: Json = False,
+    schema: Annotated[
+        str | None, typer.Option(help="An empty schema to try in, which stays; by default one is made and dropped.")
+    ] = None,
+) -> None:
+    """Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.
+
+    In a warehouse all lies in a schema of its own; elsewhere each check is a transaction that is rolled back. The exit
+    code is 1 if a check fails. Report what it prints: it holds no rows of yours.
+
+    \b
+    Examples:
+      ldiv doctor snowflake:PROFILE
+      ldiv doctor databricks:/sql/1.0/warehouses/1234 --schema sandbox.anonymize --json
+      ldiv doctor postgres:service=clinic
+    """
+    with open_planned(database) if names_warehouse(database) else open_for_command(database) as opened:
+        visit = doctor(opened, schema)
+    show(visit.as_dict(), visit.text(), json)
+    raise typer.Exit(0 if visit.holds else 1)
