@@ -140,6 +140,9 @@ class Warehouse:
             raise refused("source", what, "name a table or view of it")
         return named_table(given, "source")
 
+    def refresh(self, source: Relation) -> None:
+        """Have the next statements read a source as it is by now, as databases do of themselves."""
+
     def columns(self, source: Relation) -> list[Column]:
         """The columns of a table, with the types that its driver tells; a text where it tells none."""
         return [Column(name, told_type(kind, self.dialect, self.is_adbc)) for name, kind in self.described(source)]

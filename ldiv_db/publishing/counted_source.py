@@ -74,6 +74,7 @@ class CountedSource:
 
     def is_as_counted(self, engine: Engine, keep: Sequence[str]) -> bool:
         """True if the rows there are still those that were counted, with what a run is to `keep` of them."""
+        self.there.refresh(self.table)
         if is_unchanged(self.there, self.table, self.stamp, engine.total(self.counts, WEIGHT.name)):
             return True
         if {column.name.lower() for column in self.there.columns(self.table)} != set(self.columns):

@@ -33,8 +33,6 @@ from ldiv_db.publishing.result import Earlier, Forgotten
 
 #: Counts a warehouse's rows by the columns that an earlier run read.
 Recount = Callable[[Sequence[ReadColumn]], Relation]
-#: How often a run starts again before it gives up.
-_MOST_AGAIN = 5
 
 
 def new_run() -> str:
@@ -147,6 +145,8 @@ class Watch:
 class OvertakenError(ConflictError):
     """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
 
+    #: How often a run starts again before it gives up.
+    most_again = 5
     what = (
         "another run published {} at the same time, and nothing of this one was published: end the transaction, and run"
         " again"
@@ -157,9 +157,10 @@ class OvertakenError(ConflictError):
 
 
 class ChangedError(OvertakenError):
-    """The rows of a source in a warehouse changed between count and release, so that the run starts again."""
+    """The rows of a source in a warehouse changed between count and release: the run starts again once."""
 
-    what = "{} changed each time while this run planned, and nothing was published: run it while nobody writes there"
+    most_again = 1
+    what = "{} changed twice while this run planned, and nothing was published: run it while nobody writes there"
 
 
 def look_back(
@@ -261,9 +262,9 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
-def waits_again(failed: int) -> bool:
-    """Whether a run that others overtook so often starts again; true after a pause."""
-    if failed > _MOST_AGAIN:
+def waits_again(error: OvertakenError, failed: int) -> bool:
+    """Whether a run that failed so often by such an error starts again; true after a pause."""
+    if failed > error.most_again:
         return False
     time.sleep(random.uniform(0.1, 0.5) * 2 ** (failed - 1))  # noqa: S311 - lest two start again together
     return True

@@ -3,9 +3,10 @@
 The release is staged, counted there, and the counts are audited here by the code of every audit; then it takes its
 place. What is staged are its different rows with their counts, where the database repeats rows by a count; elsewhere,
 and with kept columns, all rows, by a plan that goes there as a table of combinations of values with their labels and is
-dropped at the end. Where the database takes back a table that was made, all of it is one transaction, which begins once
-all is planned: it publishes only if the source is what was counted, and the ledger says what it said then. Elsewhere
-plan and staged release lie in the schema of the ledger, where who reads releases has no rights.
+dropped at the end. It takes its place only if the source is what was counted. Where the database takes back a table
+that was made, all of it is one transaction, which begins once all is planned, and with these questions to source and
+ledger. Elsewhere the source is asked last; plan and staged release lie in the schema of the ledger, where who reads
+releases has no rights.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import partial
 
 from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
@@ -55,7 +56,7 @@ class InWarehouse(Destination):
         super().__init__(engine)
         self.run_id = run_id
         self.source = source
-        self.held = held if source.there.takes_back else self.held
+        self.held = held
         self.recount = partial(source.recounted, engine)
         self.target = target
         self.table = table
@@ -140,19 +141,34 @@ class InWarehouse(Destination):
         return True
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
-        there, own = self.source.there, draft.classes.resolved.source
-        if not there.takes_back:
-            return self._publish(draft)
+        there = self.source.there
         with there.moment(self.table):
-            if not self.source.is_as_counted(self.engine, [column.name for column in own.keep]):
-                raise ChangedError(own.name)
-            self._ledger.hold(self.engine, draft.entries, draft.watch)
-            if not draft.extends:
-                self.refuse()
+            if there.takes_back:
+                self._require_same(draft)
+                self._ledger.hold(self.engine, draft.entries, draft.watch)
             return self._publish(draft)
+
+    def _require_same(self, draft: Draft[Outcome]) -> None:
+        """Raise ChangedError if the source is not what was counted, PolicyError if the target may not be replaced."""
+        source = draft.classes.resolved.source
+        if not self.source.is_as_counted(self.engine, [column.name for column in source.keep]):
+            raise ChangedError(source.name)
+        if not draft.extends:
+            self.refuse()
+
+    @contextmanager
+    def _of_what_was_counted(self, draft: Draft[Outcome]) -> Iterator[None]:
+        """Within, the release is staged and audited; where that fails as the source changed, that is the reason."""
+        try:
+            yield
+        except (AuditError, DatabaseError):
+            self._require_same(draft)
+            raise
+        self._require_same(draft)
 
     def _publish(self, draft: Draft[Outcome]) -> Outcome:
         there, plan = self.source.there, PlanThere(self.engine, self.source, draft.classes)
+        there.refresh(self.source.table)
         append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
@@ -167,18 +183,19 @@ class InWarehouse(Destination):
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
         with nullcontext() if there.takes_back else undone(self.settle):
             draft.announce()
-            self._stage(plan, staged, draft.run_id, before[1] if before else 0)
-            if before:
-                ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
-                if ours != theirs:
-                    what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
-                    raise refused("target", what, "name another table")
-            there.accept(staged)
-            facts = there.facts(self.table, staged)
-            draft.note(facts.caution)
-            if not append and there.exists(self.table):
-                draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
-            outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
+            with nullcontext() if there.takes_back else self._of_what_was_counted(draft):
+                self._stage(plan, staged, draft.run_id, before[1] if before else 0)
+                if before:
+                    ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
+                    if ours != theirs:
+                        what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
+                        raise refused("target", what, "name another table")
+                there.accept(staged)
+                facts = there.facts(self.table, staged)
+                draft.note(facts.caution)
+                if not append and there.exists(self.table):
+                    draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
+                outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries, draft.watch)

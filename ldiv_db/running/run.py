@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -75,17 +76,17 @@ def run(
     an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
     transaction.
     """
-    begun, failed = time.perf_counter(), 0
+    begun, failed = time.perf_counter(), Counter[type[OvertakenError]]()
     asked = load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
         try:
             with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
                 return publish_run(engine, context, counted, there, kl, begun)
-        except OvertakenError:
-            failed += 1
+        except OvertakenError as error:
+            failed[type(error)] += 1
             joins = not isinstance(connection, PlannedThere) and is_joined(connection)
-            if joins or not waits_again(failed):
+            if joins or not waits_again(error, failed[type(error)]):
                 raise
 
 

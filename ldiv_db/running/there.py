@@ -33,9 +33,8 @@ def counted_source(
 ) -> Iterator[tuple[Policy, InWarehouse]]:
     """The policy on the counts of its source, which are brought here, and where its release goes.
 
-    All that a run reads there before it plans is of one moment. Where the warehouse takes back a table it is a short
-    transaction, which ends as the run lets go of its source; elsewhere it lasts. `schema` is where the ledger lies
-    there, `ldiv` by default.
+    All that a run reads there before it plans is of one moment, if the warehouse has transactions: it ends as the run
+    lets go of its source. `schema` is where the ledger lies there, `ldiv` by default.
     """
     refuse([*problems_of(policy), *unsupported(policy, there)])
     wanted, roles = counted_columns(policy), policy.roles()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -41,27 +42,25 @@ def planning(monkeypatch: Any) -> Any:
     return arrange
 
 
+_IN_CLICKHOUSE = r"ALTER TABLE people UPDATE \1 WHERE \2 SETTINGS mutations_sync = 1"
+
+
 def changing(there: Any, *statements: str) -> Any:
     """What changes rows there, by the connection of a run, in which none has begun."""
 
     def change() -> None:
         for sql in statements:
-            there.execute(sql)
+            own = re.sub("UPDATE people SET (.*) WHERE (.*)", _IN_CLICKHOUSE, sql)
+            there.execute(own if there.dialect == "clickhouse" else sql)
         there.connection.commit()
 
     return change
-
-
-def takes_back(there: Any) -> None:
-    if not Warehouse(there.connection).takes_back:
-        pytest.skip("it has no transactions")
 
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_a_source_that_changes_while_a_run_plans_is_counted_again(
     there: Any, con: Any, planning: Any, kept: bool
 ) -> None:
-    takes_back(there)
     place(there, con, ROWS)
     change = "UPDATE people SET rid = rid + 1000 WHERE rid = 3" if kept else "DELETE FROM people WHERE rid < 9"
     done = planning(changing(there, change))
@@ -75,25 +74,22 @@ def test_a_source_that_changes_while_a_run_plans_is_counted_again(
 def test_a_source_that_changes_each_time_ends_the_run_and_leaves_the_old_release(
     there: Any, con: Any, planning: Any
 ) -> None:
-    takes_back(there)
     place(there, con, ROWS)
     ldiv_db.run(there.connection, policy())
     before, names = released(there), tables_of(there)
     done = planning(changing(there, "UPDATE people SET age = COALESCE(age, 20) + 1 WHERE rid < 5"), times=99)
-    with pytest.raises(ldiv_db.DatabaseError, match="people changed each time while this run planned"):
+    with pytest.raises(ldiv_db.DatabaseError, match="people changed twice while this run planned"):
         ldiv_db.run(there.connection, policy(require=[{"k": 9}]))
-    assert (len(done), released(there), tables_of(there)) == (6, before, names)
+    assert (len(done), released(there), tables_of(there)) == (2, before, names)
 
 
 def test_what_changes_beside_the_columns_that_are_read_is_no_change(there: Any, con: Any, planning: Any) -> None:
-    takes_back(there)
     place(there, con, ROWS)
-    done = planning(changing(there, "UPDATE people SET rid = rid + 1000"), times=99)
+    done = planning(changing(there, "UPDATE people SET rid = rid + 1000 WHERE rid >= 0"), times=99)
     assert ldiv_db.run(there.connection, policy()).loss.rows_published == 60 and len(done) == 1
 
 
 def test_a_column_that_is_gone_is_a_change(there: Any, con: Any, planning: Any) -> None:
-    takes_back(there)
     place(there, con, ROWS)
     planning(changing(there, "ALTER TABLE people DROP COLUMN dose"))
     with pytest.raises(ldiv_db.PolicyError, match="dose: is not a column of the source"):
@@ -101,7 +97,6 @@ def test_a_column_that_is_gone_is_a_change(there: Any, con: Any, planning: Any) 
 
 
 def test_a_target_that_appears_while_a_run_plans_is_not_replaced(there: Any, con: Any, planning: Any) -> None:
-    takes_back(there)
     place(there, con, ROWS)
     planning(changing(there, "CREATE TABLE released AS SELECT 1 AS theirs"))
     with pytest.raises(ldiv_db.PolicyError, match="released exists"):
