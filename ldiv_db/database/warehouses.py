@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlglot import exp
 
@@ -28,8 +28,6 @@ from ldiv_db.database.traits_there import DIALECTS, TRAITS, TraitsThere
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
-
-Found = TypeVar("Found")
 
 
 class Warehouse:
@@ -63,18 +61,12 @@ class Warehouse:
     def moment(self, written: Relation | None = None) -> Iterator[None]:
         """Within, all is of one moment, which begins once no other writes to the table `written`; then committed."""
         self._refuse_open()
-        is_locked = self.traits.lock and written is not None and self._alone(lambda: self.exists(written))
-        asked = self.traits.lacking.format(run=self.run)
-        lacking = self._alone(lambda: self.rows(asked)) if asked else []
+        sent = self._beforehand(written)
         if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):
             self.execute(self.traits.begin)
         try:
-            for setting in (*self.traits.settings, *(setting for (setting,) in lacking)):
-                self.execute(setting)
-            if is_locked and written:  # before anything is read, as that is when the moment begins
-                self.execute(self.traits.lock.format(self.name(written)))
-            if self.traits.locked:
-                self.execute(self.traits.locked)
+            for sql in sent:
+                self.execute(sql)
             yield
             with self._doing("commit"):
                 self._end("COMMIT")
@@ -83,12 +75,14 @@ class Warehouse:
                 self._end("ROLLBACK")
             raise
 
-    def _alone(self, ask: Callable[[], Found]) -> Found:
-        """What is found outside of the transaction that follows."""
-        found = ask()
-        if not self._commits_each:
+    def _beforehand(self, written: Relation | None) -> list[str]:
+        """What is set for a transaction, and locked before it reads, which is when its moment begins; asked outside."""
+        traits = self.traits
+        lacking = [sql for (sql,) in self.rows(traits.lacking.format(run=self.run))] if traits.lacking else []
+        locks = [traits.lock.format(self.name(written))] if traits.lock and written and self.exists(written) else []
+        if traits.lacking and not self._commits_each:
             self.connection.rollback()
-        return found
+        return [*traits.settings, *lacking, *locks, *filter(None, [traits.locked])]
 
     def _refuse_open(self) -> None:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
@@ -102,10 +96,7 @@ class Warehouse:
         return self.takes_back and getattr(self.connection, "autocommit", False) is True
 
     def _end(self, how: str) -> None:
-        if self._commits_each:
-            self.execute(how)
-        else:
-            (self.connection.commit if how == "COMMIT" else self.connection.rollback)()
+        self.execute(how) if self._commits_each else getattr(self.connection, how.lower())()
 
     def execute(self, sql: str, doing: str = "run a statement") -> None:
         """Run a statement without rows."""
@@ -222,10 +213,7 @@ class Warehouse:
             self.execute(postgres.withheld(table))
 
     def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
-        """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns.
-
-        One that is `lent` this run has made, and gave a plain name.
-        """
+        """Append a TEMP table's rows to a table there by the names of its columns; to one this run made, if `lent`."""
         with self._doing(f"write {table}"), closing(self.connection.cursor()) as cursor:
             send_rows(Sent(engine, rows, self.connection, cursor, table, self.dialect, lent))
 

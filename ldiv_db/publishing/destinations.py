@@ -52,9 +52,8 @@ class Destination(ABC):
     has_rows: ClassVar[bool] = False
     #: Counts the source's rows where they lie.
     recount: Recount | None = field(default=None, init=False)
-    #: The id of the run that publishes there.
+    #: The id of the run that publishes there, and what is open while it reads there, and closed before it plans.
     run_id: str = field(default_factory=new_run, init=False)
-    #: What is open while a run reads there, and closed before it plans.
     held: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
@@ -184,14 +183,11 @@ class InOtherDatabase(InTable):
         return outcome
 
     def _staged(self, run_id: str) -> Relation:
-        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
-
-    @property
-    def _mark(self) -> str:
-        return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
+        mark = hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
+        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{mark}"))
 
     def _abandoned_tables(self, but: Relation) -> list[Relation]:
-        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
+        form = re.compile(self._staged("[0-9a-f]{32}").name)
         there = catalog.relations_in(self.engine, self.table.parts[0])
         found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
         return [table for table in found if table != but]

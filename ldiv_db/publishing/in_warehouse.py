@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 
 from ldiv_db.database.catalog import SCHEMA
@@ -43,20 +43,9 @@ class InWarehouse(Destination):
 
     has_rows = True
 
-    def __init__(
-        self,
-        engine: Engine,
-        source: CountedSource,
-        target: Target,
-        table: Relation,
-        ledger: LedgerThere,
-        run_id: str,
-        held: ExitStack,
-    ):
+    def __init__(self, engine: Engine, source: CountedSource, target: Target, table: Relation, ledger: LedgerThere):
         super().__init__(engine)
-        self.run_id = run_id
         self.source = source
-        self.held = held
         self.recount = partial(source.recounted, engine)
         self.target = target
         self.table = table
@@ -145,14 +134,18 @@ class InWarehouse(Destination):
         with there.moment(self.table):
             if there.takes_back:
                 self._require_same(draft)
-                self._ledger.hold(self.engine, draft.entries, draft.watch)
             return self._publish(draft)
 
     def _require_same(self, draft: Draft[Outcome]) -> None:
-        """Raise ChangedError if the source is not what was counted, PolicyError if the target may not be replaced."""
+        """Raise ChangedError if the source is not what was counted, PolicyError if the target may not be replaced.
+
+        Within a transaction other runs of the source are held off, and OvertakenError is raised if one was faster.
+        """
         source = draft.classes.resolved.source
         if not self.source.is_as_counted(self.engine, [column.name for column in source.keep]):
             raise ChangedError(source.name)
+        if self.source.there.takes_back:  # before the target is looked at, which a faster run may have made
+            self._ledger.hold(self.engine, draft.entries, draft.watch)
         if not draft.extends:
             self.refuse()
 

@@ -39,8 +39,7 @@ def counted_source(
     refuse([*problems_of(policy), *unsupported(policy, there)])
     wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
-    run_id = new_run()
-    there.run = f"ldiv_db {run_id}"
+    there.run = f"ldiv_db {(run_id := new_run())}"
     with ExitStack() as reading:
         reading.enter_context(there.moment())
         context.listener.on_stage(READING)
@@ -55,7 +54,8 @@ def counted_source(
         here = Frame(CallerView(placed.parts, "source"), str(policy.source))
         changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
         ledger.bring(engine)
-        place = InWarehouse(engine, source, policy.target, target, ledger, run_id, reading)
+        place = InWarehouse(engine, source, policy.target, target, ledger)
+        place.run_id, place.held = run_id, reading
         yield policy.model_copy(update=changes), place
 
 

@@ -185,7 +185,8 @@ def test_what_metadata_says_of_columns_is_not_published(spark, con):
 def test_rows_that_come_while_a_run_plans_are_published(spark, con, tmp_path, monkeypatch, kind, kept):
     """A view of files has those that were there: it is made anew before its rows are held against what was counted."""
     given = str(tmp_path / "people.parquet") if kind == "folder" else "growing"
-    asked = {**small(con), "source": given, "target": {"table": "grew", "if_exists": "replace"}}
+    asked = {**small(con), "source": given, "target": {"table": "grew", "if_exists": "replace"},
+             "over_time": "independent"}  # fmt: skip
     asked |= {} if kept else {"keep": [], "identifiers": ["note"]}
     rows, plain, times = spark.createDataFrame(con.sql("FROM source").to_arrow_table()), running.work_out, []
 
