@@ -230,8 +230,8 @@ KNOWING = {
     *("reporting/attempts.py", "reporting/request.py", "reporting/risks.py", "reporting/verification.py"),
     *("running/attack.py", "running/dbt_model.py", "running/demo.py"),
     *("running/exploring/explore.py", "running/exploring/variants.py"),
-    *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/run_spec.py"),
-    *("running/run.py", "running/there.py"),
+    *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/rights.py"),
+    *("running/run.py", "running/run_spec.py", "running/there.py"),
 }
 
 
@@ -264,7 +264,7 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_065, 261, 593
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_585, 265, 593
 MOST_LINES_OF_A_MODULE = 350
 
 

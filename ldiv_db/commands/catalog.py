@@ -9,11 +9,13 @@ import typer
 from typer.core import TyperGroup
 
 from ldiv_db.commands.console import show
-from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_engine
+from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_engine, ledger_engine
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import address_of
+from ldiv_db.database.counted import names_warehouse, open_named
 from ldiv_db.display import Part, table_of
 from ldiv_db.publishing import ledger
+from ldiv_db.publishing.ledger_there import make_ledger
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 
 #: The columns of runs; the status of one that is published is empty.
@@ -50,7 +52,7 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
       ldiv runs warehouse.duckdb
       ldiv runs warehouse.duckdb --catalog ours.duckdb --json
     """
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    with ledger_engine(database, catalog, read_only=True) as engine:
         found = ledger.runs(engine, show_seed)
     show({"runs": found}, _runs_text(f"{address_of(database)}: {len(found):,} runs", found, show_seed), json)
 
@@ -89,7 +91,7 @@ def withdraw_command(
     Examples:
       ldiv runs withdraw warehouse.duckdb 6f1c2ab0
     """
-    with catalog_engine(database, catalog) as engine:
+    with ledger_engine(database, catalog) as engine:
         found = ledger.withdraw_run(engine, run)
     told = f"run {found['run_id']} is withdrawn; what it published as {found['target']} is still there"
     show({"run": found}, [told], json)
@@ -103,15 +105,22 @@ def migrate_command(
 ) -> None:
     """Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.
 
+    In a warehouse it makes the ledger's tables that are not there, and names them.
+
     \b
     Examples:
       ldiv migrate warehouse.duckdb
       ldiv migrate warehouse.duckdb --pending
       ldiv migrate warehouse.duckdb --catalog ours.duckdb
     """
-    with catalog_engine(database, catalog, read_only=pending) as engine:
-        applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
-        waiting = [_name(migration) for migration in migrate.pending(engine)]
+    if names_warehouse(database):
+        with open_named(database) as there:
+            lacking = make_ledger(there, None if catalog is None else str(catalog), only_look=pending)
+        applied, waiting = ([], lacking) if pending else (lacking, [])
+    else:
+        with catalog_engine(database, catalog, read_only=pending) as engine:
+            applied = [] if pending else [_name(migration) for migration in migrate.migrate(engine)]
+            waiting = [_name(migration) for migration in migrate.pending(engine)]
     told = [f"applied {name}" for name in applied] + [f"pending {name}" for name in waiting]
     show({"applied": applied, "pending": waiting}, told or ["the catalog is up to date"], json)
 

@@ -222,11 +222,25 @@ class DatabaseOptions(Limits):
 
 
 @contextmanager
-def catalog_engine(database: str, catalog: Path | None, read_only: bool = False) -> Iterator[Engine]:
-    """An engine on the database, or with the ledger of a warehouse, for commands that work on the catalog alone."""
+def ledger_engine(
+    database: str,
+    catalog: Path | None,
+    read_only: bool = False,
+    besides: Sequence[str] = (),
+    series: str | None = None,
+) -> Iterator[Engine]:
+    """As `catalog_engine`, or one with the ledger of a warehouse: what commands read `besides` runs, or of a series."""
     if names_warehouse(database):
-        with open_named(database) as there, ledger_of(there, None if catalog is None else str(catalog)) as engine:
+        schema = None if catalog is None else str(catalog)
+        with open_named(database) as there, ledger_of(there, schema, besides, series) as engine:
             yield engine
         return
+    with catalog_engine(database, catalog, read_only) as engine:
+        yield engine
+
+
+@contextmanager
+def catalog_engine(database: str, catalog: Path | None, read_only: bool = False) -> Iterator[Engine]:
+    """An engine on the database, for commands that work on the catalog alone."""
     with open_for_command(database, read_only, catalog=catalog) as connection:
         yield Engine(connection, catalog=CATALOG if catalog else None)

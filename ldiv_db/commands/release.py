@@ -13,9 +13,10 @@ import typer
 
 from ldiv_db.api import Released
 from ldiv_db.commands.console import group_of_commands, show
-from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine, grouped
+from ldiv_db.commands.options import Catalog, Database, Json, catalog_engine, grouped, ledger_engine
+from ldiv_db.database.counted import ON_ROWS, names_warehouse
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import PolicyError, Problem, refuse
+from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.display import table_of
 from ldiv_db.publishing import earlier_releases as releases
 from ldiv_db.publishing import ledger
@@ -30,14 +31,15 @@ _IN_TURN = "note: each group was examined by itself, all of its keys together; s
 
 
 @contextmanager
-def _settled_engine(database: str, catalog: Path | None) -> Iterator[Engine]:
+def _settled_engine(database: str, catalog: Path | None, series: str | None = None) -> Iterator[Engine]:
     """The database open for reading, after what a crashed release left there is finished or rolled back."""
-    with catalog_engine(database, catalog, read_only=True) as engine:
-        crashed = ledger.unsettled(engine)
-    if crashed:
-        with catalog_engine(database, catalog) as engine:
-            settle_crashed(engine)
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    if not names_warehouse(database):  # which takes back what a release left
+        with catalog_engine(database, catalog, read_only=True) as engine:
+            crashed = ledger.unsettled(engine)
+        if crashed:
+            with catalog_engine(database, catalog) as engine:
+                settle_crashed(engine)
+    with ledger_engine(database, catalog, read_only=True, series=series) as engine:
         try:
             yield engine
         finally:
@@ -104,7 +106,7 @@ def diff_command(
     Examples:
       ldiv release diff warehouse.duckdb published.census 1 3
     """
-    with _settled_engine(database, catalog) as engine:
+    with _settled_engine(database, catalog, series) as engine:
         found = releases.difference(engine, series, first, last)
     rows = [(name, f"{one:,}", f"{other:,}") for name, (one, other) in found["figures"].items()]
     beside = ("rows_first_published", "rows_first_waiting", "groups_new")
@@ -162,6 +164,8 @@ def check_command(
     """
     beside = [] if series is None else [name for name, value in vars(tables).items() if value]
     refuse(Problem(f"--{name}", f"does not go with a series, {series}", "name a series or tables") for name in beside)
+    if names_warehouse(database):
+        raise refused("database", f"{database} is a warehouse, and releases are compared row by row", ON_ROWS)
     with _settled_engine(database, catalog) as engine:
         if series is not None:
             found = releases.check_series(engine, series)

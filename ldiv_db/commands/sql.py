@@ -11,7 +11,7 @@ import typer
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.commands.console import group_of_commands, open_for_command, show, split_names
-from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, PolicyFile, catalog_engine, grouped
+from ldiv_db.commands.options import Catalog, Database, Json, OptionsOf, PolicyFile, grouped, ledger_engine
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database.catalog import named_table
 from ldiv_db.database.data_files import FileRelation
@@ -19,6 +19,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import read_policy
+from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
 
@@ -48,7 +49,7 @@ def recode_command(
       ldiv sql recode warehouse.duckdb 4f1d2c --dialect postgres --source public.patients --policy policy.yml
     """
     wanted = None if policy is None else read_policy(policy)
-    with catalog_engine(database, catalog, read_only=True) as engine:
+    with ledger_engine(database, catalog, read_only=True, besides=RUN_TABLES[2:]) as engine:
         found = find_run(engine, run)
         text = recoding_sql(engine, found, dialect, source, wanted)
     _show({"run_id": found.run_id, "dialect": dialect, "sql": text}, json)

@@ -55,10 +55,14 @@ class ColumnThere:
 
 @dataclass(frozen=True)
 class RepeatedRows(Relation):
-    """A view of rows, each as often as it is counted: `counts` has it once, and `weight` says how often."""
+    """A view of rows, each as often as it is counted: `counts` has it once, and `weight` says how often.
+
+    `kept` is a hash of the rows in all their columns, where these are more than are counted; None if none is known.
+    """
 
     counts: Relation = field(kw_only=True)
     weight: Identifier = field(kw_only=True)
+    kept: str | None = field(kw_only=True, default="")
 
 
 def count_rows(

@@ -6,7 +6,7 @@ DuckDB reads and writes the rows; what it does not know of a table is asked of t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,6 +61,12 @@ _NAMED = (
     " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
     " ORDER BY n.nspname = {schema} DESC, c.relname = {name} DESC LIMIT 1"
 )
+#: The columns of what has that name, whoever may read it; none if it is not there.
+_HELD = (
+    "SELECT a.attname::text AS name FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+    " JOIN pg_namespace n ON n.oid = c.relnamespace WHERE a.attnum > 0 AND NOT a.attisdropped"
+    " AND lower(n.nspname) = lower({schema}) AND lower(c.relname) = lower({name})"
+)
 #: A view may be an ordinary one or one that is stored (`m`).
 _VIEWS = (
     "SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm')"
@@ -114,21 +120,39 @@ def _bare(name: str) -> str:
     return name if re.fullmatch("[a-z_][a-z0-9_]*", name) else Identifier(name).sql()
 
 
-def user_of(engine: Engine, database: str) -> tuple[str, bool]:
-    """The user of a server, and whether all that they may begin is read-only: on a standby, or by a setting."""
-    ((user, _, is_read_only),) = ask_postgres(engine, database, _SESSION)
-    return str(user), bool(is_read_only)
+#: The rows of a query, as the server itself understands it.
+Ask = Callable[[str], Sequence[tuple[object, ...]]]
 
 
-def grants_lacking(engine: Engine, database: str, rights: Sequence[Right]) -> list[str]:
+def writing_user(ask: Ask) -> str:
+    """The user of a server; raises DatabaseError if all that they may begin is read-only."""
+    ((user, _, is_read_only),) = ask(_SESSION)
+    if is_read_only:
+        raise DatabaseError("the server takes no writes here: it is a standby, or the session is set to read only")
+    return str(user)
+
+
+def schema_of(ask: Ask) -> str:
+    """The schema in which tables are made that name none."""
+    return str(ask("SELECT current_schema()")[0][0])
+
+
+def columns_held(ask: Ask, schema: str, name: str) -> set[str]:
+    """The columns of a table, whether or not the user may read it; none if it is not there."""
+    return {str(column) for (column,) in ask(_HELD.format(schema=literal(schema), name=literal(name)))}
+
+
+def grants_lacking(ask: Ask, rights: Sequence[Right]) -> list[str]:
     """The statements that grant what the user lacks of the rights; to make what is not there where it would lie."""
-    ((user, base, _),) = ask_postgres(engine, database, _SESSION)
+    if not rights:
+        return []
+    ((user, base, _),) = ask(_SESSION)
     values = ", ".join(
         f"({i}, {literal(right.privilege)}, {literal(right.schema)}, {literal(right.table)})"
         for i, right in enumerate(rights)
     )
     found = []
-    for place, is_there, has_schema in ask_postgres(engine, database, _LACKING.format(rights=values)):
+    for place, is_there, has_schema in ask(_LACKING.format(rights=values)):
         right = rights[int(str(place))]
         if not has_schema:
             found.append(f"GRANT CREATE ON DATABASE {_bare(str(base))} TO {_bare(str(user))}")

@@ -208,7 +208,15 @@ TRAITS = {
         unchanged=_UNCHANGED,
         exact=_EXACT,
     ),
-    "redshift": TraitsThere(name="Redshift", modules=("redshift_connector",), hashes=True, takes_back=True, mark="%s"),
+    # Readers of a table that is locked wait as well.
+    "redshift": TraitsThere(
+        name="Redshift",
+        modules=("redshift_connector",),
+        hashes=True,
+        takes_back=True,
+        mark="%s",
+        lock="LOCK TABLE {}",
+    ),
     "snowflake": TraitsThere(
         name="Snowflake",
         tried="executed on an emulator alone (fakesnow 0.12), ",

@@ -80,7 +80,7 @@ class Warehouse:
         traits = self.traits
         lacking = [sql for (sql,) in self.rows(traits.lacking.format(run=self.run))] if traits.lacking else []
         locks = [traits.lock.format(self.name(written))] if traits.lock and written and self.exists(written) else []
-        if traits.lacking and not self._commits_each:
+        if (traits.lacking or traits.lock) and not self._commits_each:
             self.connection.rollback()
         return [*traits.settings, *lacking, *locks, *filter(None, [traits.locked])]
 

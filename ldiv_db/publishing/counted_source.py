@@ -19,6 +19,7 @@ from ldiv_db.database.names import Identifier, Relation, SqlType
 from ldiv_db.database.unchanged import is_unchanged, stamp_of
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
+from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.fingerprints import ReadColumn, hash_rows
 from ldiv_db.recoding.encode import KEY
@@ -60,6 +61,28 @@ class CountedSource:
         counts = self.there.rows(self.there.written(KEPT_COUNTED, source=self.table, person=person, **params))
         told = [column.warning for column in as_counted(names, counts) if column.warning]
         return [*told, not_measured(names, "what follows from kept columns")]
+
+    def as_audited(
+        self, engine: Engine, resolved: Resolved, staged: Relation, others: Sequence[Relation] = ()
+    ) -> Relation:
+        """The rows of a release, and those that they are appended to, as a view here on their counts."""
+        there, released = self.there, resolved.released
+        names = [*released.class_ids, *released.identifying, *(column.name for column in resolved.source.sensitive)]
+        texts = {key.column.name.lower() for key in self.keys if key.as_text}
+        columns = [
+            ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)
+        ]
+        parts = [
+            count_rows(engine, there, "written", table, columns, counted, COUNTED)
+            for table, counted in [(staged, there.counted(staged)), *((other, None) for other in others)]
+        ]
+        counts, *more = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
+        for part in more:
+            engine.extend(counts, part)
+        rows = engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=COUNTED)
+        has_more = bool(released.keep or released.people) and not (others or resolved.source.key)
+        kept = there.hashed(staged, sorted(released.all)) or None if has_more else ""
+        return RepeatedRows(rows.parts, counts=counts, weight=COUNTED, kept=kept)
 
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:
         """The source as a run read it that read other columns."""
@@ -227,24 +250,6 @@ class PlanThere:
             own = ColumnThere(kept.column, kept.alias) if planned else self._column(kept.column.name)
             found.append(PublishedColumn(own.column, own.alias, own.as_text, name=kept.column, planned=planned))
         return found
-
-    def as_audited(self, staged: Relation, others: Sequence[Relation]) -> Relation:
-        """The rows that are staged, and those that they are appended to, as a view here on their counts."""
-        engine, there, released = self.engine, self.source.there, self.classes.resolved.released
-        names = [*released.class_ids, *released.identifying, *(c.name for c in self.classes.resolved.source.sensitive)]
-        texts = {key.column.name.lower() for key in self.source.keys if key.as_text}
-        columns = [
-            ColumnThere(Identifier(name), Identifier(name), name.lower() in texts) for name in dict.fromkeys(names)
-        ]
-        parts = [
-            count_rows(engine, there, "written", table, columns, counted, COUNTED)
-            for table, counted in [(staged, there.counted(staged)), *((other, None) for other in others)]
-        ]
-        counts, *more = sorted(parts, key=lambda part: not engine.count(part))  # of no rows a driver tells no types
-        for part in more:
-            engine.extend(counts, part)
-        rows = engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=COUNTED)
-        return RepeatedRows(rows.parts, counts=counts, weight=COUNTED)
 
     def _column(self, name: str) -> ColumnThere:
         return self.source.columns[name.lower()]

@@ -16,25 +16,25 @@ import re
 import shutil
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.addresses import FilePlace, Place, TablePlace
 from ldiv_db.database.catalog import new_table
 from ldiv_db.database.data_files import CsvForm, FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, LdivError, count_phrase, refused
+from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, refused
 from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
 from ldiv_db.database.names import Relation
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
-from ldiv_db.policy.resolve import Source
-from ldiv_db.publishing.draft import Draft, Outcome, Where
-from ldiv_db.publishing.history import OvertakenError, Recount, new_run
+from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.publishing.draft import Draft, Outcome, Where, undone
+from ldiv_db.publishing.history import OvertakenError, Recount, Watch, new_run
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
@@ -71,8 +71,16 @@ class Destination(ABC):
         return None
 
     @abstractmethod
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Where]:
+        """A context in which what was published can be read, all of it by what is `resolved` of its policy."""
+
+    @abstractmethod
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""
+
+    def entered(self, watch: Watch) -> dict[str, Any]:
+        """What else a result says of a run that the ledger has; raises OvertakenError if another was faster there."""
+        return {}
 
 
 @dataclass(eq=False)
@@ -90,6 +98,9 @@ class InTable(Destination):
     def place(self) -> Place:
         return TablePlace(self.engine.connection, self.table)
 
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Relation]:
+        return nullcontext(self.table)
+
     def _is_replaced(self, draft: Draft[Outcome]) -> bool:
         """Whether a table is there that goes, whose rows a file keeps."""
         return draft.replaces and not draft.extends and catalog.table_exists(self.engine, self.table)
@@ -106,15 +117,9 @@ class InTable(Destination):
 class InDatabase(InTable):
     """A table of the source's database, or the prefix of several."""
 
-    def opened(self) -> AbstractContextManager[Relation]:
-        """A context in which what was published can be read."""
-        return nullcontext(self.table)
-
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         """As every destination; in a transaction of its own it waits for others that write the same."""
         joins, end = self.engine.in_transaction(), time.monotonic() + _LONGEST_WAIT
-        home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = not joins and bool(self.engine.snapshot.traits(home).history)
         if self._is_replaced(draft) and (note := self._remains("give readers a file of their own (target: file)")):
             draft.note(note)
         while True:
@@ -125,7 +130,12 @@ class InDatabase(InTable):
                 if isinstance(error, OvertakenError) or joins or time.monotonic() > end:
                     raise
                 time.sleep(_PAUSE)
-        return draft.told(outcome, snapshot=catalog.last_snapshot(self.engine, home)) if is_numbered else outcome
+        return draft.told(outcome, **self.entered(draft.watch))
+
+    def entered(self, watch: Watch) -> dict[str, Any]:
+        home = catalog.catalog_of(self.engine, self.table)
+        is_numbered = not self.engine.in_transaction() and bool(self.engine.snapshot.traits(home).history)
+        return {"snapshot": catalog.last_snapshot(self.engine, home)} if is_numbered else {}
 
     def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:
         with self.engine.transaction(joins):
@@ -260,17 +270,6 @@ def _note_abandoned(draft: Draft[Outcome], count: int) -> None:
         draft.note(f"{what}: what it left is removed, and the ledger says how far it got")
 
 
-@contextmanager
-def undone(undo: Callable[[], object]) -> Iterator[None]:
-    """Within, an error has what was done undone; it is the one to report, whatever becomes of that."""
-    try:
-        yield
-    except BaseException:
-        with suppress(LdivError):
-            undo()
-        raise
-
-
 @dataclass(eq=False)
 class DatabaseFile(InFile):
     """A DuckDB file with a table, or with the tables of all releases of a series."""
@@ -291,8 +290,7 @@ class DatabaseFile(InFile):
     def place(self) -> Place:
         return FilePlace(self.path, Relation(within("", self.table).parts[1:]))
 
-    def opened(self) -> AbstractContextManager[Relation]:
-        """A context in which what was published can be read."""
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Relation]:
         return self.reading(self.path)
 
 
@@ -307,6 +305,9 @@ class DataFile(InFile):
     def place(self) -> Place:
         with self.reading(self.path) as file:
             return FilePlace(self.path, file)
+
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[FileRelation]:
+        return self.reading(self.path)
 
     def writing(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
         return self.reading(staging_path)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -18,11 +18,13 @@ from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError
+from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError, LdivError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.policy.resolve import Resolved
+from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
 from ldiv_db.publishing.ledger import RUN_TABLES, enter_run, settle_run
+from ldiv_db.publishing.report import Report
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.recode import PUBLISHED as ROWS
@@ -185,6 +187,18 @@ def require_rows(written: int, expected: int) -> None:
         raise AuditError(f"{written:,} rows were written in place of the {expected:,} to be published")
 
 
+def entries_of(run_id: str) -> dict[str, dict[str, Any]]:
+    """The tables of the ledger that have a run, each with the values that tell its rows."""
+    return {name: {"run_id": run_id} for name in RUN_TABLES}
+
+
+def enter_result(engine: Engine, watch: Watch, result: Result, status: str, report: Report | None) -> None:
+    """Enter a run in the ledger as `Draft.enter` does."""
+    migrate.migrate(engine)
+    watch.hold()
+    enter_run(engine, result, status, report)
+
+
 @dataclass
 class RunDraft(Draft[Result]):
     """The table of one run, whose work began at `begun`; `result` is what is known of it before it is audited."""
@@ -195,6 +209,8 @@ class RunDraft(Draft[Result]):
     begun: float
     #: The rows of the table that the draft is appended to.
     earlier_rows: int = 0
+    #: The hash of what was audited; None if that is more than the draft.
+    hashed: str | None = None
 
     @property
     def engine(self) -> Engine:
@@ -214,7 +230,7 @@ class RunDraft(Draft[Result]):
 
     @property
     def entries(self) -> Mapping[str, Mapping[str, Any]]:
-        return {name: {"run_id": self.run_id} for name in RUN_TABLES}
+        return entries_of(self.run_id)
 
     def write(self, where: Where) -> None:
         engine, target = self.engine, self.resolved.target
@@ -261,6 +277,8 @@ class RunDraft(Draft[Result]):
             if isinstance(where, Relation) and catalog.is_foreign(engine, where):
                 where = engine.copy("published", where)
             audits = self.classes.audits(where, self.earlier_rows)
+            if not self.extends:
+                self.hashed = hash_release(engine, where, self.result.earlier.fingerprint, self.resolved)
         notes = (*self.result.notes, *self.noted)
         return replace(self.result, audits=audits, notes=notes, seconds=time.perf_counter() - self.begun)
 
@@ -271,9 +289,19 @@ class RunDraft(Draft[Result]):
         return replace(outcome, notes=(*outcome.notes, *([note] if note else [])), **facts)
 
     def enter(self, outcome: Result, status: str) -> None:
-        migrate.migrate(self.engine)
-        self.watch.hold()
-        enter_run(self.engine, outcome, status)
+        report = Report.of(replace(outcome, notes=self.result.notes), self.hashed) if self.hashed else None
+        enter_result(self.engine, self.watch, outcome, status, report)
 
     def settle(self, in_place: bool) -> None:
         settle_run(self.engine, self.run_id, in_place)
+
+
+@contextmanager
+def undone(undo: Callable[[], object]) -> Iterator[None]:
+    """Within, an error has what was done undone; it is the one to report, whatever becomes of that."""
+    try:
+        yield
+    except BaseException:
+        with suppress(LdivError):
+            undo()
+        raise

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
+from ldiv_db.database.catalog import columns_of, table_exists
 from ldiv_db.database.connections import database_version
+from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
@@ -101,6 +103,23 @@ def hash_rows(
     """
     params = {"rows": rows, "columns": columns, "weight": weight, "required": required}
     return _keyed(key, engine.record("publishing/summarise_content", **params))
+
+
+def hash_release(
+    engine: Engine, where: Relation | FileRelation, fingerprint: Fingerprint | None, resolved: Resolved
+) -> str | None:
+    """The keyed hash of a release that can be read there, of what it is asked, and of nothing else; None if none is."""
+    if fingerprint is None or (isinstance(where, Relation) and not table_exists(engine, where)):
+        return None
+    rows, weight, kept = where, None, ""
+    if isinstance(where, RepeatedRows):
+        if where.kept is None:
+            return None
+        rows, weight, kept = where.counts, where.weight, where.kept
+    columns = [column for column in columns_of(engine, rows) if weight is None or column.name != weight.name]
+    names, types = [Identifier(column.name) for column in columns], [(column.name, column.type) for column in columns]
+    content = hash_rows(engine, rows, names, weight, fingerprint.key)
+    return _keyed(fingerprint.key, (types, kept, content, resolved.policy.preserve))
 
 
 def _keyed(key: str, content: Any) -> str:

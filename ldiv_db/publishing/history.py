@@ -31,6 +31,8 @@ from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, 
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 from ldiv_db.publishing.result import Earlier, Forgotten
 
+#: How often a run starts again before it gives up.
+_MOST_AGAIN = 5
 #: Counts a warehouse's rows by the columns that an earlier run read.
 Recount = Callable[[Sequence[ReadColumn]], Relation]
 
@@ -145,8 +147,6 @@ class Watch:
 class OvertakenError(ConflictError):
     """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
 
-    #: How often a run starts again before it gives up.
-    most_again = 5
     what = (
         "another run published {} at the same time, and nothing of this one was published: end the transaction, and run"
         " again"
@@ -159,7 +159,6 @@ class OvertakenError(ConflictError):
 class ChangedError(OvertakenError):
     """The rows of a source in a warehouse changed between count and release: the run starts again once."""
 
-    most_again = 1
     what = "{} changed twice while this run planned, and nothing was published: run it while nobody writes there"
 
 
@@ -190,7 +189,9 @@ def look_back(
     for run in reversed(listed.runs):
         told = (run["hash_key"], run["rows_hash"], run["policy_hash"])
         if fingerprint.policy and told == (fingerprint.key, fingerprint.rows, fingerprint.policy):
-            return replace(earlier, run_id=run["run_id"], seed=int(run["seed"]), same_rows=True), watch
+            place = _place_of(listed.runs, run) if run["status"] == PUBLISHED else ""  # else it is yet to be settled
+            known = {"run_id": run["run_id"], "seed": int(run["seed"]), "target": place}
+            return replace(earlier, same_rows=True, **known), watch
     if not (own.runs or own.releases):
         return earlier, watch
     run, same_rows = _least_alike(engine, resolved, own.runs, fingerprint, recount)
@@ -262,9 +263,9 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
-def waits_again(error: OvertakenError, failed: int) -> bool:
+def waits_again(error: ConflictError, failed: int) -> bool:
     """Whether a run that failed so often by such an error starts again; true after a pause."""
-    if failed > error.most_again:
+    if failed > (1 if isinstance(error, ChangedError) else _MOST_AGAIN):
         return False
     time.sleep(random.uniform(0.1, 0.5) * 2 ** (failed - 1))  # noqa: S311 - lest two start again together
     return True

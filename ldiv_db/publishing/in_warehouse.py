@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from typing import Any
 
 from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
@@ -24,11 +25,11 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
-from ldiv_db.policy.resolve import Findings, Source
+from ldiv_db.policy.resolve import Findings, Resolved, Source
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
-from ldiv_db.publishing.destinations import Destination, undone
-from ldiv_db.publishing.draft import Draft, Outcome
-from ldiv_db.publishing.history import ChangedError
+from ldiv_db.publishing.destinations import Destination
+from ldiv_db.publishing.draft import Draft, Outcome, entries_of, undone
+from ldiv_db.publishing.history import ChangedError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
 
@@ -63,10 +64,14 @@ class InWarehouse(Destination):
         self._ledger.bring_series(self.engine, series)
 
     @contextmanager
-    def opened(self) -> Iterator[Relation]:
-        """A context in which a table here stands for the one that is there."""
-        is_there = self.source.there.exists(self.table)
-        yield self.engine.load("published", {CLASS_ID: "BIGINT"}, []) if is_there else self.table
+    def opened(self, resolved: Resolved | None = None) -> Iterator[Relation]:
+        """A context in which a table here stands for the one that is there: its counts, if its columns are known."""
+        there, table = self.source.there, self.table
+        names = [column.name.lower() for column in there.columns(table)] if there.exists(table) else []
+        if resolved and sorted(names) == sorted(map(str.lower, resolved.released.all)):
+            yield self.source.as_audited(self.engine, resolved, table)
+        else:
+            yield self.engine.load("published", {CLASS_ID: "BIGINT"}, []) if names else table
 
     def refuse_place(self) -> None:
         """Raise PolicyError if no release may go there, whatever is there already."""
@@ -129,6 +134,13 @@ class InWarehouse(Destination):
             return there.rows(differing) == [(0,)]
         return True
 
+    def entered(self, watch: Watch) -> dict[str, Any]:
+        entries = entries_of(watch.run_id)
+        if self.source.there.takes_back:
+            self._ledger.hold(self.engine, entries, watch)
+        self._ledger.enter(self.engine, entries, watch)
+        return {}
+
     def publish(self, draft: Draft[Outcome]) -> Outcome:
         there = self.source.there
         with there.moment(self.table):
@@ -188,7 +200,8 @@ class InWarehouse(Destination):
                 draft.note(facts.caution)
                 if not append and there.exists(self.table):
                     draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
-                outcome = draft.audit(plan.as_audited(staged, [self.table] if before else []))
+                others = [self.table] if before else []
+                outcome = draft.audit(self.source.as_audited(self.engine, plan.classes.resolved, staged, others))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries, draft.watch)

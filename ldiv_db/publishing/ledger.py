@@ -19,6 +19,7 @@ from ldiv_db.database.migrate import Held
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.sources import DECOMPOSITIONS
+from ldiv_db.publishing.report import Report
 from ldiv_db.publishing.result import Result
 from ldiv_db.recoding.rules import forget_recoding, record_recoding
 from ldiv_db.requirements import plain
@@ -31,7 +32,7 @@ COINS = "coins"
 ORDERED = "groups were formed in the order of the quasi-identifiers, which may reveal nearly everybody's value"
 WITHDRAW = "withdraw what was published, and publish the table anew under another target"
 #: The tables that have a row for a run, a release and a series, or several.
-RUN_TABLES = ("run", "run_secret", "run_requirement", "run_recoding", "run_column", "run_rule")
+RUN_TABLES = ("run", "run_secret", "run_report_secret", "run_requirement", "run_recoding", "run_column", "run_rule")
 RELEASE_TABLES = ("release", "release_secret", "release_member", "release_group")
 SERIES_TABLES = ("series_secret", "series")
 #: How many rows there are of which those who publish one source hold the same, by a hash of what it is called.
@@ -81,8 +82,8 @@ def enter(engine: Engine, name: str, **values: Any) -> None:
 # -- runs ----------------------------------------------------------------------------------------------
 
 
-def enter_run(engine: Engine, result: Result, status: str) -> None:
-    """Enter a run, what its audits say of each requirement, and how it recodes."""
+def enter_run(engine: Engine, result: Result, status: str, report: Report | None) -> None:
+    """Enter a run, what its audits say of each requirement, how it recodes, and its report if it has one."""
     loss, earlier = result.loss, result.earlier.hashes
     enter(
         engine,
@@ -112,8 +113,18 @@ def enter_run(engine: Engine, result: Result, status: str) -> None:
             holds=verdict.holds,
             worst=verdict.worst,
         )
+    if report is not None:
+        enter(engine, "run_report_secret", run_id=result.run_id, report=str(report))
     if result.recoding is not None:
         record_recoding(engine, result.run_id, result.recoding)
+
+
+def report_of(engine: Engine, run_id: str) -> Report | None:
+    """What a run left for a later one that has the same to publish, None if the ledger has nothing of it."""
+    if "run_report_secret" not in migrate.held(engine):
+        return None
+    found = engine.find(table(engine, "run_report_secret"), "report", where=[Where("run_id", run_id)])
+    return Report.read(found[0][0]) if found else None
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
@@ -123,7 +134,7 @@ def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
         return
     with engine.transaction():
         forget_recoding(engine, run_id)
-        for name in ("run_requirement", "run_secret", "run"):
+        for name in ("run_requirement", "run_report_secret", "run_secret", "run"):
             engine.delete(table(engine, name), {"run_id": run_id})
 
 

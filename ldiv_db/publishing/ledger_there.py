@@ -17,16 +17,17 @@ from ldiv_db.database.attach import DATABASE_FILES
 from ldiv_db.database.catalog import SCHEMA, columns_of, named_table, table_exists
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, refused
+from ldiv_db.database.errors import ConflictError, DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import OvertakenError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, RELEASE_TABLES, RUN_TABLES, SERIES_TABLES, WRITTEN
+from ldiv_db.publishing.series import name_of
 
 #: The tables that later runs read, and what later releases of a series read besides.
-READ = ("run", "run_secret", "release")
+READ = ("run", "run_secret", "run_report_secret", "release")
 _READ_OF_SERIES = (*SERIES_TABLES, *RELEASE_TABLES[1:])
 #: The other tables of a catalog, which the commands of a database that is attached look for.
 OTHERS = ("taxonomy", "taxonomy_node", *SERIES_TABLES, *RELEASE_TABLES, migrate.LOCK, migrate.LEDGER)
@@ -77,7 +78,7 @@ class LedgerThere:
         refuses the lock.
         """
         with _overtaken(watch):
-            self._make(engine)
+            self.make(engine)
             for lock in watch.locks:
                 self._there.change(self.table(migrate.LOCK), {"run_id": watch.run_id}, {"name": lock})
         self._require_first(engine, entries, watch)
@@ -89,7 +90,7 @@ class LedgerThere:
         be, as others are held off; elsewhere it is found by asking what is entered, of two at once perhaps by both.
         """
         with _overtaken(watch):
-            self._make(engine)
+            self.make(engine)
             self._send(engine, entries)
         if not self._there.takes_back:
             self._require_first(engine, entries, watch)
@@ -127,18 +128,21 @@ class LedgerThere:
                     for name in RUN_TABLES:
                         self._there.change(self.table(name), None, {"run_id": run["run_id"]})
 
-    def _make(self, engine: Engine) -> None:
+    def lacking(self) -> list[str]:
+        """The tables that are not there."""
+        held = {name.lower() for name in self._there.tables(self.table("run"))}
+        names = (*RUN_TABLES, *(OTHERS if self._there.updates else ()))
+        return [name for name in names if self.table(name).name.lower() not in held]
+
+    def make(self, engine: Engine) -> None:
+        """Make the tables that are not there, as they are here."""
         there = self._there
         there.make_schema(self.table("run"))
-        held = {name.lower() for name in there.tables(self.table("run"))}
-        for name in (*RUN_TABLES, *(OTHERS if there.updates else ())):
-            table = self.table(name)
-            if table.name.lower() not in held:
-                there.make_table(
-                    table, columns_of(engine, ledger.table(engine, name)), withheld=name.endswith(migrate.OWNERS_ALONE)
-                )
-                if name in (migrate.LEDGER, migrate.LOCK):
-                    there.send(engine, engine.copy("made", ledger.table(engine, name)), table)
+        for name in self.lacking():
+            table, here = self.table(name), ledger.table(engine, name)
+            there.make_table(table, columns_of(engine, here), withheld=name.endswith(migrate.OWNERS_ALONE))
+            if name in (migrate.LEDGER, migrate.LOCK):
+                there.send(engine, engine.copy("made", here), table)
 
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
@@ -162,14 +166,36 @@ def bring_ledger(engine: Engine) -> None:
 
 
 @contextmanager
-def ledger_of(there: Warehouse, schema: str | None = None) -> Iterator[Engine]:
-    """An engine that has the runs of a warehouse's ledger; what is withdrawn on it is withdrawn there."""
+def ledger_of(
+    there: Warehouse, schema: str | None = None, besides: Sequence[str] = (), series: str | None = None
+) -> Iterator[Engine]:
+    """An engine that has the runs of a warehouse's ledger; what is withdrawn on it is withdrawn there.
+
+    `besides` it has other tables, and all that is entered of a `series`.
+    """
     entered = LedgerThere(there, schema or SCHEMA)
     with open_database(MEMORY) as connection, there.moment():
         engine = Engine(connection)
-        entered.bring(engine)
+        entered.bring(engine, (*READ, *besides))
+        if series is not None:
+            entered.bring_series(engine, name_of(engine, series))
         before = {run["run_id"]: run["status"] for run in ledger.runs(engine)}
         yield engine
         for run in ledger.runs(engine):
             if run["status"] != before[run["run_id"]]:
                 there.change(entered.table("run"), {"status": run["status"]}, {"run_id": run["run_id"]})
+
+
+def make_ledger(there: Warehouse, schema: str | None = None, only_look: bool = False) -> list[str]:
+    """Make what the ledger of a warehouse lacks, unless it is `only_look`ed at; returns the names of its new tables."""
+    entered = LedgerThere(there, schema or SCHEMA)
+    with open_database(MEMORY) as connection, there.moment():
+        engine, lacking = Engine(connection), entered.lacking()
+        is_made = there.updates and migrate.LEDGER not in lacking
+        if is_made and there.extent(entered.table(migrate.LEDGER), None)[0] < len(migrate.available()):
+            what = f"the ledger in {there.traits.name} is of an older version"
+            raise DatabaseError(f"{what}: `ldiv migrate` brings it up to date by an address that DuckDB attaches")
+        if lacking and not only_look:
+            migrate.remake(engine)
+            entered.make(engine)
+        return [str(entered.table(name)) for name in lacking]

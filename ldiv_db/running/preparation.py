@@ -138,7 +138,8 @@ def prepare(
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
     kept = _kept(engine, coding, destination) if looks_back else []
-    destination.held.close()
+    if not earlier.unchanged:  # else there may be nothing to plan, but the ledger to enter
+        destination.held.close()
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
     lengths = list(_lengths(engine, resolved, coding.axes))

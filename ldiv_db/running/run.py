@@ -16,7 +16,7 @@ from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.counted import PlannedThere, open_planned
 from ldiv_db.database.engine import Engine, is_joined
-from ldiv_db.database.errors import refused
+from ldiv_db.database.errors import ConflictError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
@@ -38,8 +38,10 @@ from ldiv_db.running.estimate import MEASURING, WRITING, Estimate, expected
 from ldiv_db.running.preparation import Preparation, prepare, strictest
 from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import PreparedRun, l_of, refuse_read_only, resolve_run
+from ldiv_db.running.rights import refuse_read_only
+from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
 from ldiv_db.running.there import counted_source
+from ldiv_db.running.unchanged import published_again
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
 
@@ -76,17 +78,18 @@ def run(
     an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
     transaction.
     """
-    begun, failed = time.perf_counter(), Counter[type[OvertakenError]]()
+    begun, failed = time.perf_counter(), Counter[type[ConflictError]]()
     asked = load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
         try:
             with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
                 return publish_run(engine, context, counted, there, kl, begun)
-        except OvertakenError as error:
+        except ConflictError as error:  # of two that make one table in a warehouse, the second waits for the first
             failed[type(error)] += 1
-            joins = not isinstance(connection, PlannedThere) and is_joined(connection)
-            if joins or not waits_again(error, failed[type(error)]):
+            is_there = isinstance(connection, PlannedThere)
+            ends = not is_there and (not isinstance(error, OvertakenError) or is_joined(connection))
+            if ends or not waits_again(error, failed[type(error)]):
                 raise
 
 
@@ -126,6 +129,9 @@ def publish_run(
     spec = resolve_run(engine, policy, context.folder, there)
     refuse_read_only(spec.destination)
     ready = prepare(spec, context.listener, context.show_values, publishes=True)
+    if (again := published_again(ready, kl, begun)) is not None:
+        return again
+    ready.destination.held.close()
     draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place)

@@ -1,12 +1,8 @@
-"""Specification of a run: its policy held against the source, its algorithm, where it goes, and the rights it needs.
-
-Rights are looked up before work starts, and errors name the grants that are lacking.
-"""
+"""Specification of a run: its policy held against the source, its algorithm, and where it goes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,122 +12,23 @@ from typing import Any
 from ldiv_db.algorithms import ALGORITHMS, algorithm_of
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import require_listed
-from ldiv_db.database import catalog, migrate
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
-from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, nearest, refuse
-from ldiv_db.database.names import Relation
-from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Right, grants_lacking, user_of
-from ldiv_db.policy.document import Policy, Target
+from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
-from ldiv_db.publishing.destinations import Destination, InFile, InTable, destination_of
+from ldiv_db.publishing.destinations import Destination, destination_of
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.values import Named
+from ldiv_db.running.rights import require_rights
 from ldiv_db.solving.auto import FromCounts
-
-#: The tables of the ledger that every run reads, and writes; and what one writes that recodes globally.
-_READ = ("run", "run_secret", "release", "taxonomy", "taxonomy_node")
-_WRITTEN, _RULES = ("run", "run_requirement", "run_secret"), ("run_recoding", "run_column", "run_rule")
-#: What it takes to see whether there is a ledger, and of which version.
-_LOOK = (Right("USAGE", catalog.SCHEMA), Right(READ, catalog.SCHEMA, "migration"))
-_MIGRATE = "ldiv migrate (on this database, as its owner)"
-
-
-def require_rights(destination: Destination, target: Target, columns: Iterable[str], has_rules: bool) -> None:
-    """Raise DatabaseError if a run may not write its release, of these columns, or its row of the ledger.
-
-    If it `has_rules` it enters how it recodes as well. What a plan has open for reading alone is judged as it would be
-    for a run. Raises also where the ledger could not be brought up to date.
-    """
-    engine, table = destination.engine, destination.table if isinstance(destination, InTable) else None
-    ledger = catalog.catalog_of(engine, catalog.catalog_table(engine, "run"))
-    home = ledger if table is None else catalog.catalog_of(engine, table)
-    if isinstance(destination, InFile):
-        _require_folder(destination.path.parent)
-    lines = []
-    for database in dict.fromkeys((home, ledger)):
-        _require_file(engine.snapshot[database].file)
-        if engine.snapshot.kind(database) != "postgres":
-            continue
-        user, is_read_only = user_of(engine, database)
-        if is_read_only:
-            raise DatabaseError("the server takes no writes here: it is a standby, or the session is set to read only")
-        if table is not None and database == home:
-            lines += grants_lacking(engine, database, _on_target(engine, target, table, columns))
-        if database == ledger:
-            lines += _lacking_on_ledger(engine, database, user, _on_ledger(target, has_rules))
-    if lines:
-        what = "the user lacks rights that this run needs; the owner of the database gives them:"
-        raise DatabaseError("\n  ".join([what, *dict.fromkeys(lines)]))
-    migrate.pending(engine)
-
-
-def refuse_read_only(destination: Destination) -> None:
-    """Raise DatabaseError if the connection has a database that a run writes open for reading only."""
-    engine, own = destination.engine, [destination.table] if isinstance(destination, InTable) else []
-    for place in (catalog.catalog_table(engine, "run"), *own):
-        database = catalog.catalog_of(engine, place)
-        if engine.snapshot[database].is_read_only:
-            raise DatabaseError(f"{database} is open read-only on this connection, and a run writes there")
-
-
-def _require_file(name: str | None) -> None:
-    """Raise DatabaseError if the file of a database may not be written to, or its log beside it."""
-    if name is not None and Path(name).exists():
-        if not os.access(name, os.W_OK):
-            hint = "its owner has to allow it, or give --catalog and `file:`"
-            raise DatabaseError(f"{name} may not be written to: {hint}")
-        _require_folder(Path(name).parent)
-
-
-def _require_folder(folder: Path) -> None:
-    if folder.is_dir() and not os.access(folder, os.W_OK | os.X_OK):
-        raise DatabaseError(f"no file can be made in {folder}: its owner has to allow it")
-
-
-def _lacking_on_ledger(engine: Engine, database: str, user: str, ledger: Sequence[Right]) -> list[str]:
-    """The statements by which the owner of the database lets the user use the ledger."""
-    is_there = catalog.table_exists(engine, catalog.catalog_table(engine, "migration"))
-    lacking = grants_lacking(engine, database, _LOOK)
-    if is_there and lacking:
-        return [*lacking, *grants_lacking(engine, database, ledger)]
-    to_make: Sequence[Right] = [] if is_there else _LOOK
-    if is_there and migrate.pending(engine):  # tables are made, and altered by their owner
-        tables = [catalog.catalog_table(engine, name) for name in ("migration", "run", "release", "series")]
-        owned = [Right("OWNER", catalog.SCHEMA, table.name) for table in tables if catalog.table_exists(engine, table)]
-        to_make = [Right("CREATE", catalog.SCHEMA), *owned]
-    if to_make and grants_lacking(engine, database, to_make):
-        return [_MIGRATE, *(right.grant(user) for right in (*_LOOK, *ledger))]
-    return [] if to_make else grants_lacking(engine, database, ledger)
-
-
-def _on_ledger(target: Target, has_rules: bool) -> list[Right]:
-    """The rights to enter a run; one whose release is moved into place later is settled, or taken back."""
-    found = [*((READ, name) for name in _READ), (READ, migrate.LOCK), (CHANGE, migrate.LOCK)]
-    found += [(ADD, name) for name in (*_WRITTEN, *(_RULES if has_rules else ()))]
-    if target.file is not None or target.database is not None:
-        found += [(CHANGE, "run"), *((verb, name) for name in (*_WRITTEN, *_RULES) for verb in (READ, REMOVE))]
-    return [Right(verb, catalog.SCHEMA, name) for verb, name in dict.fromkeys(found)]
-
-
-def _on_target(engine: Engine, target: Target, table: Relation, columns: Iterable[str]) -> list[Right]:
-    """The rights to write the release: to make its table, to empty and fill one, or to own one that is made anew."""
-    _, schema, name = catalog.located(engine, table)
-    verbs = [READ, ADD]
-    if not catalog.table_exists(engine, table):
-        return [Right("USAGE", schema), Right("CREATE", schema)]
-    if target.if_exists != "append":
-        is_alike = {column.name for column in catalog.columns_of(engine, table)} == set(columns)
-        verbs = [*verbs, REMOVE] if is_alike and target.database is None else ["OWNER"]
-    makes = [Right("CREATE", schema)] if verbs == ["OWNER"] else []
-    return [Right("USAGE", schema), *makes, *(Right(verb, schema, name) for verb in verbs)]
 
 
 @dataclass(frozen=True)
@@ -149,11 +46,8 @@ def resolve_run(engine: Engine, policy: Policy, folder: Path, there: InWarehouse
     Raises DatabaseError if a run may not write what it has to.
     """
     if there is None and not problems_of(policy):
-        columns, name = policy.released.all, policy.algorithm.name
-        has_rules = name in ALGORITHMS and algorithm_of(name).traits.recodes_globally
         with suppress(PolicyError):  # which is told with all others
-            destination = destination_of(engine, policy.target, folder, columns)
-            require_rights(destination, policy.target, columns, has_rules)
+            require_rights(destination_of(engine, policy.target, folder, policy.released.all), policy)
     target = there.checked if there else partial(_checked_destination, engine)
     resolved, algorithm = resolve_algorithm(engine, policy, folder, target=target)
     return RunSpec(resolved, algorithm, resolved.judged["target"])

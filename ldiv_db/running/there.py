@@ -25,6 +25,7 @@ from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.recoding.counting import counted_columns
 from ldiv_db.running.estimate import READING
+from ldiv_db.running.rights import require_rights_there
 
 
 @contextmanager
@@ -40,6 +41,7 @@ def counted_source(
     wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
     there.run = f"ldiv_db {(run_id := new_run())}"
+    require_rights_there(there, policy, target, ledger)
     with ExitStack() as reading:
         reading.enter_context(there.moment())
         context.listener.on_stage(READING)

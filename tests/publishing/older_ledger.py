@@ -14,7 +14,7 @@ def make_older(con: Any, number: int) -> None:
     """Have the ledger as it was before the migration of that number, 5 or later, and before seeds were noted."""
     joined = "ldiv.series JOIN ldiv.series_secret USING (series)"
     con.execute(f"CREATE OR REPLACE TABLE ldiv.series AS SELECT {_SERIES} FROM {joined}")
-    for name in ("run_secret", "series_secret", "release_secret"):
+    for name in ("run_secret", "series_secret", "release_secret", "run_report_secret"):
         con.execute(f"DROP TABLE ldiv.{name}")
     con.execute("DROP TABLE ldiv.source_lock")
     for column, since in _ADDED.items():

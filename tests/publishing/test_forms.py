@@ -297,7 +297,7 @@ def test_raw_values_are_in_no_table_ledger_or_log_and_the_seed_in_the_ledger_alo
         if cell is not None and (table, cell) != ("run_secret", "918273645546372819")
     ]
     assert held and not [cell for cell in held if DROPPED.search(cell.encode())]
-    tables = ("run", "run_requirement", "run_secret")
+    tables = ("run", "run_requirement", "run_secret", "run_report_secret")
     ledger = repr([secrets.sql(f"SELECT CAST(COLUMNS(*) AS VARCHAR) FROM ldiv.{t}") for t in tables])
     assert "Towntown" not in ledger and ledger.count("918273645546372819") == 1
 

@@ -279,8 +279,9 @@ def test_a_run_leaves_the_release_its_ledger_row_and_nothing_else(con, table):
     tables = con.execute("SELECT schema_name || '.' || table_name FROM duckdb_tables() ORDER BY ALL").fetchall()
     assert [name for (name,) in tables] == [
         "ldiv.migration", "ldiv.release", "ldiv.release_group", "ldiv.release_member", "ldiv.release_secret",
-        "ldiv.run", "ldiv.run_column", "ldiv.run_recoding", "ldiv.run_requirement", "ldiv.run_rule", "ldiv.run_secret",
-        "ldiv.series", "ldiv.series_secret", "ldiv.source_lock", "ldiv.taxonomy", "ldiv.taxonomy_node", "main.released",
+        "ldiv.run", "ldiv.run_column", "ldiv.run_recoding", "ldiv.run_report_secret", "ldiv.run_requirement",
+        "ldiv.run_rule", "ldiv.run_secret", "ldiv.series",
+        "ldiv.series_secret", "ldiv.source_lock", "ldiv.taxonomy", "ldiv.taxonomy_node", "main.released",
         "main.t",
     ]  # fmt: skip
     assert con.execute("SELECT source, target, rows_in, classes FROM ldiv.run").fetchall() == [("t", "released", 9, 3)]

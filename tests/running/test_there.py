@@ -15,6 +15,7 @@ import duckdb
 import pytest
 import servers
 import tables
+import yaml
 from there_beds import answers, embedded, failing, lite, place, place_here, policy, released, rows_of, tables_of, wipe
 from there_cases import LITE, checks
 from there_cases import embedded as embedded_case
@@ -413,6 +414,40 @@ def test_commands_read_a_warehouse_by_its_name(tmp_path, call):
     assert call("profile", place_there, "people", *asked).json["rows"] == 40
     refused = call("check", place_there, "people", *asked, "--require", "k:4", "--into", "failing")
     assert refused.code == 2 and "is a warehouse, of which counts" in refused.out
+
+
+def test_commands_on_the_ledger_of_a_warehouse_see_all_that_it_has(tmp_path, call):
+    pytest.importorskip("adbc_driver_sqlite.dbapi")
+    rows = rows_of(random.Random(8), 60)
+    lite(tmp_path, rows[:40]).close()
+    there, file = f"adbc:sqlite:{tmp_path / 'w.sqlite'}", tmp_path / "policy.yml"
+
+    def run(**asked):
+        file.write_text(yaml.safe_dump({k: v for k, v in policy(**asked).items() if v is not None}))
+        ran = call("run", there, str(file), "--json")
+        assert ran.code == 0, ran.out
+        return ran.json
+
+    waiting = call("migrate", there, "--pending", "--json").json["pending"]
+    assert "ldiv_run" in waiting and call("migrate", there, "--json").json == {"applied": waiting, "pending": []}
+    assert call("migrate", there, "--json").json == {"applied": [], "pending": []}
+    night = {"key": "rid", "identifiers": None, "over_time": None, "target": {"table": "nights"}}
+    first = run(**night)["rows_published"]
+    with closing(sqlite3.connect(tmp_path / "w.sqlite")) as other, other:
+        other.executemany("INSERT INTO people VALUES (?, ?, ?, ?, ?)", rows[40:])
+    second = run(**night)["rows_published"]
+    found = call("release", "diff", there, "nights", "1", "2", "--json").json
+    assert found["rows_first_published"] == second - first > 0
+    assert call("release", "check", there, "nights").code == 2
+    trees = {name: {"taxonomy": {"flat": True}} for name in ("age", "town")}
+    cut = {"algorithm": "cuts", "require": [{"threshold": {"default": 0.6}}], "identifiers": ["rid", "dose"]}
+    number = run(quasi_identifiers=trees, **cut)["run_id"]
+    recoded = call("sql", "recode", there, number, "--dialect", "sqlite", "--json").json["sql"]
+    with closing(sqlite3.connect(tmp_path / "w.sqlite")) as other:
+        published = Counter(other.execute("SELECT age, town, secret FROM released"))
+        assert Counter(tuple(row[:3]) for row in other.execute(recoded)) == published
+    assert call("runs", "withdraw", there, number, "--json").json["run"]["status"] == "withdrawn"
+    assert call("taxonomy", "list", there).code == 2
 
 
 def test_commands_that_need_rows_say_so():

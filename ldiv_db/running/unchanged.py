@@ -1,0 +1,59 @@
+"""A run that has the same to publish as an earlier one, whose release stands where it goes: nothing is made anew."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+
+from ldiv_db.database.errors import DatabaseError
+from ldiv_db.policy.sensitive import smallest_class
+from ldiv_db.publishing import ledger
+from ldiv_db.publishing.draft import enter_result
+from ldiv_db.publishing.fingerprints import hash_release, versions
+from ldiv_db.publishing.report import Report
+from ldiv_db.publishing.result import Result
+from ldiv_db.recoding.rules import fetch_recoding
+from ldiv_db.running.preparation import Preparation
+
+
+def published_again(ready: Preparation, kl: bool, begun: float) -> Result | None:
+    """The result, entered in the ledger as every run's; None where the release is to be made.
+
+    That is where the ledger has no report of the earlier run, or of less than is asked for, and where the release is
+    not as it was published.
+    """
+    engine, earlier, resolved, watch = ready.task.engine, ready.earlier, ready.resolved, ready.watch
+    if not earlier.unchanged or earlier.target != str(resolved.target) or resolved.target.if_exists != "replace":
+        return None
+    report = ledger.report_of(engine, earlier.unchanged)
+    if watch is None or report is None or report.release != _release_there(ready):
+        return None
+    result = Result(
+        **report.figures,
+        run_id=watch.run_id,
+        source=resolved.source.name,
+        target=earlier.target,
+        seed=resolved.source.seed,
+        versions=versions(),
+        audits=report.audited(ready.task.wanted),
+        seconds=time.perf_counter() - begun,
+        recoding=fetch_recoding(engine, earlier.unchanged),
+        smallest_class=smallest_class(ready.task.requirements),
+        inferred=resolved.inferred,
+        earlier=earlier,
+        place=ready.destination.place,
+    )
+    if (result.loss.kl is not None, bool(result.people)) != (kl, ready.people is not None):
+        return None
+    with engine.transaction():
+        enter_result(engine, watch, result, ledger.PUBLISHED, Report.of(result, report.release))
+    return replace(result, **ready.destination.entered(watch))
+
+
+def _release_there(ready: Preparation) -> str | None:
+    """The hash of what is where the release goes; None if it cannot be read."""
+    engine, resolved = ready.task.engine, ready.resolved
+    with suppress(DatabaseError), engine.scope(), ready.destination.opened(resolved) as there:
+        return hash_release(engine, there, ready.earlier.fingerprint, resolved)
+    return None
