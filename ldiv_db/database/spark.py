@@ -65,6 +65,7 @@ class SparkWarehouse(Warehouse):
         super().__init__(session, "spark")
         self.session = session
         self._views: list[str] = []
+        self._found: tuple[Any, Path] = (None, Path())
 
     @contextmanager
     def moment(self, written: Relation | None = None) -> Iterator[None]:
@@ -93,7 +94,7 @@ class SparkWarehouse(Warehouse):
         """Within, Spark's pages describe its jobs so, and its failures are told in one sentence."""
         context = self._context
         if context:
-            context.setJobDescription(f"ldiv: {what}")
+            context.setJobDescription(f"{self.run}: {what}")
         try:
             yield
         except Exception as error:
@@ -114,12 +115,17 @@ class SparkWarehouse(Warehouse):
     def source(self, given: Any, folder: Path) -> Relation:
         """A view of a table, path, query or frame; raises PolicyError if there is none."""
         view = self.scratch(Relation(()), f"ldiv_source_{uuid.uuid4().hex[:8]}")
+        self._found = given, folder
         try:
-            with self._doing("read it"):
-                self._frame(given, folder).createOrReplaceTempView(view.name)
+            self.refresh(view)
         except DatabaseError as error:
             raise refused("source", f"{given}: {error}") from None
         return view
+
+    def refresh(self, source: Relation) -> None:
+        """Look its files up again, which a view has as they were; the view goes with the moment that it is made in."""
+        with self._doing("read it"):
+            self._frame(*self._found).createOrReplaceTempView(source.name)
 
     def _frame(self, given: Any, folder: Path) -> Any:
         if not isinstance(given, str):
@@ -131,6 +137,7 @@ class SparkWarehouse(Warehouse):
             return frame
         form = _FORMATS.get(Path(given).suffix.lower())
         if "`" in given or (form is None and "/" not in given):
+            self.session.catalog.refreshTable(given)
             return self.session.table(given)
         path = given if "://" in given or given.startswith("/") else str((folder / given).resolve())
         reader = self.session.read.format(form) if form else self.session.read

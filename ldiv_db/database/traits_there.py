@@ -39,6 +39,8 @@ class TraitsThere:
     #: What begins a transaction where a driver does not; what is set for it alone.
     begin: str = "BEGIN"
     settings: tuple[str, ...] = ()
+    #: The SELECT of what is set besides, as the session lacks it; `{run}` says which run it is.
+    lacking: str = ""
     #: What keeps other writers off a table; whether one of two transactions that publish to it waits or fails.
     lock: str = ""
     holds_off: bool = False
@@ -65,6 +67,10 @@ class TraitsThere:
     repeats: str = ""
     #: A number that rows make by their values in the columns `{0}`, whatever their order; nothing where none is known.
     hashed: str = ""
+    #: What a table is beside its rows, and when it is asked; nothing where a change of rows would not be found by both.
+    stamp: str = ""
+    #: The SELECT that says of a table whose stamp is `{asked}` whether it has the same rows, which were `{rows}`.
+    unchanged: str = ""
     #: The SELECT of the columns of a table in which equal values are written alike.
     exact: str = ""
     #: The types whose values a driver is handed as text, beside times.
@@ -102,6 +108,16 @@ _EXACT_IN_DUCKDB = (
     " (SELECT 1 FROM duckdb_tables() WHERE contains(upper(sql), ' COLLATE ')) AND regexp_full_match(type,"
     " 'BOOLEAN|VARCHAR|DATE|UUID|U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|(DECIMAL|ENUM|TIMESTAMP).*')"
 )
+#: A table by its number, columns and defaults, where it has rows of its own alone, each with the transaction that wrote
+#: it; and the oldest transaction that may not have ended. Rows that are as many, of older ones alone, are the same.
+_STAMP = (
+    "SELECT c.oid || (SELECT string_agg(CAST(a AS text), ' ' ORDER BY a.attnum) FROM pg_catalog.pg_attribute a"
+    " WHERE a.attrelid = c.oid) || COALESCE((SELECT string_agg(CAST(d AS text), ' ' ORDER BY d.adnum)"
+    " FROM pg_catalog.pg_attrdef d WHERE d.adrelid = c.oid), ''),"
+    " CAST(txid_snapshot_xmin(txid_current_snapshot()) % 4294967296 AS text)"
+    " FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND c.relam = 2 AND NOT c.relhassubclass"
+)
+_UNCHANGED = "SELECT COUNT(*) = {rows} AND COALESCE(MIN(age(xmin)) > age('{asked}'::xid), true) FROM {name}"
 _DELTA = "VACUUM {table} RETAIN 0 HOURS"
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
@@ -176,6 +192,8 @@ TRAITS = {
             "SET LOCAL enable_mergejoin = off",
             "SET LOCAL jit = off",
         ),
+        lacking="SELECT 'SET LOCAL lock_timeout = ''10min''' WHERE current_setting('lock_timeout') = '0' UNION ALL"
+        " SELECT 'SET LOCAL application_name = ''{run}''' WHERE current_setting('application_name') = ''",
         lock="LOCK TABLE {} IN SHARE ROW EXCLUSIVE MODE",
         locked="SELECT set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')), 2^27)::bigint / 1024"
         " || 'kB', true)",
@@ -186,6 +204,8 @@ TRAITS = {
         analyze="ANALYZE {}",
         repeats="rows",
         hashed="SUM(CAST(HASHTEXTEXTENDED(CAST(ROW({0}) AS TEXT), 0) AS NUMERIC))",
+        stamp=_STAMP,
+        unchanged=_UNCHANGED,
         exact=_EXACT,
     ),
     # Readers of a table that is locked wait as well.
@@ -227,6 +247,8 @@ TRAITS = {
         takes_back=True,
         holds_off=True,
         begin="BEGIN IMMEDIATE",
+        stamp="SELECT data_version || ' ' || schema_version || ' ' || total_changes()"
+        " FROM pragma_data_version, pragma_schema_version",
         tables="SELECT name FROM sqlite_master",
         schema="",
         analyze="ANALYZE {}",

@@ -52,6 +52,8 @@ class Warehouse:
         self.traits = TRAITS[self.dialect]
         #: Whether a table that was made can be taken back; until then nobody else sees it.
         self.takes_back = self.traits.takes_back
+        #: What the statements of a run say that they are of, to whoever looks at the server or its bill.
+        self.run = "ldiv_db"
 
     # -- statements --------------------------------------------------------------------------------------
 
@@ -59,16 +61,12 @@ class Warehouse:
     def moment(self, written: Relation | None = None) -> Iterator[None]:
         """Within, all is of one moment, which begins once no other writes to the table `written`; then committed."""
         self._refuse_open()
-        is_locked = self.traits.lock and written is not None and self._exists_alone(written)
+        sent = self._beforehand(written)
         if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):
             self.execute(self.traits.begin)
-        for setting in self.traits.settings:
-            self.execute(setting)
         try:
-            if is_locked and written:  # before anything is read, as that is when the moment begins
-                self.execute(self.traits.lock.format(self.name(written)))
-            if self.traits.locked:
-                self.execute(self.traits.locked)
+            for sql in sent:
+                self.execute(sql)
             yield
             with self._doing("commit"):
                 self._end("COMMIT")
@@ -77,12 +75,14 @@ class Warehouse:
                 self._end("ROLLBACK")
             raise
 
-    def _exists_alone(self, table: Relation) -> bool:
-        """True if the table is there, asked outside of the transaction that follows."""
-        found = self.exists(table)
-        if not self._commits_each:
+    def _beforehand(self, written: Relation | None) -> list[str]:
+        """What is set for a transaction, and locked before it reads, which is when its moment begins; asked outside."""
+        traits = self.traits
+        lacking = [sql for (sql,) in self.rows(traits.lacking.format(run=self.run))] if traits.lacking else []
+        locks = [traits.lock.format(self.name(written))] if traits.lock and written and self.exists(written) else []
+        if (traits.lacking or traits.lock) and not self._commits_each:
             self.connection.rollback()
-        return found
+        return [*traits.settings, *lacking, *locks, *filter(None, [traits.locked])]
 
     def _refuse_open(self) -> None:
         """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
@@ -96,15 +96,23 @@ class Warehouse:
         return self.takes_back and getattr(self.connection, "autocommit", False) is True
 
     def _end(self, how: str) -> None:
-        if self._commits_each:
-            self.execute(how)
-        else:
-            (self.connection.commit if how == "COMMIT" else self.connection.rollback)()
+        self.execute(how) if self._commits_each else getattr(self.connection, how.lower())()
 
     def execute(self, sql: str, doing: str = "run a statement") -> None:
         """Run a statement without rows."""
+        with self._ran(sql, doing):
+            pass
+
+    def _signed(self, sql: str) -> str:
+        """A statement that says whose it is, at its end, as some servers cut off a beginning."""
+        return f"{sql} /* {self.run} */"
+
+    @contextmanager
+    def _ran(self, sql: str, doing: str) -> Iterator[Any]:
+        """A cursor that has run a statement."""
         with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+            cursor.execute(self._signed(sql))
+            yield cursor
 
     def written(self, template: str, **params: Any) -> str:
         """The SELECT of a template in the dialect."""
@@ -112,8 +120,7 @@ class Warehouse:
 
     def rows(self, sql: str, doing: str = "read") -> list[tuple[Any, ...]]:
         """The rows of a SELECT that are few."""
-        with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+        with self._ran(sql, doing) as cursor:
             return [tuple(row) for row in cursor.fetchall()]
 
     def source(self, given: Any, folder: Path) -> Relation:
@@ -124,6 +131,9 @@ class Warehouse:
             raise refused("source", what, "name a table or view of it")
         return named_table(given, "source")
 
+    def refresh(self, source: Relation) -> None:
+        """Have the next statements read a source as it is by now, as databases do of themselves."""
+
     def columns(self, source: Relation) -> list[Column]:
         """The columns of a table, with the types that its driver tells; a text where it tells none."""
         return [Column(name, told_type(kind, self.dialect, self.is_adbc)) for name, kind in self.described(source)]
@@ -131,18 +141,16 @@ class Warehouse:
     def described(self, table: Relation | str) -> list[tuple[str, Any]]:
         """The name of each column of a table, or of what a SELECT gives, and what its driver calls the type."""
         sql = table if isinstance(table, str) else f"SELECT * FROM {self.name(table)} WHERE 1 = 0"
-        doing = "read" if isinstance(table, str) else f"read {table}"
-        with self._doing(doing), closing(self.connection.cursor()) as cursor:
-            cursor.execute(sql)
+        with self._ran(sql, "read" if isinstance(table, str) else f"read {table}") as cursor:
             return [(entry[0], entry[1]) for entry in cursor.description]
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
         with self._doing("count"), closing(self.connection.cursor()) as cursor:
-            if self.is_adbc:
-                cursor.execute(sql)
-                return fetch_arrow(engine, name, cursor, renamed)
-            return fetch_rows(engine, name, fetch_parts(cursor, sql), renamed)
+            if not self.is_adbc:
+                return fetch_rows(engine, name, fetch_parts(cursor, self._signed(sql)), renamed)
+            cursor.execute(self._signed(sql))
+            return fetch_arrow(engine, name, cursor, renamed)
 
     # -- tables ------------------------------------------------------------------------------------------
 
@@ -205,10 +213,7 @@ class Warehouse:
             self.execute(postgres.withheld(table))
 
     def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
-        """Append the rows of a TEMP table of the engine's to a table there, by the names of its columns.
-
-        One that is `lent` this run has made, and gave a plain name.
-        """
+        """Append a TEMP table's rows to a table there by the names of its columns; to one this run made, if `lent`."""
         with self._doing(f"write {table}"), closing(self.connection.cursor()) as cursor:
             send_rows(Sent(engine, rows, self.connection, cursor, table, self.dialect, lent))
 

@@ -16,6 +16,7 @@ from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_ro
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
+from ldiv_db.database.unchanged import is_unchanged, stamp_of
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
@@ -37,7 +38,8 @@ class CountedSource:
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
     names in lower case. `number` is what the counts are called where they are the source of a run; None where each
-    counted row is a row of it.
+    counted row is a row of it. `content` is a hash of the rows with what is kept, if anything is, and `stamp` what
+    the database calls the table as it was counted.
     """
 
     there: Warehouse
@@ -46,6 +48,8 @@ class CountedSource:
     keys: Sequence[ColumnThere]
     counts: Relation
     number: str | None
+    content: str | None
+    stamp: tuple[Any, ...]
 
     def kept_warnings(self, kept: Sequence[str], individual: Column | None) -> list[str]:
         """The warnings of kept columns: the rows that they single out are counted there, and no more."""
@@ -83,9 +87,28 @@ class CountedSource:
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:
         """The source as a run read it that read other columns."""
         wanted = [name for name, _, *kept in columns if not kept]
-        kept = [name for name, _, *kept in columns if kept]
+        return self._counted_again(engine, wanted, [name for name, _, *kept in columns if kept])[1]
+
+    def _counted_again(
+        self, engine: Engine, wanted: Sequence[str], keep: Sequence[str]
+    ) -> tuple[CountedSource, Relation]:
         listed = self.there.columns(self.table)
-        return place_counts(engine, self.there, self.table, listed, wanted, kept, self.number is None)[1]
+        return place_counts(engine, self.there, self.table, listed, wanted, keep, self.number is None)
+
+    def is_as_counted(self, engine: Engine, keep: Sequence[str]) -> bool:
+        """True if the rows there are still those that were counted, with what a run is to `keep` of them."""
+        self.there.refresh(self.table)
+        if is_unchanged(self.there, self.table, self.stamp, engine.total(self.counts, WEIGHT.name)):
+            return True
+        if {column.name.lower() for column in self.there.columns(self.table)} != set(self.columns):
+            return False
+        with engine.scope():
+            now, _ = self._counted_again(engine, [key.column.name for key in self.keys], keep)
+            hashes = [
+                (source.content, hash_rows(engine, source.counts, [key.alias for key in source.keys], WEIGHT, ""))
+                for source in (self, now)
+            ]
+        return hashes[0] == hashes[1]
 
 
 def place_counts(
@@ -101,6 +124,7 @@ def place_counts(
 
     It has all columns of the table, in those that are kept a hash of the rows, NULL in the others.
     """
+    stamp = stamp_of(there, table)  # before rows are looked at: a change in between is found
     own = {column.name.lower(): column for column in columns}
     wanted, keep = [name.lower() for name in wanted], [name.lower() for name in keep]
 
@@ -115,30 +139,31 @@ def place_counts(
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
     kept = [column for column in others if column.column.name.lower() in keep]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
+    content = _content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
         counts=counts,
         counted=keys,
         kept=kept,
-        content=_content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None,
+        content=engine.load("hashed", {"content": "VARCHAR"}, [(content,)]) if content else None,
         others=[column for column in others if column not in kept],
         weight=WEIGHT,
         number=number,
     )
     by_name = {column.column.name.lower(): column for column in (*keys, *others)}
-    return CountedSource(there, table, by_name, keys, counts, number), placed
+    return CountedSource(there, table, by_name, keys, counts, number, content, stamp), placed
 
 
-def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> Relation:
-    """(content): a hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
+def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> str:
+    """A hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
     read = sorted(columns, key=lambda column: column.column.name.lower())
     found = there.hashed(table, [column.column.name for column in read])
     if not found:
         rows = count_rows(engine, there, "content", table, read)
         found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
         engine.drop(rows)
-    return engine.load("hashed", {"content": "VARCHAR"}, [(found,)])
+    return found
 
 
 @dataclass(frozen=True)

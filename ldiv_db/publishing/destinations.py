@@ -17,7 +17,7 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,7 +34,7 @@ from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.publishing.draft import Draft, Outcome, Where, undone
-from ldiv_db.publishing.history import OvertakenError, Recount, Watch
+from ldiv_db.publishing.history import OvertakenError, Recount, Watch, new_run
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
@@ -52,6 +52,9 @@ class Destination(ABC):
     has_rows: ClassVar[bool] = False
     #: Counts the source's rows where they lie.
     recount: Recount | None = field(default=None, init=False)
+    #: The id of the run that publishes there, and what is open while it reads there, and closed before it plans.
+    run_id: str = field(default_factory=new_run, init=False)
+    held: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     @abstractmethod
@@ -190,14 +193,11 @@ class InOtherDatabase(InTable):
         return outcome
 
     def _staged(self, run_id: str) -> Relation:
-        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{self._mark}"))
-
-    @property
-    def _mark(self) -> str:
-        return hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
+        mark = hashlib.sha256(str(self.target).encode()).hexdigest()[:8]
+        return Relation((*self.table.parts[:-1], f"{_STAGED}{run_id}_{mark}"))
 
     def _abandoned_tables(self, but: Relation) -> list[Relation]:
-        form = re.compile(f"{_STAGED}[0-9a-f]{{32}}_{self._mark}")
+        form = re.compile(self._staged("[0-9a-f]{32}").name)
         there = catalog.relations_in(self.engine, self.table.parts[0])
         found = [Relation((self.table.parts[0], *table.parts)) for table in there if form.fullmatch(table.name)]
         return [table for table in found if table != but]

@@ -31,10 +31,15 @@ from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, 
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 from ldiv_db.publishing.result import Earlier, Forgotten
 
-#: Counts a warehouse's rows by the columns that an earlier run read.
-Recount = Callable[[Sequence[ReadColumn]], Relation]
 #: How often a run starts again before it gives up.
 _MOST_AGAIN = 5
+#: Counts a warehouse's rows by the columns that an earlier run read.
+Recount = Callable[[Sequence[ReadColumn]], Relation]
+
+
+def new_run() -> str:
+    """The id of a run that begins."""
+    return uuid.uuid4().hex
 
 
 def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
@@ -109,7 +114,7 @@ class Watch:
     found: frozenset[str] = frozenset()
     fingerprint: Fingerprint | None = None
     key: str | None = None
-    run_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    run_id: str = field(default_factory=new_run)
 
     @property
     def locks(self) -> list[str]:
@@ -142,25 +147,40 @@ class Watch:
 class OvertakenError(ConflictError):
     """Another run published the source since this one looked; outside of a caller's transaction it starts again."""
 
+    what = (
+        "another run published {} at the same time, and nothing of this one was published: end the transaction, and run"
+        " again"
+    )
+
     def __init__(self, source: str):
-        what = f"another run published {source} at the same time, and nothing of this one was published"
-        super().__init__(f"{what}: end the transaction, and run again")
+        super().__init__(self.what.format(source))
+
+
+class ChangedError(OvertakenError):
+    """The rows of a source in a warehouse changed between count and release: the run starts again once."""
+
+    what = "{} changed twice while this run planned, and nothing was published: run it while nobody writes there"
 
 
 def look_back(
-    engine: Engine, resolved: Resolved, rows: Relation, weight: Identifier | None = None, recount: Recount | None = None
+    engine: Engine,
+    resolved: Resolved,
+    rows: Relation,
+    run_id: str,
+    weight: Identifier | None = None,
+    recount: Recount | None = None,
 ) -> tuple[Earlier, Watch]:
     """The earlier release that a run is held against, and the watch over the source until it is published.
 
     It is the latest run with the same fingerprint, else the latest release whose rows are not known to be those of the
-    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts; `recount` counts a
-    warehouse's rows by the columns of an earlier run.
+    source now, else the latest of all. `rows` is the source as it was read, `weight` its counts, `run_id` that of
+    the new run; `recount` counts a warehouse's rows by the columns of an earlier run.
     """
     listed, name, folder = Published.in_ledger(engine), resolved.source.name, resolved.folder
     key = listed.key
     fingerprint = take_fingerprint(engine, resolved, rows, weight, key or secrets.token_hex(32), recount is not None)
     own = listed.of(known_as(engine, name, folder), fingerprint)
-    watch = Watch(engine, name, folder, own.names, fingerprint, key)
+    watch = Watch(engine, name, folder, own.names, fingerprint, key, run_id)
     earlier = Earlier(
         fingerprint=fingerprint,
         independent=resolved.policy.over_time == "independent",
@@ -243,9 +263,9 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 
-def waits_again(failed: int) -> bool:
-    """Whether a run that others overtook so often starts again; true after a pause."""
-    if failed > _MOST_AGAIN:
+def waits_again(error: ConflictError, failed: int) -> bool:
+    """Whether a run that failed so often by such an error starts again; true after a pause."""
+    if failed > (1 if isinstance(error, ChangedError) else _MOST_AGAIN):
         return False
     time.sleep(random.uniform(0.1, 0.5) * 2 ** (failed - 1))  # noqa: S311 - lest two start again together
     return True

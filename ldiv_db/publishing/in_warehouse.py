@@ -3,8 +3,10 @@
 The release is staged, counted there, and the counts are audited here by the code of every audit; then it takes its
 place. What is staged are its different rows with their counts, where the database repeats rows by a count; elsewhere,
 and with kept columns, all rows, by a plan that goes there as a table of combinations of values with their labels and is
-dropped at the end. Where the database takes back a table that was made, all of it is one transaction; elsewhere plan
-and staged release lie in the schema of the ledger, where who reads releases has no rights.
+dropped at the end. It takes its place only if the source is what was counted. Where the database takes back a table
+that was made, all of it is one transaction, which begins once all is planned, and with these questions to source and
+ledger. Elsewhere the source is asked last; plan and staged release lie in the schema of the ledger, where who reads
+releases has no rights.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 
 from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.document import Target
@@ -27,7 +29,7 @@ from ldiv_db.policy.resolve import Findings, Resolved, Source
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome, entries_of, undone
-from ldiv_db.publishing.history import Watch
+from ldiv_db.publishing.history import ChangedError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN
 from ldiv_db.publishing.ledger_there import LedgerThere
 
@@ -133,11 +135,45 @@ class InWarehouse(Destination):
         return True
 
     def entered(self, watch: Watch) -> dict[str, Any]:
-        self._ledger.enter(self.engine, entries_of(watch.run_id), watch)
+        entries = entries_of(watch.run_id)
+        if self.source.there.takes_back:
+            self._ledger.hold(self.engine, entries, watch)
+        self._ledger.enter(self.engine, entries, watch)
         return {}
 
     def publish(self, draft: Draft[Outcome]) -> Outcome:
+        there = self.source.there
+        with there.moment(self.table):
+            if there.takes_back:
+                self._require_same(draft)
+            return self._publish(draft)
+
+    def _require_same(self, draft: Draft[Outcome]) -> None:
+        """Raise ChangedError if the source is not what was counted, PolicyError if the target may not be replaced.
+
+        Within a transaction other runs of the source are held off, and OvertakenError is raised if one was faster.
+        """
+        source = draft.classes.resolved.source
+        if not self.source.is_as_counted(self.engine, [column.name for column in source.keep]):
+            raise ChangedError(source.name)
+        if self.source.there.takes_back:  # before the target is looked at, which a faster run may have made
+            self._ledger.hold(self.engine, draft.entries, draft.watch)
+        if not draft.extends:
+            self.refuse()
+
+    @contextmanager
+    def _of_what_was_counted(self, draft: Draft[Outcome]) -> Iterator[None]:
+        """Within, the release is staged and audited; where that fails as the source changed, that is the reason."""
+        try:
+            yield
+        except (AuditError, DatabaseError):
+            self._require_same(draft)
+            raise
+        self._require_same(draft)
+
+    def _publish(self, draft: Draft[Outcome]) -> Outcome:
         there, plan = self.source.there, PlanThere(self.engine, self.source, draft.classes)
+        there.refresh(self.source.table)
         append = self.target.if_exists == "append" or draft.extends
         there.make_schema(self.table)
         there.make_schema(self._work)
@@ -152,19 +188,20 @@ class InWarehouse(Destination):
         staged = there.beside(self._work, self._name(_STAGED, draft.run_id) + (f"_{before[0]}" if before else ""))
         with nullcontext() if there.takes_back else undone(self.settle):
             draft.announce()
-            self._stage(plan, staged, draft.run_id, before[1] if before else 0)
-            if before:
-                ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
-                if ours != theirs:
-                    what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
-                    raise refused("target", what, "name another table")
-            there.accept(staged)
-            facts = there.facts(self.table, staged)
-            draft.note(facts.caution)
-            if not append and there.exists(self.table):
-                draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
-            others = [self.table] if before else []
-            outcome = draft.audit(self.source.as_audited(self.engine, plan.classes.resolved, staged, others))
+            with nullcontext() if there.takes_back else self._of_what_was_counted(draft):
+                self._stage(plan, staged, draft.run_id, before[1] if before else 0)
+                if before:
+                    ours, theirs = ([name for name, _ in there.released(table)] for table in (staged, self.table))
+                    if ours != theirs:
+                        what = f"{self.table} has the columns {', '.join(theirs)}, and the release {', '.join(ours)}"
+                        raise refused("target", what, "name another table")
+                there.accept(staged)
+                facts = there.facts(self.table, staged)
+                draft.note(facts.caution)
+                if not append and there.exists(self.table):
+                    draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
+                others = [self.table] if before else []
+                outcome = draft.audit(self.source.as_audited(self.engine, plan.classes.resolved, staged, others))
             with self.engine.transaction():
                 draft.enter(outcome, PUBLISHED if there.takes_back else WRITTEN)
             self._ledger.enter(self.engine, draft.entries, draft.watch)

@@ -71,25 +71,39 @@ class LedgerThere:
                 sql = self._there.written("publishing/warehouse/list_entered", **listed)
                 engine.extend(here, self._there.fetch(engine, "brought", sql, both), *both)
 
+    def hold(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]], watch: Watch) -> None:
+        """Keep other runs of the source off until the transaction ends, which is to enter what a draft says.
+
+        Raises OvertakenError if one was faster since the ledger was brought here: it is entered by now, or the database
+        refuses the lock.
+        """
+        with _overtaken(watch):
+            self.make(engine)
+            for lock in watch.locks:
+                self._there.change(self.table(migrate.LOCK), {"run_id": watch.run_id}, {"name": lock})
+        self._require_first(engine, entries, watch)
+
     def enter(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]], watch: Watch) -> None:
         """Send what the ledger here has entered, as a draft says.
 
         Raises OvertakenError if another run of the source was faster. Where the database takes tables back nobody can
-        be once the watch's locks are held; elsewhere it is found by asking what is entered, of two at once perhaps by
-        both.
+        be, as others are held off; elsewhere it is found by asking what is entered, of two at once perhaps by both.
         """
-        try:
+        with _overtaken(watch):
             self.make(engine)
-            for lock in watch.locks if self._there.takes_back else ():
-                self._there.change(self.table(migrate.LOCK), {"run_id": watch.run_id}, {"name": lock})
             self._send(engine, entries)
-        except ConflictError:
-            raise OvertakenError(watch.source) from None
         if not self._there.takes_back:
-            with open_database(MEMORY) as connection:
-                others = Engine(connection)
-                self.bring(others)
-                watch.require_first(others)
+            self._require_first(engine, entries, watch)
+
+    def _require_first(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]], watch: Watch) -> None:
+        """Raise OvertakenError if the ledger there has releases of the source, or the series, that are not known."""
+        series = entries.get("release", {}).get("series")
+        with open_database(MEMORY) as connection:
+            others = Engine(connection)
+            self.bring(others)
+            watch.require_first(others)
+            if series and len(ledger.releases(others, series)) >= entries["release"]["release"]:
+                raise OvertakenError(watch.source)
 
     def _send(self, engine: Engine, entries: Mapping[str, Mapping[str, Any]]) -> None:
         if "release" in entries and "series" not in entries:  # of two nights at once the second fails at this row
@@ -133,6 +147,15 @@ class LedgerThere:
     def table(self, name: str) -> Relation:
         """A table of the ledger there."""
         return Relation((f"{SCHEMA}_{name}",) if not self._there.traits.schema else (*self._schema.parts, name))
+
+
+@contextmanager
+def _overtaken(watch: Watch) -> Iterator[None]:
+    """Within, what another session writes at the same time is another run of the source."""
+    try:
+        yield
+    except ConflictError:
+        raise OvertakenError(watch.source) from None
 
 
 def bring_ledger(engine: Engine) -> None:

@@ -130,15 +130,19 @@ def prepare(
     coding = read_source(engine, source, show_values=show_values, counted=True)
     earlier, watch = Earlier(), None
     if looks_back:
-        earlier, watch = look_back(engine, spec.resolved, coding.snapshot, coding.weight, destination.recount)
+        earlier, watch = look_back(
+            engine, spec.resolved, coding.snapshot, destination.run_id, coding.weight, destination.recount
+        )
     if publishes:
         earlier.require_safe()
     if earlier.seed is not None:
         coding = coding.reseeded(earlier.seed)
+    kept = _kept(engine, coding, destination) if looks_back else []
+    if not earlier.unchanged:  # else there may be nothing to plan, but the ledger to enter
+        destination.held.close()
     resolved = replace(spec.resolved, source=coding.source)
     encoded = coding.encode()
     lengths = list(_lengths(engine, resolved, coding.axes))
-    kept = _kept(engine, coding, destination) if looks_back else []
     engine.drop(coding.snapshot)
     ready = make_ready(engine, listener, resolved, spec.algorithm, encoded)
     with remedied(ready, show_values):

@@ -92,7 +92,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
     series = open_series(engine, target.name, algorithm, key_of(source.key))
     published = Published.in_ledger(engine).of(known_as(engine, source.name, resolved.folder))
     beside = _published_beside(resolved, published) if series.is_new else ""
-    watch = Watch(engine, source.name, resolved.folder, published.names)
+    watch = Watch(engine, source.name, resolved.folder, published.names, run_id=target.destination.run_id)
     if resolved.transparent and series.releases:
         what = f"is for one release, and {target.name} has one: releases that are compared tell more"
         raise refused("transparent", what, "publish the table anew under another target")
@@ -111,6 +111,7 @@ def _start(resolved: Resolved, target: SeriesTarget, begun: float) -> ReleaseSta
         with target.opened() as prefix:
             before = target.require_earlier(prefix, series.releases)
             (check_decomposed_before if algorithm in DECOMPOSITIONS else check_classes_before)(start, before)
+    target.destination.held.close()
     return start
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -77,7 +78,7 @@ def run(
     an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
     transaction.
     """
-    begun, failed = time.perf_counter(), 0
+    begun, failed = time.perf_counter(), Counter[type[ConflictError]]()
     asked = load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values, workers)
     while True:
@@ -85,10 +86,10 @@ def run(
             with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
                 return publish_run(engine, context, counted, there, kl, begun)
         except ConflictError as error:  # of two that make one table in a warehouse, the second waits for the first
-            failed += 1
+            failed[type(error)] += 1
             is_there = isinstance(connection, PlannedThere)
             ends = not is_there and (not isinstance(error, OvertakenError) or is_joined(connection))
-            if ends or not waits_again(failed):
+            if ends or not waits_again(error, failed[type(error)]):
                 raise
 
 
@@ -100,7 +101,7 @@ def _opened(
     if isinstance(connection, PlannedThere):
         with (
             working_engine(connection.connection, context.listener) as engine,
-            counted_source(engine, context, connection.there, policy, catalog, writes) as (counted, there),
+            counted_source(engine, context, connection.there, policy, catalog) as (counted, there),
         ):
             yield engine, counted, there
     else:
@@ -130,6 +131,7 @@ def publish_run(
     ready = prepare(spec, context.listener, context.show_values, publishes=True)
     if (again := published_again(ready, kl, begun)) is not None:
         return again
+    ready.destination.held.close()
     draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place)

@@ -7,7 +7,7 @@ these counts are the source of the same run as on any table; its release goes ba
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from ldiv_db.database.catalog import SCHEMA, Column, named_table
 from ldiv_db.database.context import Context
@@ -20,6 +20,7 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sources import Frame
 from ldiv_db.publishing.counted_source import place_counts
+from ldiv_db.publishing.history import new_run
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.ledger_there import LedgerThere
 from ldiv_db.recoding.counting import counted_columns
@@ -29,18 +30,20 @@ from ldiv_db.running.rights import require_rights_there
 
 @contextmanager
 def counted_source(
-    engine: Engine, context: Context, there: Warehouse, policy: Policy, schema: str | None, writes: bool
+    engine: Engine, context: Context, there: Warehouse, policy: Policy, schema: str | None
 ) -> Iterator[tuple[Policy, InWarehouse]]:
     """The policy on the counts of its source, which are brought here, and where its release goes.
 
-    Within, all there is of one moment: where the warehouse takes back a table it is one transaction, committed at the
-    end. `schema` is where the ledger lies there, `ldiv` by default; a run `writes`.
+    All that a run reads there before it plans is of one moment, if the warehouse has transactions: it ends as the run
+    lets go of its source. `schema` is where the ledger lies there, `ldiv` by default.
     """
     refuse([*problems_of(policy), *unsupported(policy, there)])
     wanted, roles = counted_columns(policy), policy.roles()
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
+    there.run = f"ldiv_db {(run_id := new_run())}"
     require_rights_there(there, policy, target, ledger)
-    with there.moment(target if writes else None):
+    with ExitStack() as reading:
+        reading.enter_context(there.moment())
         context.listener.on_stage(READING)
         table = there.source(policy.source, context.folder)
         columns = there.columns(table)
@@ -53,7 +56,9 @@ def counted_source(
         here = Frame(CallerView(placed.parts, "source"), str(policy.source))
         changes = {"source": here, "weight": source.number, "algorithm": policy.algorithm}
         ledger.bring(engine)
-        yield policy.model_copy(update=changes), InWarehouse(engine, source, policy.target, target, ledger)
+        place = InWarehouse(engine, source, policy.target, target, ledger)
+        place.run_id, place.held = run_id, reading
+        yield policy.model_copy(update=changes), place
 
 
 def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
 import threading
 from contextlib import nullcontext
 from functools import partial
@@ -230,6 +233,113 @@ def test_a_connection_that_is_lost_leaves_the_old_release(postgres, old, monkeyp
     assert ldiv_db.run(postgres.connection, OTHER).loss.rows_published == 50
 
 
+@pytest.fixture
+def own(con):
+    """A server of this test's own, which it may stop, with people and a release."""
+    if servers.missing("postgres"):
+        pytest.skip(servers.missing("postgres"))
+    folder = servers._cluster()
+    with opened(folder) as there:
+        there.execute("CREATE TABLE people (rid integer, age integer, town text, dose double precision, secret text)")
+        there.cursor().executemany("INSERT INTO people VALUES (%s, %s, %s, %s, %s)", rows_of(random.Random(1), 50))
+    yield folder
+    servers._stop_cluster(folder)
+
+
+def opened(folder):
+    return psycopg.connect(host=folder, user="postgres", dbname="postgres")
+
+
+def shown(folder):
+    """The release, the ids and statuses of the runs in the ledger, and what runs left beside them."""
+    with opened(folder) as there:
+        asked = [
+            "SELECT age, town, dose, secret FROM released",
+            "SELECT run_id, status FROM ldiv.run",
+            "SELECT relname FROM pg_class WHERE relname LIKE 'ldiv_%' AND relnamespace = 'public'::regnamespace",
+        ]
+        return [sorted(map(repr, there.execute(sql).fetchall())) for sql in asked]
+
+
+@contextlib.contextmanager
+def struck(monkeypatch, number, act):
+    """Within, `act` is done before the statement of that number that a run sends, or the end of a transaction."""
+    sent, signed, end = [], Warehouse._signed, Warehouse._end
+
+    def count(plain):
+        def counted(self, text):
+            sent.append(text)
+            if len(sent) == number:
+                act()
+            return plain(self, text)
+
+        return counted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Warehouse, "_signed", count(signed))
+        patch.setattr(Warehouse, "_end", count(end))
+        yield sent
+
+
+def killed(folder, asked):
+    """A run in a process of its own, which is killed."""
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException), opened(folder) as there:
+            ldiv_db.run(there, asked)
+        os._exit(0)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def lost(folder, asked):
+    """A run that loses its connection."""
+    there, says = opened(folder), r"the server ended the connection|no server answers"
+    with contextlib.closing(there), pytest.raises(ldiv_db.DatabaseError, match=says):
+        ldiv_db.run(there, asked)
+
+
+def end_backends(folder):
+    with opened(folder) as there:
+        there.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
+
+
+def restart(folder):
+    settings = f"-c listen_addresses='' -c unix_socket_directories={folder}"
+    words = ["-m", "immediate", "-w", "-l", f"{folder}/log", "-o", settings, "restart"]
+    servers._unprivileged([str(servers._program("pg_ctl")), "-D", f"{folder}/data", *words])
+
+
+FAULTS = {
+    "killed": (killed, lambda folder: os.kill(os.getpid(), signal.SIGKILL)),
+    "ended": (lost, end_backends),
+    "restarted": (lost, restart),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_in_either_transaction_leaves_the_old_release_and_the_next_run_settles(own, monkeypatch, fault):
+    run, act = FAULTS[fault]
+    with opened(own) as there:
+        ldiv_db.run(there, policy())
+        with struck(monkeypatch, 0, None) as sent:
+            ldiv_db.run(there, OTHER)
+        ends = [place for place, text in enumerate(sent, 1) if text == "COMMIT"]
+        ldiv_db.run(there, policy())
+    rights, counted, published = ends
+    before, within = shown(own), random.Random(7).sample(range(counted + 1, published), 4)
+    for number in (rights, (rights + counted) // 2, counted, *within, published):
+        with struck(monkeypatch, number, lambda: act(own)):
+            run(own, OTHER)
+        assert shown(own) == before, number
+    with opened(own) as there:
+        ldiv_db.run(there, OTHER)
+    rows, runs, left = shown(own)
+    assert (rows != before[0], len(runs), left) == (True, 4, [])
+
+
 def at_once(postgres, *policies):
     """The errors of runs at the same time, each in a thread of its own."""
     errors, gate = [], threading.Barrier(len(policies))
@@ -325,7 +435,7 @@ def test_a_night_beside_one_that_holds_no_lock_begins_anew(postgres, con, monkey
     """As where the table was made between a look for it and the beginning of the transaction."""
     place(postgres, con, rows_of(random.Random(3), 40))
     ldiv_db.run(postgres.connection, nightly())
-    monkeypatch.setattr(Warehouse, "_exists_alone", lambda self, table: False)
+    monkeypatch.setattr(Warehouse, "_beforehand", lambda self, written: list(self.traits.settings))
     place(postgres, con, rows_of(random.Random(3), 60))
     with session(postgres) as other:
         gate, fetch = [], Warehouse.fetch

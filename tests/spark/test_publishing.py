@@ -12,6 +12,7 @@ from ldiv_db.database.errors import AuditError, DatabaseError, PolicyError
 from ldiv_db.database.spark import SparkWarehouse
 from ldiv_db.publishing.ledger import runs, withdraw_run
 from ldiv_db.publishing.ledger_there import ledger_of
+from ldiv_db.running import run as running
 
 
 def policy_of(spark, con, target, **more):
@@ -177,3 +178,34 @@ def test_what_metadata_says_of_columns_is_not_published(spark, con):
     place = spark.sql("DESCRIBE TABLE EXTENDED uncommented").where("col_name = 'Location'").collect()[0][1]
     for file in Path(place.removeprefix("file:")).glob("*"):
         assert b"Ebola" not in file.read_bytes()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("kind", ["folder", "table"])
+def test_rows_that_come_while_a_run_plans_are_published(spark, con, tmp_path, monkeypatch, kind, kept):
+    """A view of files has those that were there: it is made anew before its rows are held against what was counted."""
+    given = str(tmp_path / "people.parquet") if kind == "folder" else "growing"
+    asked = {**small(con), "source": given, "target": {"table": "grew", "if_exists": "replace"},
+             "over_time": "independent"}  # fmt: skip
+    asked |= {} if kept else {"keep": [], "identifiers": ["note"]}
+    rows, plain, times = spark.createDataFrame(con.sql("FROM source").to_arrow_table()), running.work_out, []
+
+    def write(some, mode):
+        writer = some.write.mode(mode)
+        writer.parquet(given) if kind == "folder" else writer.saveAsTable(given)
+
+    def work_out(*taken):
+        times.append(True)
+        if len(times) == 1:
+            write(rows.limit(7), "append")
+        return plain(*taken)
+
+    write(rows, "overwrite")
+    monkeypatch.setattr(running, "work_out", work_out)
+    try:
+        result = ldiv_db.run(spark, asked)
+        assert (result.loss.rows_published, spark.table("grew").count(), len(times)) == (47, 47, 2)
+        assert not [name for name in names(spark) if name.startswith("ldiv_")]
+    finally:
+        for name in ("growing", "grew"):
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
