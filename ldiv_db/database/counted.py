@@ -35,8 +35,10 @@ NAMED = {
     "databricks": "databricks-sql-connector",
     "snowflake": "snowflake-connector-python",
 }
-#: The column of counts in working tables; the schema of a warehouse's counts; what to do where counts do not do.
-WEIGHT, _COUNTS, ON_ROWS = Identifier("weight"), "ldiv_counts", "run it on a DuckDB file, or on what DuckDB attaches"
+#: The columns of counts and of hashes in working tables; the schema of a warehouse's counts; what to do where counts
+#: do not do.
+WEIGHT, CONTENT, _COUNTS = Identifier("weight"), Identifier("content"), "ldiv_counts"
+ON_ROWS = "run it on a DuckDB file, or on what DuckDB attaches"
 #: Opens a warehouse that a call is given, by its other arguments.
 OfWarehouse = Callable[[Any, Mapping[str, Any]], AbstractContextManager[Any]]
 
@@ -73,10 +75,15 @@ def count_rows(
     columns: Sequence[ColumnThere],
     counted: Identifier | None = None,
     weight: Identifier = WEIGHT,
+    hashed: Sequence[ColumnThere] = (),
 ) -> Relation:
-    """The counts of rows that are equal in some columns, as a TEMP table; `counted` says how many a row is."""
-    sql = there.written("database/count_combinations", source=table, columns=columns, weight=weight, counted=counted)
-    names = [column.alias.name for column in columns]
+    """The counts of rows that are equal in some columns, as a TEMP table; `counted` says how many a row is.
+
+    Where columns are `hashed`, by a function that the warehouse must have, `content` is what equal rows have there.
+    """
+    params = {"columns": columns, "weight": weight, "counted": counted, "hashed": hashed}
+    sql = there.written("database/count_combinations", source=table, **params)
+    names = [*(column.alias.name for column in columns), *([CONTENT.name] if hashed else [])]
     found = there.fetch(engine, name, sql, [*names, weight.name])
     if engine.count(found):
         return found

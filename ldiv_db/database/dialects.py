@@ -90,7 +90,7 @@ def written_tree(tree: exp.Expr, dialect: str, margin: str = "") -> str:
 
     A statement with a name or text of several lines has no margin, which would be within them as well.
     """
-    for change in (_seconds, _plain_text, _typed, _hashed, _nulls_as_they_come):
+    for change in (_seconds, _plain_text, _typed, _hashed, _content, _nulls_as_they_come):
         tree = tree.transform(change, dialect)
     return _text(folded(tree, dialect), dialect, margin)
 
@@ -236,6 +236,14 @@ def _nulls_as_they_come(node: exp.Expr, dialect: str) -> exp.Expr:
     if window and isinstance(window.this, exp.Sum):
         return exp.Ordered(this=node.this, desc=node.args.get("desc"), nulls_first=not node.args.get("desc"))
     return node
+
+
+def _content(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The warehouse's own hash of rows in place of `ldiv_hash`."""
+    if not isinstance(node, exp.Anonymous) or node.name != "ldiv_hash":
+        return node
+    columns = ", ".join(column.sql(dialect=dialect) for column in node.expressions)
+    return exp.maybe_parse(TRAITS[dialect].hashed.format(columns), dialect=dialect)
 
 
 def _hashed(node: exp.Expr, dialect: str) -> exp.Expr:

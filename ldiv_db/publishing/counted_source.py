@@ -5,14 +5,14 @@ What is written there is read again, as counts, by the audit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.auditing.kept import COUNTED as KEPT_COUNTED
 from ldiv_db.auditing.kept import FEW, as_counted, not_measured, numbered
 from ldiv_db.database.catalog import Column, columns_of
-from ldiv_db.database.counted import WEIGHT, ColumnThere, RepeatedRows, count_rows
+from ldiv_db.database.counted import CONTENT, WEIGHT, ColumnThere, RepeatedRows, count_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
@@ -38,7 +38,7 @@ class CountedSource:
 
     `keys` are the quasi-identifiers, then the sensitive columns and whose the rows are; `columns` are all, by their
     names in lower case. `number` is what the counts are called where they are the source of a run; None where each
-    counted row is a row of it. `content` is a hash of the rows with what is kept, if anything is, and `stamp` what
+    counted row is a row of it. `content` is a hash of the rows with what is `kept`, if anything is, and `stamp` what
     the database calls the table as it was counted.
     """
 
@@ -48,6 +48,7 @@ class CountedSource:
     keys: Sequence[ColumnThere]
     counts: Relation
     number: str | None
+    kept: Sequence[str]
     content: str | None
     stamp: tuple[Any, ...]
 
@@ -95,17 +96,17 @@ class CountedSource:
         listed = self.there.columns(self.table)
         return place_counts(engine, self.there, self.table, listed, wanted, keep, self.number is None)
 
-    def is_as_counted(self, engine: Engine, keep: Sequence[str]) -> bool:
-        """True if the rows there are still those that were counted, with what a run is to `keep` of them."""
+    def is_as_counted(self, engine: Engine) -> bool:
+        """True if the rows there are still those that were counted, with what was hashed of them."""
         self.there.refresh(self.table)
         if is_unchanged(self.there, self.table, self.stamp, engine.total(self.counts, WEIGHT.name)):
             return True
         if {column.name.lower() for column in self.there.columns(self.table)} != set(self.columns):
             return False
         with engine.scope():
-            now, _ = self._counted_again(engine, [key.column.name for key in self.keys], keep)
+            now, _ = self._counted_again(engine, [key.column.name for key in self.keys], self.kept)
             hashes = [
-                (source.content, hash_rows(engine, source.counts, [key.alias for key in source.keys], WEIGHT, ""))
+                source.content or hash_rows(engine, source.counts, [key.alias for key in source.keys], WEIGHT, "")
                 for source in (self, now)
             ]
         return hashes[0] == hashes[1]
@@ -133,13 +134,13 @@ def place_counts(
         return [ColumnThere(Identifier(column.name), alias, column.type == "other") for column, alias in found]
 
     keys, others = listed("k", wanted), listed("o", [name for name in own if name not in wanted])
-    counts = count_rows(engine, there, "counts", table, keys)
+    kept = _by_name(column for column in others if column.column.name.lower() in keep)
+    counts = count_rows(engine, there, "counts", table, keys, hashed=kept if there.traits.hashed else ())
     nulls = engine.record("recoding/input/count_nulls", rows=counts, columns=keys, weight=None)
     types = {column.name: SqlType(column.type) for column in columns_of(engine, counts)}
     keys = [replace(key, nullable=types[key.alias.name] if nulls[key.alias.name] else None) for key in keys]
-    kept = [column for column in others if column.column.name.lower() in keep]
     number = None if is_of_rows else next(name for i in range(len(own) + 1) if (name := f"rows_{i}") not in own)
-    content = _content(engine, there, table, [*keys, *(replace(c, as_text=True) for c in kept)]) if kept else None
+    content = _content(engine, there, table, counts, keys, kept) if kept else None
     placed = engine.view(
         "source",
         f"{SQL}/place_counts",
@@ -151,18 +152,34 @@ def place_counts(
         weight=WEIGHT,
         number=number,
     )
-    by_name = {column.column.name.lower(): column for column in (*keys, *others)}
-    return CountedSource(there, table, by_name, keys, counts, number, content, stamp), placed
+    named = {column.column.name.lower(): column for column in (*keys, *others)}
+    return CountedSource(there, table, named, keys, counts, number, keep, content, stamp), placed
 
 
-def _content(engine: Engine, there: Warehouse, table: Relation, columns: Sequence[ColumnThere]) -> str:
-    """A hash of a table's rows in these columns, by which a run knows that what it keeps has changed."""
-    read = sorted(columns, key=lambda column: column.column.name.lower())
-    found = there.hashed(table, [column.column.name for column in read])
-    if not found:
-        rows = count_rows(engine, there, "content", table, read)
-        found = hash_rows(engine, rows, [column.alias for column in read], WEIGHT, "")
-        engine.drop(rows)
+def _by_name(columns: Iterable[ColumnThere]) -> list[ColumnThere]:
+    """The columns in an order that runs have in common which list them in others."""
+    return sorted(columns, key=lambda column: column.column.name.lower())
+
+
+def _content(
+    engine: Engine,
+    there: Warehouse,
+    table: Relation,
+    counts: Relation,
+    keys: Sequence[ColumnThere],
+    kept: Sequence[ColumnThere],
+) -> str:
+    """A hash of a table's rows, by which a run knows that what it keeps has changed.
+
+    It is that of the counts, where these have hashes; else all that is kept is brought here, and what equal rows have
+    of it counted.
+    """
+    names = [column.alias for column in _by_name(keys)]
+    if there.traits.hashed:
+        return hash_rows(engine, counts, [*names, CONTENT], WEIGHT, "")
+    rows = count_rows(engine, there, "content", table, [*keys, *(replace(column, as_text=True) for column in kept)])
+    found = hash_rows(engine, rows, [*names, *(column.alias for column in kept)], WEIGHT, "")
+    engine.drop(rows)
     return found
 
 

@@ -153,9 +153,8 @@ class InWarehouse(Destination):
 
         Within a transaction other runs of the source are held off, and OvertakenError is raised if one was faster.
         """
-        source = draft.classes.resolved.source
-        if not self.source.is_as_counted(self.engine, [column.name for column in source.keep]):
-            raise ChangedError(source.name)
+        if not self.source.is_as_counted(self.engine):
+            raise ChangedError(draft.classes.resolved.source.name)
         if self.source.there.takes_back:  # before the target is looked at, which a faster run may have made
             self._ledger.hold(self.engine, draft.entries, draft.watch)
         if not draft.extends:

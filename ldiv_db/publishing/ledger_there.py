@@ -176,7 +176,7 @@ def ledger_of(
     entered = LedgerThere(there, schema or SCHEMA)
     with open_database(MEMORY) as connection, there.moment():
         engine = Engine(connection)
-        entered.bring(engine, (*READ, *besides))
+        entered.bring(engine, list(dict.fromkeys((*READ, *besides))))
         if series is not None:
             entered.bring_series(engine, name_of(engine, series))
         before = {run["run_id"]: run["status"] for run in ledger.runs(engine)}

@@ -107,7 +107,7 @@ def test_what_fails_is_told_with_the_statement_and_nothing_is_left(monkeypatch, 
     assert not visit.holds and set(BROKEN[step]) <= set(failed(visit))
     broken = next(check for check in visit.checks if check.name == BROKEN[step][0])
     assert "Table with name nowhere does not exist" in broken.problem
-    assert broken.statement == "SELECT 'not there' FROM nowhere"
+    assert broken.statement.startswith("SELECT 'not there' FROM nowhere /* ldiv_db ")
     assert visit.as_dict()["holds"] is False and broken.problem in str(visit)
     made = "SELECT schema_name FROM duckdb_schemas() WHERE schema_name LIKE 'doctor%'"
     assert there.duckdb.execute(made).fetchall() == []

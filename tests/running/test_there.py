@@ -131,6 +131,16 @@ def test_a_source_without_rows_is_said_to_be_empty(there, con, changes):
     assert [audit.rows for audit in ldiv_db.check(there.connection, "people", qi=["age"], require=["k:2"])] == [0]
 
 
+def test_what_is_kept_is_hashed_as_the_rows_are_counted(there, con, monkeypatch):
+    """One scan counts; another counts what kept columns single out, and a third hashes where no function does."""
+    place(there, con, rows_of(random.Random(5), 40))
+    sent, signed = [], Warehouse._signed
+    monkeypatch.setattr(Warehouse, "_signed", lambda self, sql: sent.append(sql) or signed(self, sql))
+    ldiv_db.plan(there.connection, policy(identifiers=[], keep=["rid"]))
+    scans = [sql for sql in sent if "GROUP BY" in sql and "people" in sql.lower()]
+    assert len(scans) == (2 if Warehouse(there.connection).traits.hashed else 3)
+
+
 def test_what_is_kept_stays_beside_its_row(there, con):
     rows = rows_of(random.Random(2), 80)
     place(there, con, rows)
