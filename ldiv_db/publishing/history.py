@@ -260,6 +260,8 @@ def _dies_with(engine: Engine, resolved: Resolved, home: str) -> bool:
     if not isinstance(source, Relation) or not lineage.reads_tables_alone(engine, source):
         return False
     read = lineage.tables_read(engine, source)
+    if any(table.name.startswith("ldiv_") for table in read):  # the copy of a frame, which the caller still has
+        return False
     return bool(read) and {catalog.located(engine, table)[0].lower() for table in read} <= {home.lower(), "temp"}
 
 

@@ -41,6 +41,7 @@ def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]
         "source": _table(source or policy.source),
         "columns": [ColumnThere(Identifier(name), Identifier(name)) for name in counted_columns(policy)],
         "weight": Identifier(weight_of(policy)),
+        "hashed": (),
         "counted": None,
     }
 

@@ -17,6 +17,8 @@ import tables
 
 import ldiv_db
 
+pytestmark = pytest.mark.again
+
 AGAIN = {"target": {"table": "published.patients", "if_exists": "replace"}, "seed": None}
 
 
@@ -334,15 +336,16 @@ def people() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["id", "age", "s"])
 
 
-@pytest.mark.parametrize("given", ["frame", "csv", "query"])
+@pytest.mark.parametrize("given", ["frame", "objects", "csv", "query"])
 def test_what_no_later_run_can_know_of_is_said_and_promises_nothing_of_others(tmp_path: Path, given: str) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     source = {"csv": "people.csv", "query": {"query": f"SELECT * FROM '{tmp_path}/people.csv'"}}.get(given)
     policy = {**TRANSPARENT, "target": {"file": "out.parquet", "if_exists": "replace"}}
+    frames = {"frame": people(), "objects": people().astype({"s": object})}  # of which a copy is read
 
     def publish(**changes: Any) -> Any:
-        if given == "frame":
-            return ldiv_db.run(people(), policy | changes, tmp_path)
+        if given in frames:
+            return ldiv_db.run(frames[given], policy | changes, tmp_path)
         with duckdb.connect() as own:
             return ldiv_db.run(own, policy | {"source": source} | changes, tmp_path)
 
@@ -350,7 +353,7 @@ def test_what_no_later_run_can_know_of_is_said_and_promises_nothing_of_others(tm
         publish()
     assert sum(FORGETS in note for note in publish(over_time="independent").said) == 1
     assert sum(FORGETS in note for note in publish(transparent=False).said) == 1
-    if given != "frame":
+    if given not in frames:
         with pytest.raises(ldiv_db.PolicyError, match=r"key: .*ends with the connection"):
             publish(transparent=False, key="id", identifiers=[], target={"file": "series.duckdb", "table": "s"})
 

@@ -17,6 +17,8 @@ from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.publishing import ledger
 from ldiv_db.running import run
 
+pytestmark = pytest.mark.again
+
 POLICY = {
     "source": "people", "target": {"table": "released", "if_exists": "replace"}, "identifiers": ["id"],
     "quasi_identifiers": {"age": {"numeric": True}, "town": {"taxonomy": {"flat": True}}}, "sensitive": ["secret"],
