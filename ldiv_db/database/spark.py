@@ -284,7 +284,10 @@ class SparkWarehouse(Warehouse):
         return is_same and spark_tables.exchanges(self.described_by_catalog(table), self.read(table).schema.fields)
 
     def beside_rows(self, table: Relation) -> list[str]:
-        return spark_tables.beside_rows(self.described_by_catalog(table), self.read(table).schema.fields)
+        told = self.described_by_catalog(table)
+        if facts := FORMATS.get(spark_tables.provider_of(told)):
+            return [what for (what,) in self.rows(facts.beside)]
+        return spark_tables.beside_rows(told, self.read(table).schema.fields)
 
     def refuse_place(self, table: Relation) -> None:
         """As of every warehouse: a table of files is renamed, which takes no folder that is there."""

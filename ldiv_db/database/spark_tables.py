@@ -41,9 +41,7 @@ def exchanges(told: Mapping[str, str], fields: Iterable[Any]) -> bool:
 
 
 def beside_rows(told: Mapping[str, str], fields: Iterable[Any]) -> list[str]:
-    """What a table with such entries and fields loses if it is made anew, as a note says it."""
-    if provider_of(told) in FORMATS:
-        return ["any comments, partitions and table properties"]
+    """What a table of files with such entries and fields loses if it is made anew, as a note says it."""
     named = {**told, "Comment": ""} if any("comment" in field.metadata for field in fields) else told
     place = [f"the ties to the files in {told['Location']}"] if told.get("Type") == "EXTERNAL" else []
     return [*(what for entry, what in _BESIDE.items() if entry in named), *place]

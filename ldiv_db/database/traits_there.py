@@ -311,11 +311,18 @@ TRAITS = {
 }
 #: The formats of tables in Spark that have a commit of their own, and with it a history.
 FORMATS = {
-    "delta": TraitsThere(name="Delta", tried="", history=_DELTA, overwrite=_OVERWRITTEN),
+    "delta": TraitsThere(
+        name="Delta",
+        tried="",
+        history=_DELTA,
+        overwrite=_OVERWRITTEN,
+        beside="SELECT 'any comments, partitions, clusters and table properties'",
+    ),
     "iceberg": TraitsThere(
         name="Iceberg",
-        overwrite=_OVERWRITTEN,
         executed="Iceberg 1.10",
+        overwrite=_OVERWRITTEN,
+        beside="SELECT 'any partitions and comments on columns'",
         history="CALL CATALOG.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '…')",
     ),
 }
