@@ -20,10 +20,10 @@ from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.drivers import is_warehouse
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.failures import sentence_of
+from ldiv_db.database.failures import sentence_of, sentence_of_spark
 from ldiv_db.database.files import spill_folder
 from ldiv_db.database.names import Identifier, Relation, SqlType
-from ldiv_db.database.spark import SparkWarehouse, is_session, sentence
+from ldiv_db.database.spark import SparkWarehouse, is_session
 from ldiv_db.database.warehouses import Warehouse
 
 #: What names the session of Spark's that the environment says.
@@ -217,7 +217,7 @@ def environment_session() -> Any:
     except Exception as error:
         if "JAVA" in str(error).upper():
             raise DatabaseError("Spark finds no Java: install Java 17 or later, or set JAVA_HOME") from None
-        raise DatabaseError(f"Spark does not start: {sentence(error)}") from None
+        raise DatabaseError(f"Spark does not start: {sentence_of_spark(error)}") from None
 
 
 def is_given_warehouse(given: Any) -> bool:

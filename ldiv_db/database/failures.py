@@ -62,6 +62,12 @@ _FORMS = (
     (r"Mismatch Type Error", "a column holds a value of another type than it declares, give its type in a view"),
 )  # fmt: skip
 
+_CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
+#: The names of Java's exceptions, which stand before their messages.
+_CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):?\s*")
+#: Conditions whose sentences quote values of the data.
+_QUOTING = ("CAST_", "INVALID_INPUT", "CANNOT_PARSE", "MALFORMED", "DIVIDE", "ARITHMETIC", "NUMERIC_VALUE", "UDF")
+
 
 def sentence_of(text: str) -> str | None:
     """The meaning of an error of a server or of a foreign file, None for a form that is not known."""
@@ -159,6 +165,23 @@ def _of_server(text: str, statement: Statement) -> DatabaseError:
     return DatabaseError(
         sentence if statement.template == BUILT_IN else f"{sentence}, while running {statement.template}"
     )
+
+
+def said_there(error: BaseException, who: str, what: str) -> DatabaseError:
+    """The error of a driver's as ours: its own words may quote a row or a password."""
+    why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
+    return (ConflictError if why in (CONFLICT, MADE) else DatabaseError)(f"{who} cannot {what}: {why}")
+
+
+def sentence_of_spark(error: BaseException) -> str:
+    """The first sentence of what Spark says, or the name of its condition where that would quote data."""
+    text = str(error).strip() or type(error).__name__
+    if found := _CONDITION.search(text):
+        condition, said = found.groups()
+        return condition if condition.startswith(_QUOTING) else said.strip() or condition
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else text)
+    return _CLASS.sub("", cause.removeprefix("Caused by:").strip())[:300] or type(error).__name__
 
 
 def first_sentence(text: str) -> str:

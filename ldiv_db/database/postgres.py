@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ldiv_db.database import traits_there
 from ldiv_db.database.catalog import NAMED, Column, columns_of, located, named
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError
@@ -25,13 +26,6 @@ _TYPES = {
 #: Those that have one name in both.
 _SAME = re.compile(
     r"SMALLINT|INTEGER|BIGINT|BOOLEAN|DATE|UUID|INTERVAL|(?:TIME|TIMESTAMP)(?: WITH TIME ZONE)?|DECIMAL\(\d+, ?\d+\)"
-)
-#: Of a table: whether anything is granted on it or on a column, and whether it or a column has a comment.
-_EXTRAS = (
-    "SELECT c.relacl IS NOT NULL OR EXISTS"
-    " (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL) AS granted,"
-    " EXISTS (SELECT FROM pg_description d WHERE d.objoid = c.oid AND d.classoid = 'pg_class'::regclass)"
-    " AS commented FROM pg_class c WHERE c.oid = {table}::regclass"
 )
 _COLUMNS = (
     "SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type FROM pg_attribute a"
@@ -244,8 +238,7 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
         _tell(engine, database, f"DELETE FROM {_name(engine, target)}", target)
     else:
         if there:
-            lost = lost_with(engine, target)
-            note = f"{lost} of {target} are not kept, as its columns are others now" if lost else None
+            note = told_of_loss(engine, target, "its columns are others now")
             _tell(engine, database, f"DROP TABLE {_name(engine, target)}", target)
         engine.make_schema(target)
         listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in wanted)
@@ -256,12 +249,10 @@ def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[st
     return note
 
 
-def lost_with(engine: Engine, table: Relation) -> str | None:
-    """Attributes that are lost with a table: grants, comments, both; None if it has neither, or does not exist."""
-    if _find(engine, table) is None:
-        return None
-    ((granted, commented),) = _ask(engine, table, _EXTRAS)
-    return " and ".join([*(["the grants"] if granted else []), *(["the comments"] if commented else [])]) or None
+def told_of_loss(engine: Engine, table: Relation, why: str) -> str:
+    """A note on what is lost with a table; '' if it has nothing but rows, or does not exist."""
+    found = _find(engine, table) and _ask(engine, table, traits_there.TRAITS["postgres"].beside)
+    return traits_there.told_of_loss([str(what) for (what,) in found or ()], str(table), why)
 
 
 def _required(column: Column) -> str:

@@ -5,7 +5,6 @@ What Spark says when it fails is told in one sentence: no traces of Java's, and 
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,10 +12,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database import spark_tables
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.dialects import written_type
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, LdivError, refused
+from ldiv_db.database.failures import sentence_of_spark
 from ldiv_db.database.names import Relation, literal
 from ldiv_db.database.traits_there import FORMATS, TraitsThere
 from ldiv_db.database.warehouses import Warehouse
@@ -33,27 +34,13 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
     "spark.sql.ansi.enforceReservedKeywords": "false",
+    # Otherwise partitions that get no new rows could keep their old ones.
+    "spark.sql.sources.partitionOverwriteMode": "static",
 }
 #: What is sent goes to tasks as Arrow has it; below the threshold Java would write down each row as an object.
 _SENDING = {"spark.sql.execution.arrow.localRelationThreshold": "0"}
 #: The formats that a path says by its ending; a folder that says nothing is read in the session's default format.
 _FORMATS = {".parquet": "parquet", ".orc": "orc", ".json": "json", ".csv": "csv", ".avro": "avro"}
-_CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]\s*(.*)")
-#: The names of Java's exceptions, which stand before their messages.
-_CLASS = re.compile(r"^(?:[\w$]+\.)+[\w$]*(?:Exception|Error):?\s*")
-#: Conditions whose sentences quote values of the data.
-_QUOTING = ("CAST_", "INVALID_INPUT", "CANNOT_PARSE", "MALFORMED", "DIVIDE", "ARITHMETIC", "NUMERIC_VALUE", "UDF")
-
-
-def sentence(error: BaseException) -> str:
-    """The first sentence of what Spark says, or the name of its condition where that would quote data."""
-    text = str(error).strip() or type(error).__name__
-    if found := _CONDITION.search(text):
-        condition, said = found.groups()
-        return condition if condition.startswith(_QUOTING) else said.strip() or condition
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    cause = next((line for line in lines if line.startswith("Caused by:")), lines[0] if lines else text)
-    return _CLASS.sub("", cause.removeprefix("Caused by:").strip())[:300] or type(error).__name__
 
 
 class SparkWarehouse(Warehouse):
@@ -100,7 +87,8 @@ class SparkWarehouse(Warehouse):
         except Exception as error:
             if not type(error).__module__.startswith(("pyspark", "py4j", "grpc")):
                 raise
-            raise DatabaseError(f"Spark cannot {what}: {sentence(error)}") from None  # a cause would quote data
+            said = sentence_of_spark(error)
+            raise DatabaseError(f"Spark cannot {what}: {said}") from None  # a cause would quote data
         finally:
             if context:
                 context.setJobDescription(None)
@@ -143,7 +131,7 @@ class SparkWarehouse(Warehouse):
         reader = self.session.read.format(form) if form else self.session.read
         return (reader.option("header", True) if form == "csv" else reader).load(path)
 
-    def described(self, table: Relation | str) -> list[tuple[str, Any]]:
+    def described(self, table: Relation | str, parts: Sequence[int] = (0, 1)) -> list[tuple[Any, ...]]:
         sql = table if isinstance(table, str) else f"TABLE {self.name(table)}"
         with self._doing("read" if isinstance(table, str) else f"read {table}"):
             return [(field.name, field.dataType.simpleString()) for field in self.session.sql(sql).schema.fields]
@@ -197,11 +185,8 @@ class SparkWarehouse(Warehouse):
             return bool(self.session.catalog.tableExists(self.name(table)))
 
     def described_by_catalog(self, table: Relation) -> Mapping[str, str]:
-        """The catalog's entries on a table beside its columns: `Provider`, `Type` and others."""
-        rows = self.rows(f"DESCRIBE TABLE EXTENDED {self.name(table)}", f"look up {table}")
-        names = [row[0] for row in rows]
-        start = next((i for i, name in enumerate(names) if name.startswith("# Detailed")), len(rows))
-        return {row[0]: row[1] for row in rows[start:]}
+        """The catalog's entries on a table beside its columns: `Provider`, `Type` and others, and headings."""
+        return spark_tables.entries(self.rows(f"DESCRIBE TABLE EXTENDED {self.name(table)}", f"look up {table}"))
 
     def read(self, table: Relation) -> Any:
         """The table as a frame, with the files that it has now: another session may have written or renamed some."""
@@ -231,13 +216,19 @@ class SparkWarehouse(Warehouse):
         """As of every warehouse."""
         self._write(table, self.written(template, **params))
 
-    def _write(self, table: Relation, sql: str) -> None:
-        """Make a table of a SELECT's rows; it is in the catalog before it has files, so that none are left unknown."""
+    def _write(self, table: Relation, sql: str, like: Relation | None = None) -> None:
+        """Make a table of a SELECT's rows, if need be with all that another has of the same columns.
+
+        It is in the catalog before it has files, so that none are left unknown.
+        """
         provider = self.session.conf.get("spark.sql.sources.default", "parquet")
         with self._doing(f"write {table}"):
             frame = self.session.sql(sql)
             fields = [f"{self._column(field.name)} {field.dataType.simpleString()}" for field in frame.schema.fields]
-            self.session.sql(f"CREATE TABLE {self.name(table)} ({', '.join(fields)}) USING {provider}")
+            made = f" ({', '.join(fields)}) USING {provider}"
+            if like:
+                made = spark_tables.made_as(self.session.sql(f"SHOW CREATE TABLE {self.name(like)}").first()[0])
+            self.session.sql(f"CREATE TABLE {self.name(table)}{made}")
             frame.write.insertInto(self.name(table))
 
     def send(self, engine: Engine, rows: Relation, table: Relation, lent: bool = False) -> None:
@@ -265,14 +256,20 @@ class SparkWarehouse(Warehouse):
         """
         rows, there = self.rows_of(staged), self.exists(table)
         provider = self._provider(table, staged, there)
+        kept = there and not append and self.keeps(staged, table)
+        if kept:
+            listed = ", ".join(self._column(name) for name, _ in self.described(table))
+            rows = f"SELECT {listed} FROM ({rows})"
         if there and append:
             self.execute(f"INSERT INTO {self.name(table)} {rows}")
+        elif provider in FORMATS and kept:
+            self.execute(FORMATS[provider].overwrite[0].format(table=self.name(table), rows=rows), f"write {table}")
         elif provider in FORMATS:
             with self._doing(f"write {table}"):
                 self.session.sql(rows).writeTo(self.name(table)).using(provider).createOrReplace()
         else:
             copy, aside = (self.beside(table, staged.name.replace("new", kind, 1)) for kind in ("put", "old"))
-            self._write(copy, rows)
+            self._write(copy, rows, table if kept else None)
             self.require_all(staged, copy)
             self._rename(copy, table, aside if there else None)
         self.forget(staged)
@@ -280,6 +277,29 @@ class SparkWarehouse(Warehouse):
     def facts(self, table: Relation, staged: Relation) -> TraitsThere:
         """As of every warehouse: of the format that the table has."""
         return FORMATS.get(self._provider(table, staged, self.exists(table)), self.traits)
+
+    def keeps(self, staged: Relation, table: Relation) -> bool:
+        """As of every warehouse, if the columns are the same in any order: files have last what they are parted by."""
+        is_same = sorted(self.released(staged)) == sorted(self.described(table))
+        return is_same and spark_tables.exchanges(self.described_by_catalog(table), self.read(table).schema.fields)
+
+    def beside_rows(self, table: Relation) -> list[str]:
+        told = self.described_by_catalog(table)
+        if facts := FORMATS.get(spark_tables.provider_of(told)):
+            return [what for (what,) in self.rows(facts.beside)]
+        return spark_tables.beside_rows(told, self.read(table).schema.fields)
+
+    def refuse_place(self, table: Relation) -> None:
+        """As of every warehouse: a table of files is renamed, which takes no folder that is there."""
+        told = self.described_by_catalog(table) if self.exists(table) else {}
+        provider = spark_tables.provider_of(told) or self.session.conf.get("spark.sql.sources.default", "parquet")
+        if provider in FORMATS or told.get("Type", "EXTERNAL") != "EXTERNAL":
+            return
+        with self._doing(f"look up {table}"):
+            folder = spark_tables.folder_of(self.session, table, self.name(Relation(table.parts[-2:-1])))
+            if folder and spark_tables.is_there(self.session, folder):
+                what = f"{folder} has files already, of a table that this session's catalog has forgotten, or elsewhere"
+                raise refused("target", what, "move them away and use a catalog that lasts, or name another table")
 
     def rename(self, table: Relation, name: str) -> None:
         """Rename a table within its schema."""
@@ -306,7 +326,7 @@ class SparkWarehouse(Warehouse):
         for kind in FORMATS:
             if kind in catalog:
                 return kind
-        return self.described_by_catalog(table if there else staged).get("Provider", "").lower()
+        return spark_tables.provider_of(self.described_by_catalog(table if there else staged))
 
     def put_back(self, aside: Relation, table: Relation) -> None:
         """Put back what a dead run had moved aside, if its release is not there."""

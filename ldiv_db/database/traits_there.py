@@ -5,7 +5,7 @@ The same rows say on what our statements were executed, and what ends the histor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -32,6 +32,11 @@ class TraitsThere:
     takes_back: bool = False
     #: Whether a table is replaced by the rows of a SELECT in one statement.
     replaces: bool = False
+    #: What gives a `{table}` the `{rows}` of a SELECT, which has its `{columns}`, in place of its own; the table stays,
+    #: with all that it has. One statement, or those of a transaction; nothing where others would see half of it.
+    overwrite: tuple[str, ...] = ()
+    #: The SELECT of what else a `{table}` has, which is lost where it is made anew; `{name}` is its name in `{here}`.
+    beside: str = "SELECT 'any grants, comments and partitions'"
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
     #: How long a statement may be that has rows as literals; 0 where values are bound.
@@ -95,6 +100,12 @@ def told_of_history(table: str, ends: str) -> str:
     return f"{said}; this ends it: {ends}" if ends else ""
 
 
+def told_of_loss(lost: Sequence[str], table: str, why: str) -> str:
+    """A note on what a table loses beside its rows; '' if that is nothing."""
+    named = " and ".join(filter(None, [", ".join(lost[:-1]), *lost[-1:]]))
+    return f"{named} of {table} are not kept, as {why}" if lost else ""
+
+
 #: Truth, whole numbers, texts, days, times and UUIDs; enums, and decimals with a scale. A collation may ignore case.
 _EXACT = (
     "SELECT a.attname FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid"
@@ -117,7 +128,22 @@ _STAMP = (
     " CAST(txid_snapshot_xmin(txid_current_snapshot()) % 4294967296 AS text)"
     " FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND c.relam = 2 AND NOT c.relhassubclass"
 )
+#: What is lost with a table of PostgreSQL's.
+_BESIDE = (
+    "SELECT 'the grants' FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND (c.relacl IS NOT NULL OR EXISTS"
+    " (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL))"
+    " UNION ALL SELECT 'the comments' WHERE EXISTS (SELECT FROM pg_catalog.pg_description d"
+    " WHERE d.objoid = {table}::regclass AND d.classoid = 'pg_catalog.pg_class'::regclass)"
+    " UNION ALL SELECT 'the row policies' WHERE EXISTS"
+    " (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = {table}::regclass)"
+    " UNION ALL SELECT 'the indexes' WHERE EXISTS"
+    " (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = {table}::regclass)"
+    " UNION ALL SELECT 'the triggers' WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger t"
+    " WHERE t.tgrelid = {table}::regclass AND NOT t.tgisinternal)"
+)
 _UNCHANGED = "SELECT COUNT(*) = {rows} AND COALESCE(MIN(age(xmin)) > age('{asked}'::xid), true) FROM {name}"
+_EMPTIED = ("DELETE FROM {table}", "INSERT INTO {table} {rows}")
+_OVERWRITTEN = ("INSERT INTO {table} REPLACE WHERE TRUE {rows}",)
 _DELTA = "VACUUM {table} RETAIN 0 HOURS"
 _SYSTEM = "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = {here})"
 TRAITS = {
@@ -130,6 +156,11 @@ TRAITS = {
         vendor="bigquery",
         huge="BIGNUMERIC",
         replaces=True,
+        overwrite=(
+            "MERGE {table} USING ({rows}) ON FALSE WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({columns})"
+            " WHEN NOT MATCHED BY SOURCE THEN DELETE",
+        ),
+        beside="SELECT 'any grants, descriptions, labels, policy tags, row policies, partitions and clusters'",
         tables="SELECT table_name FROM {within}INFORMATION_SCHEMA.TABLES",
         here="NULL",
         no_schema="Not found: Dataset",
@@ -148,6 +179,11 @@ TRAITS = {
         },
         ending="SETTINGS join_use_nulls = 1",
         replaces=True,
+        beside="SELECT 'the settings of the engine' FROM system.tables WHERE database = {here}"
+        " AND name = {name} AND engine_full <> 'MergeTree ORDER BY tuple() SETTINGS index_granularity = 8192'"
+        " UNION ALL SELECT 'the comments' FROM (SELECT comment FROM system.tables WHERE database = {here}"
+        " AND name = {name} UNION ALL SELECT comment FROM system.columns WHERE database = {here} AND table = {name})"
+        " HAVING max(comment) <> ''",
         mark="%s",
         here="currentDatabase()",
         schema="CREATE DATABASE IF NOT EXISTS {}",
@@ -157,9 +193,15 @@ TRAITS = {
         hashed="sum(cityHash64(toString(tuple({0}))))",
         texts=("FLOAT", "DOUBLE"),
     ),
-    # It binds at most 255 values a statement.
+    # It binds at most 255 values a statement. REPLACE keeps the grants, filters and masks of a table; INSERT OVERWRITE
+    # would leave old rows in partitions that get no new ones, where a cluster is set to.
     "databricks": TraitsThere(
-        name="Databricks", history=_DELTA, modules=("databricks",), replaces=True, written_down=1_000_000
+        name="Databricks",
+        history=_DELTA,
+        modules=("databricks",),
+        replaces=True,
+        beside="SELECT 'any comments, tags, table properties, partitions and clusters'",
+        written_down=1_000_000,
     ),
     "duckdb": TraitsThere(
         name="DuckDB",
@@ -167,6 +209,8 @@ TRAITS = {
         vendor="duckdb",
         huge="HUGEINT",
         takes_back=True,
+        overwrite=_EMPTIED,
+        beside="SELECT 'any comments and indexes'",
         holds_off=True,
         repeats="list",
         hashed="SUM(HASH({0}))",
@@ -184,6 +228,8 @@ TRAITS = {
         huge="NUMERIC",
         hashes=True,
         takes_back=True,
+        overwrite=_EMPTIED,
+        beside=_BESIDE,
         holds_off=True,
         mark="%s",
         settings=(
@@ -214,6 +260,8 @@ TRAITS = {
         modules=("redshift_connector",),
         hashes=True,
         takes_back=True,
+        overwrite=_EMPTIED,
+        beside="SELECT 'any grants, comments, policies and keys'",
         mark="%s",
         lock="LOCK TABLE {}",
     ),
@@ -225,6 +273,8 @@ TRAITS = {
         modules=("fakesnow", "snowflake"),
         vendor="snowflake",
         replaces=True,
+        overwrite=("INSERT OVERWRITE INTO {table} ({columns}) {rows}",),
+        beside="SELECT 'any grants, comments, tags, masks, row policies and clusters'",
         mark="%s",
         go_back="USE SCHEMA {}",
         hashed="SUM(HASH({0}))",
@@ -245,6 +295,9 @@ TRAITS = {
         vendor="sqlite",
         huge="NUMERIC",
         takes_back=True,
+        overwrite=_EMPTIED,
+        beside="SELECT DISTINCT CASE type WHEN 'index' THEN 'the indexes' ELSE 'the triggers' END FROM sqlite_master"
+        " WHERE type IN ('index', 'trigger') AND lower(tbl_name) = lower({name}) AND sql IS NOT NULL",
         holds_off=True,
         begin="BEGIN IMMEDIATE",
         stamp="SELECT data_version || ' ' || schema_version || ' ' || total_changes()"
@@ -258,10 +311,18 @@ TRAITS = {
 }
 #: The formats of tables in Spark that have a commit of their own, and with it a history.
 FORMATS = {
-    "delta": TraitsThere(name="Delta", tried="", history=_DELTA),
+    "delta": TraitsThere(
+        name="Delta",
+        tried="",
+        history=_DELTA,
+        overwrite=_OVERWRITTEN,
+        beside="SELECT 'any comments, partitions, clusters and table properties'",
+    ),
     "iceberg": TraitsThere(
         name="Iceberg",
         executed="Iceberg 1.10",
+        overwrite=_OVERWRITTEN,
+        beside="SELECT 'any partitions and comments on columns'",
         history="CALL CATALOG.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '…')",
     ),
 }

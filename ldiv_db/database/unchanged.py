@@ -5,6 +5,7 @@ What it tells is no more than that nothing has changed: where it cannot, or says
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ldiv_db.database.names import Relation, literal
@@ -28,3 +29,12 @@ def is_unchanged(there: Warehouse, table: Relation, stamp: tuple[Any, ...], rows
 
     # Then once more, as nobody exchanges a table that is being read.
     return is_the_same_table() and (not asked or (there.rows(asked) == [(True,)] and is_the_same_table()))
+
+
+def hash_of(there: Warehouse, table: Relation, columns: Sequence[str]) -> str:
+    """What the rows' values in these columns hash to, whatever the order of the rows, if a function is known."""
+    if not there.traits.hashed:
+        return ""
+    hashed = there.traits.hashed.format(", ".join(there.name(Relation((name,))) for name in columns))
+    ((found,),) = there.rows(f"SELECT {hashed} FROM {there.name(table)}")
+    return str(found)

@@ -19,8 +19,8 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import bound, written_name, written_table, written_tree, written_type
 from ldiv_db.database.drivers import dialect_of, fetch_arrow, fetch_parts, fetch_rows, told_type
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError, DatabaseError, PolicyError, refused
-from ldiv_db.database.failures import CONFLICT, MADE, sentence_of
+from ldiv_db.database.errors import DatabaseError, PolicyError, refused
+from ldiv_db.database.failures import said_there
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.sending import Sent, send_rows
 from ldiv_db.database.templates import render
@@ -59,8 +59,13 @@ class Warehouse:
 
     @contextmanager
     def moment(self, written: Relation | None = None) -> Iterator[None]:
-        """Within, all is of one moment, which begins once no other writes to the table `written`; then committed."""
-        self._refuse_open()
+        """Within, all is of one moment, which begins once no other writes to the table `written`; then committed.
+
+        Raises PolicyError where a transaction of the caller's has begun, which ours would end.
+        """
+        status = getattr(getattr(self.connection, "info", None), "transaction_status", 0)  # of psycopg: 0 is idle
+        if status or getattr(self.connection, "in_transaction", False):
+            raise refused("connection", "has a transaction that has begun", "commit it first")
         sent = self._beforehand(written)
         if self._commits_each or (self.dialect == "sqlite" and not self.is_adbc):
             self.execute(self.traits.begin)
@@ -83,12 +88,6 @@ class Warehouse:
         if (traits.lacking or traits.lock) and not self._commits_each:
             self.connection.rollback()
         return [*traits.settings, *lacking, *locks, *filter(None, [traits.locked])]
-
-    def _refuse_open(self) -> None:
-        """Raise PolicyError where a transaction of the caller's has begun, which ours would end."""
-        status = getattr(getattr(self.connection, "info", None), "transaction_status", 0)  # of psycopg: 0 is idle
-        if status or getattr(self.connection, "in_transaction", False):
-            raise refused("connection", "has a transaction that has begun", "commit it first")
 
     @property
     def _commits_each(self) -> bool:
@@ -125,8 +124,7 @@ class Warehouse:
 
     def source(self, given: Any, folder: Path) -> Relation:
         """The table or view of that name; raises PolicyError for anything else."""
-        is_file = isinstance(given, str) and FileRelation.of(given) is not None
-        if not isinstance(given, str) or is_file:
+        if not isinstance(given, str) or FileRelation.of(given) is not None:
             what = f"{given} is not a table of the warehouse"
             raise refused("source", what, "name a table or view of it")
         return named_table(given, "source")
@@ -138,11 +136,11 @@ class Warehouse:
         """The columns of a table, with the types that its driver tells; a text where it tells none."""
         return [Column(name, told_type(kind, self.dialect, self.is_adbc)) for name, kind in self.described(source)]
 
-    def described(self, table: Relation | str) -> list[tuple[str, Any]]:
-        """The name of each column of a table, or of what a SELECT gives, and what its driver calls the type."""
+    def described(self, table: Relation | str, parts: Sequence[int] = (0, 1)) -> list[tuple[Any, ...]]:
+        """These parts of what a driver says of each column of a table, or of what a SELECT gives: its name and type."""
         sql = table if isinstance(table, str) else f"SELECT * FROM {self.name(table)} WHERE 1 = 0"
         with self._ran(sql, "read" if isinstance(table, str) else f"read {table}") as cursor:
-            return [(entry[0], entry[1]) for entry in cursor.description]
+            return [tuple(entry[part] for part in parts) for entry in cursor.description]
 
     def fetch(self, engine: Engine, name: str, sql: str, renamed: Sequence[str]) -> Relation:
         """The rows of a SELECT as a TEMP table of the engine's, its columns renamed."""
@@ -168,18 +166,21 @@ class Warehouse:
 
     def _listed(self, beside: Relation) -> list[str] | None:
         """The same, None where there is no such schema and the database says so."""
-        here = literal(self.held(beside.parts[-2])) if len(beside.parts) > 1 else self.traits.here
         catalog = f"{self._column(beside.parts[0])}." if len(beside.parts) > 2 else ""
         within = f"{self.name(Relation(beside.parts[:-1]))}." if len(beside.parts) > 1 else ""
-        asked, unknown = self.traits.tables.format(here=here, catalog=catalog, within=within), self.traits.no_schema
+        asked = self.traits.tables.format(here=self._schema(beside), catalog=catalog, within=within)
         with self._doing("read"), closing(self.connection.cursor()) as cursor:
             try:
                 cursor.execute(asked)
                 return [name for (name,) in cursor.fetchall()]
             except Exception as error:
-                if unknown and unknown in str(error):
+                if self.traits.no_schema and self.traits.no_schema in str(error):
                     return None
                 raise
+
+    def _schema(self, table: Relation) -> str:
+        """The schema of a table, as a value."""
+        return literal(self.held(table.parts[-2])) if len(table.parts) > 1 else self.traits.here
 
     def exists(self, table: Relation) -> bool:
         """True if there is a table or view of that name."""
@@ -251,14 +252,6 @@ class Warehouse:
         asked = self.traits.exact.format(table=literal(self.name(table)))
         return {name.lower() for (name,) in self.rows(asked)} if asked else set()
 
-    def hashed(self, table: Relation, columns: Sequence[str]) -> str:
-        """What the rows' values in these columns hash to, whatever the order of the rows, if a function is known."""
-        if not self.traits.hashed:
-            return ""
-        hashed = self.traits.hashed.format(", ".join(map(self._column, columns)))
-        ((found,),) = self.rows(f"SELECT {hashed} FROM {self.name(table)}")
-        return str(found)
-
     def extent(self, table: Relation, column: str | None) -> tuple[int, int]:
         """The rows of a table, and the largest number in a column; 0 without a column, or rows."""
         most = f"COALESCE(MAX({self._column(column)}), 0)" if column else "0"
@@ -280,9 +273,9 @@ class Warehouse:
         """The column of a staged table that says how many rows each of its rows is, if it has equal rows once."""
         return COUNTED if any(name.lower() == COUNTED.name for name, _ in self.described(staged)) else None
 
-    def released(self, staged: Relation) -> list[tuple[str, Any]]:
+    def released(self, staged: Relation, parts: Sequence[int] = (0, 1)) -> list[tuple[Any, ...]]:
         """As `described`, the columns of the release that is staged in a table."""
-        return [entry for entry in self.described(staged) if entry[0].lower() not in (COUNTED.name, PLACE.name)]
+        return [entry for entry in self.described(staged, parts) if entry[0].lower() not in (COUNTED.name, PLACE.name)]
 
     def rows_of(self, staged: Relation) -> str:
         """The SELECT of the rows of the release that is staged in a table."""
@@ -311,10 +304,10 @@ class Warehouse:
         """
         rows, old, there = self.rows_of(staged), self.name(table), self.exists(table)
         before = self.extent(table, None)[0] if there and append and self.takes_back else 0
-        if there and (append or self._keeps(staged, table)):
-            if not append:
-                self.execute(f"DELETE FROM {old}")
-            self.execute(f"INSERT INTO {old} {rows}")
+        if there and (append or self.keeps(staged, table)):
+            columns = ", ".join(self._column(name) for name, _ in self.released(staged))
+            for sql in ("INSERT INTO {table} {rows}",) if append else self.traits.overwrite:
+                self.execute(sql.format(table=old, rows=rows, columns=columns))
         else:
             if there and not self.traits.replaces:
                 self.drop(table)
@@ -332,9 +325,18 @@ class Warehouse:
         with suppress(*(() if self.takes_back else (DatabaseError,))):
             self.drop(staged)
 
-    def _keeps(self, staged: Relation, table: Relation) -> bool:
-        """True if rows are exchanged and the table stays, with what is granted on it: where that can be taken back."""
-        return self.takes_back and str(self.released(staged)) == str(self.described(table))
+    def keeps(self, staged: Relation, table: Relation) -> bool:
+        """True if the table stays, with all that it has, and its rows are exchanged: its columns are the same."""
+        parts = (0, 1, 4, 5)  # with precision and scale, to which what is inserted would be rounded
+        return bool(self.traits.overwrite) and str(self.released(staged, parts)) == str(self.described(table, parts))
+
+    def beside_rows(self, table: Relation) -> list[str]:
+        """What a table has beside its rows that is lost if it is made anew, as a note says it."""
+        name = {"table": literal(self.name(table)), "here": self._schema(table), "name": literal(self.held(table.name))}
+        return [what for (what,) in self.rows(self.traits.beside.format(**name))]
+
+    def refuse_place(self, table: Relation) -> None:
+        """Raise PolicyError if something is in the place of a table of which the database does not know."""
 
     @contextmanager
     def _doing(self, what: str) -> Iterator[None]:
@@ -344,6 +346,4 @@ class Warehouse:
         except (KeyboardInterrupt, DatabaseError, PolicyError):
             raise
         except Exception as error:
-            why = sentence_of(str(error)) or f"{type(error).__name__} (its words may quote data and are withheld)"
-            kind = ConflictError if why in (CONFLICT, MADE) else DatabaseError
-            raise kind(f"{self.dialect} cannot {what}: {why}") from None
+            raise said_there(error, self.dialect, what) from None

@@ -16,7 +16,7 @@ from ldiv_db.database.counted import CONTENT, WEIGHT, ColumnThere, RepeatedRows,
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation, SqlType
-from ldiv_db.database.unchanged import is_unchanged, stamp_of
+from ldiv_db.database.unchanged import hash_of, is_unchanged, stamp_of
 from ldiv_db.database.warehouses import COUNTED, PLACE, Warehouse
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Resolved
@@ -82,7 +82,7 @@ class CountedSource:
             engine.extend(counts, part)
         rows = engine.view("published", "database/repeat_counts", counts=counts, columns=columns, weight=COUNTED)
         has_more = bool(released.keep or released.people) and not (others or resolved.source.key)
-        kept = there.hashed(staged, sorted(released.all)) or None if has_more else ""
+        kept = hash_of(there, staged, sorted(released.all)) or None if has_more else ""
         return RepeatedRows(rows.parts, counts=counts, weight=COUNTED, kept=kept)
 
     def recounted(self, engine: Engine, columns: Sequence[ReadColumn]) -> Relation:

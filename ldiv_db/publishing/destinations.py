@@ -174,8 +174,8 @@ class InOtherDatabase(InTable):
         engine = self.engine
         with engine.transaction():
             draft.write(staged)
-        if postgres.is_in_postgres(engine, self.table) and (lost := postgres.lost_with(engine, self.table)):
-            draft.note(f"{lost} of {self.table} are not kept, as a table of another database is made anew")
+        if postgres.is_in_postgres(engine, self.table):
+            draft.note(postgres.told_of_loss(engine, self.table, "a table of another database is made anew"))
         left = self._abandoned_tables(but=staged)
         _note_abandoned(draft, len(left))
         outcome = draft.audit(staged)

@@ -22,7 +22,7 @@ from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.traits_there import told_of_history
+from ldiv_db.database.traits_there import told_of_history, told_of_loss
 from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Resolved, Source
@@ -126,7 +126,7 @@ class InWarehouse(Destination):
         if before is not None:
             return there.extent(self.table, None)[0] > int(before)
         columns = [name for name, _ in there.released(staged)]
-        if columns != [column.name for column in there.columns(self.table)]:
+        if sorted(columns) != sorted(column.name for column in there.columns(self.table)):
             return False
         told = {"columns": [*map(Identifier, columns)], "counted": there.counted(staged)}
         with suppress(DatabaseError):
@@ -199,6 +199,9 @@ class InWarehouse(Destination):
                 draft.note(facts.caution)
                 if not append and there.exists(self.table):
                     draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
+                    if not there.keeps(staged, self.table):
+                        why = "its columns are others now" if facts.overwrite else "the table is made anew"
+                        draft.note(told_of_loss(there.beside_rows(self.table), str(self.table), why))
                 others = [self.table] if before else []
                 outcome = draft.audit(self.source.as_audited(self.engine, plan.classes.resolved, staged, others))
             with self.engine.transaction():

@@ -42,6 +42,7 @@ def counted_source(
     target, ledger = named_table(policy.target.table or "", "target.table"), LedgerThere(there, schema or SCHEMA)
     there.run = f"ldiv_db {(run_id := new_run())}"
     require_rights_there(there, policy, target, ledger)
+    there.refuse_place(target)
     with ExitStack() as reading:
         reading.enter_context(there.moment())
         context.listener.on_stage(READING)

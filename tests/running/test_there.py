@@ -273,7 +273,7 @@ def test_the_run_after_one_that_was_killed_knows_whether_it_had_published(there,
     before, done, put = released(there), Warehouse.execute, []
 
     def until_killed(self, sql):
-        puts = sql.startswith(("CREATE OR REPLACE TABLE", "INSERT INTO")) and " SELECT * FROM " in sql
+        puts = sql.startswith(("CREATE OR REPLACE TABLE", "INSERT ", "MERGE ")) and "SELECT * FROM " in sql
         if put or (puts and not is_put):
             put.append(True)
             raise ldiv_db.DatabaseError("killed")

@@ -44,13 +44,13 @@ def lose_executors(session: Any) -> None:
     """Have all executors die before the release is written: Spark starts others, and does again what they had done."""
     write = SparkWarehouse._write
 
-    def losing(self: Any, table: Any, sql: str) -> None:
+    def losing(self: Any, table: Any, sql: str, *like: Any) -> None:
         SparkWarehouse._write = write  # type: ignore[method-assign]
         found = executors(session)
         assert len(found) == 2, found
         for number in found:
             os.kill(number, signal.SIGKILL)
-        write(self, table, sql)
+        write(self, table, sql, *like)
 
     SparkWarehouse._write = losing  # type: ignore[method-assign]
 

@@ -110,6 +110,32 @@ def test_a_release_is_made_replaced_and_appended_to_by_a_commit_each(
     assert not left(ice)
 
 
+def test_a_table_keeps_its_partitions_comments_and_properties(ice: Any, con: Any) -> None:
+    table = "ice.clinic.kept"
+    policy = {**small(con), "source": "ice.clinic.sick", "target": {"table": table, "if_exists": "replace"}}
+    policy["over_time"] = "independent"
+    rows = con.execute("FROM source").fetchall()
+    ice.createDataFrame(rows, "age INT, town STRING, disease STRING, note STRING").writeTo(policy["source"]).create()
+    ice.sql(
+        f"CREATE TABLE {table} (age STRING COMMENT 'in years', town STRING, disease STRING, note STRING) USING iceberg"
+        " PARTITIONED BY (disease) COMMENT 'for research' TBLPROPERTIES ('owner.team' = 'x')"
+    )
+    ice.sql(f"INSERT INTO {table} VALUES ('old', 'old', 'old', 'old')")
+    words = ("PARTITIONED BY (disease)", "COMMENT 'for research'", "COMMENT 'in years'", "'owner.team' = 'x'")
+    for require in (3, 5):
+        ice.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        notes = ldiv_db.run(ice, {**policy, "require": [{"k": require}]}).notes
+        assert ice.conf.get("spark.sql.sources.partitionOverwriteMode") == "dynamic"
+        ice.conf.unset("spark.sql.sources.partitionOverwriteMode")
+        shown = ice.sql(f"SHOW CREATE TABLE {table}").collect()[0][0]
+        assert ice.table(table).count() == 40 and [word for word in words if word not in shown] == []
+        assert not any("not kept" in note for note in notes)
+    result = ldiv_db.run(ice, {**policy, "keep": [], "identifiers": ["note"]})
+    shown = ice.sql(f"SHOW CREATE TABLE {table}").collect()[0][0]
+    said = f"any partitions and comments on columns of {table} are not kept, as its columns are others now"
+    assert said in result.notes and [word for word in words if word not in shown] == [words[0], words[2]]
+
+
 def _lose(put: Any, *given: Any) -> None:
     """The connection is lost, once the release is in its place or before."""
     if put:

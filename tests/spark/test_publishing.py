@@ -23,8 +23,8 @@ def shorten(monkeypatch, condition):
     """Have fewer rows staged than a run means to."""
     write = SparkWarehouse._write
 
-    def less(self, table, sql):
-        write(self, table, sql)
+    def less(self, table, sql, *like):
+        write(self, table, sql, *like)
         if not table.name.startswith("ldiv_new"):
             return
         fewer = self.beside(table, "fewer")
