@@ -56,6 +56,20 @@ def _together(policy: Policy) -> bool:
     return policy.individual is not None and policy.individual.rows == "together"
 
 
+def _aligned(policy: Policy) -> bool:
+    return policy.is_aligned
+
+
+def _orders_by(columns: Callable[[Policy], Iterable[str]]) -> Callable[[Policy], list[Args]]:
+    """The column by which a person's rows are ordered, if it is one of these."""
+
+    def found(policy: Policy) -> list[Args]:
+        order = policy.individual.order if policy.individual else None
+        return [(order,)] if order and order.lower() in map(str.lower, columns(policy)) else []
+
+    return found
+
+
 def _is_series(policy: Policy) -> bool:
     """True of a decomposition, and of one table with a key or a prefix, which is published again and again."""
     return policy.decomposes or policy.key is not None or policy.target.prefix is not None
@@ -144,6 +158,8 @@ _AGAIN, _MISSING = "releases that are compared reveal more", "people who are lef
 _WRITTEN = "a row's spelling distinguishes it from others with its value"
 _SINGLE = "give a column of one value a row in a view"
 _COUNTED = "{algorithm} publishes tables of single rows, which counts do not distinguish"
+
+_ALIGNED, _ORDERS = "individual: {{column: …, rows: aligned}}", "name a date or a number"
 
 #: Those on a source of counts.
 WEIGHT_RULES: tuple[PolicyRule, ...] = (
@@ -280,16 +296,51 @@ RULES: tuple[PolicyRule, ...] = (
         "give a row for each member in a view, with `individual`",
     ),
     PolicyRule(
-        lambda p: p.output.person is not None and not _together(p),
+        lambda p: p.output.person is not None and not (_together(p) or _aligned(p)),
         "output.person",
         "links the rows of a person: each person's must stand in one class",
         "individual: {{column: …, rows: together}}",
     ),
     PolicyRule(
-        lambda p: _together(p) and p.is_series,
+        lambda p: [(p.individual.rows,)] if p.individual and (_together(p) or _aligned(p)) and p.is_series else [],
         "individual.rows",
-        "together does not go with releases over time",
+        "{} does not go with releases over time",
         "apart",
+    ),
+    PolicyRule(
+        lambda p: _aligned(p) and p.individual is not None and not p.individual.order,
+        "individual.order",
+        "is required: the column by which a person's rows are put into their order",
+        "rows: together takes none",
+    ),
+    *_within(
+        lambda p: not _aligned(p),
+        "goes with ",
+        (lambda p: bool(p.individual and p.individual.order), "individual.order", _ALIGNED, _LEAVE),
+        (lambda p: bool(p.individual and p.individual.rows_at_most), "individual.rows_at_most", _ALIGNED, _LEAVE),
+        (lambda p: p.output.position is not None, "output.position", _ALIGNED, _LEAVE),
+    ),
+    *_within(
+        _aligned,
+        "does not go with rows: aligned: ",
+        (
+            _orders_by(lambda p: p.sensitive),
+            "individual.order",
+            "{} is sensitive, and positions would tell of it",
+            _ORDERS,
+        ),
+        (
+            _orders_by(lambda p: [p.individual.column] if p.individual else []),
+            "individual.order",
+            "{} says whose a row is, not which comes first",
+            _ORDERS,
+        ),
+        (
+            lambda p: [(n,) for n, spec in enumerate(p.require) if spec.counts_people],
+            "require.{}",
+            "people of a population are counted by the labels of one row",
+            "rows: together",
+        ),
     ),
     *WEIGHT_RULES,
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),
