@@ -68,7 +68,7 @@ def check_command(
         ),
     ] = None,
     judged: Judged,
-    asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice"])],
+    asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice", "position"])],
     labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
     json: Json = False,
 ) -> None:
