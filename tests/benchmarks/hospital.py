@@ -40,6 +40,7 @@ INDIVIDUALS: dict[str, dict[str, Any]] = {
     "none": {"identifiers": ["patient_nr"]},
     "apart": {"individual": "patient_nr"},
     "together": {"individual": {"column": "patient_nr", "rows": "together"}},
+    "aligned": {"individual": {"column": "patient_nr", "rows": "aligned", "order": "admitted"}},
 }
 
 _FIRST_DAY, _DAYS = datetime(2016, 1, 1), 8 * 365
