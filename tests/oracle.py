@@ -380,7 +380,7 @@ def people_of(rows: Iterable[Sequence[Any]]) -> dict[tuple[Any, ...], list[tuple
 
 
 def sequences(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Rows (the labels of all rows of the person in their order, value, person) of rows (*labels, value, person, position)."""
+    """Rows (*labels, value, person, position) as (labels, value, person), of all rows of the person in their order."""
     listed, own = list(rows), defaultdict(list)
     for *labels, _, person, position in listed:
         own[person].append((position, tuple(labels)))

@@ -6,6 +6,7 @@ first, a secret draws: a sequence in the order of its values would tell whose it
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -21,10 +22,13 @@ Lengths = Mapping[int, int]
 _ORDER = Identifier("o1")
 
 
-def first_lengths(rows: Encoded, most: int | None) -> Lengths:
-    """All rows of everybody, or `most` of those who have more."""
+def first_lengths(rows: Encoded, most: int | None) -> tuple[Lengths, Counter[int]]:
+    """All rows of everybody, or `most` of those who have more, and how many people publish each number of rows."""
     assert rows.individual is not None  # noqa: S101 - the caller has looked
-    return {number: min(number, most or number) for number in set(rows.individual.distribution.counts)}
+    people = Counter[int]()
+    for number in rows.individual.distribution.counts:
+        people[min(number, most or number)] += 1
+    return {number: min(number, most or number) for number in set(rows.individual.distribution.counts)}, people
 
 
 def aligned_units(engine: Engine, rows: Encoded, lengths: Lengths, secret: str, position: str, compares: bool) -> Units:

@@ -16,12 +16,12 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.sequences import aligned_units, first_lengths, relations_of
+from ldiv_db.recoding.sequences import Lengths, aligned_units, first_lengths, relations_of
 from ldiv_db.recoding.units import Units, units_of, with_pseudonyms
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.estimate import expected
 from ldiv_db.running.run_spec import resolve_requirements
-from ldiv_db.solving.levels import joined
+from ldiv_db.solving.levels import joined, with_enough
 
 
 def task_of(
@@ -37,7 +37,7 @@ def task_of(
     if source.order is None or released.position is None:
         units = units_of(engine, encoded, source.together) if source.counts_people else None
         return _task(engine, listener, resolved, encoded, units)
-    lengths = first_lengths(encoded, source.rows_at_most)
+    lengths = _lengths(resolved, encoded)
     compares = any(spec.kind.compares_with_table for spec in resolved.required.specs)
     while True:
         with engine.scope() as scope:
@@ -49,6 +49,15 @@ def task_of(
                     scope.keep(relation)
                 return task, absent
         lengths = fewer
+
+
+def _lengths(resolved: Resolved, encoded: Encoded) -> Lengths:
+    """How many rows people publish by counts of people alone, where what is required does not wait for their values."""
+    lengths, people = first_lengths(encoded, resolved.source.rows_at_most)
+    if any(spec.is_auto for spec in resolved.required.specs):
+        return lengths
+    wanted = [found for own in resolved.required.resolved().values() for found in own]
+    return with_enough(lengths, people, wanted)
 
 
 def _task(

@@ -5,7 +5,8 @@ A level whose people cannot meet the policy by themselves is joined with the one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from decimal import ROUND_DOWN, Decimal
 from typing import Any
@@ -15,6 +16,7 @@ from ldiv_db.algorithms.infeasible import explained
 from ldiv_db.database.errors import InfeasibleError, PolicyError, count_phrase, rows_phrase
 from ldiv_db.recoding.sequences import Lengths, lowered
 from ldiv_db.recoding.units import Level, Units, name_at
+from ldiv_db.requirements import Requirement
 
 
 def level_tasks(task: Task) -> list[tuple[Level, Task]]:
@@ -66,21 +68,25 @@ def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
     )
 
 
+def with_enough(lengths: Lengths, people: Counter[int], requirements: Iterable[Requirement]) -> Lengths:
+    """How many rows people publish if levels of fewer `people` than a class must have publish a row fewer."""
+    least, people = max([1, *(requirement.least_rows for requirement in requirements)]), people.copy()
+    for rows in range(max(people), 1, -1):
+        if 0 < people[rows] < least:
+            people[rows - 1] += people[rows]
+            lengths = lowered(lengths, rows)
+    return lengths
+
+
 def joined(algorithm: Algorithm, task: Task, lengths: Lengths) -> Lengths:
     """How many rows people publish once those of a level that cannot meet the policy publish a row fewer each.
 
     Of levels with too few people all at once, else of the highest that is too poor. The same if none has to.
     """
     tasks = level_tasks(task)
-    people = {level.rows: level.encoded.row_count for level, _ in tasks}
-    least = max([1, *(requirement.least_rows for requirement in task.requirements)])
-    found = lengths
-    for rows in range(max(people), 1, -1):
-        if 0 < (few := people.get(rows, 0)) < least:
-            people[rows - 1] = people.get(rows - 1, 0) + few
-            found = lowered(found, rows)
-    if found != lengths:
-        return found
+    people = Counter({level.rows: level.encoded.row_count for level, _ in tasks})
+    if (enough := with_enough(lengths, people, task.requirements)) != lengths:
+        return enough
     for level, own in tasks:
         if level.rows > 1 and not _meets(algorithm, own):
             return lowered(lengths, level.rows)

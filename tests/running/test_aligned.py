@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from itertools import pairwise
 from typing import Any
 
 import duckdb
@@ -142,6 +143,9 @@ def test_threads_and_the_order_of_rows_change_nothing(order: str) -> None:
     assert found[0] == found[1]
 
 
+CUTS = {"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age"], "output": {}}
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -161,7 +165,7 @@ def test_threads_and_the_order_of_rows_change_nothing(order: str) -> None:
         ({"transparent": True, "algorithm": "bsgi"}, "individual: does not go with transparent"),
         ({"require": [{"k_map": {"k": 2, "population": "visits"}}]}, "does not go with rows: aligned: people of a pop"),
         ({"require": [{"unique_distinct": 2}]}, "is about rows of one value"),
-        ({"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age"], "output": {}}, "individual.rows: cuts publishes"),
+        (CUTS, "individual.rows: cuts publishes"),
         ({"algorithm": "anatomy"}, "individual: does not go with anatomy"),
     ],
 )  # fmt: skip
@@ -177,7 +181,7 @@ def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
     con = duckdb.connect()
     fill(con, visits(random.Random(1), 30))
     con.execute(f"ALTER TABLE visits DROP day; ALTER TABLE visits ADD day {kind}")
-    with pytest.raises(PolicyError, match="individual.order: takes numbers, dates, times or texts"):
+    with pytest.raises(PolicyError, match=r"individual\.order: takes numbers, dates, times or texts"):
         ldiv_db.run(con, POLICY)
 
 
@@ -192,7 +196,7 @@ def test_the_order_may_be_a_quasi_identifier_an_identifier_or_kept() -> None:
         release, _ = published(con, rows, **change)
         day = {row[0]: 99 if row[5] is None else row[5] for row in rows}
         placed = sorted((person, position, day[row_no]) for row_no, *_, person, position in release)
-        assert all(a[2] <= b[2] for a, b in zip(placed, placed[1:], strict=False) if a[0] == b[0])
+        assert all(a[2] <= b[2] for a, b in pairwise(placed) if a[0] == b[0])
         shown = {name for name, *_ in con.execute("DESCRIBE release").fetchall()}
         assert bool(shown & {"day", "day_min"}) is ("identifiers" not in change)
 
@@ -221,18 +225,13 @@ def test_which_rows_are_left_out_says_nothing() -> None:
 
 
 def test_too_few_people_with_many_rows_publish_as_many_as_others() -> None:
-    rows = [(no, who, 20 + who % 9, "n1", "abcdef"[no % 6], no) for no, who in enumerate([n for n in range(12)] * 2)]
+    rows = [(no, who, 20 + who % 9, "n1", "abcdef"[no % 6], no) for no, who in enumerate([*range(12)] * 2)]
     rows += [(100 + n, 50, 33, "n1", "abcdef"[n], n) for n in range(5)]
     release, result = published(duckdb.connect(), rows, require=[{"k": 3}])
     counts = Counter(person for *_, person, _ in release)
     assert set(counts.values()) == {2} and len(counts) == 13 and result.loss.rows_suppressed == 3
-    assert result.search["levels"] == [
-        {
-            "rows": 2,
-            "people": 13,
-            **{k: v for k, v in result.search["levels"][0].items() if k not in ("rows", "people")},
-        }
-    ]
+    (level,) = result.search["levels"]
+    assert (level["rows"], level["people"]) == (2, 13)
 
 
 def test_a_group_that_cannot_meet_the_policy_is_joined_with_the_next() -> None:
@@ -248,18 +247,6 @@ def test_the_lowest_group_is_refused_with_its_reasons() -> None:
     con = duckdb.connect()
     with pytest.raises(InfeasibleError, match="1 person who would publish 1 row each are too few, or too much alike"):
         published(con, rows, require=[{"k": 2}])
-    assert (
-        published(
-            con,
-            rows,
-            require=[{"k": 2}],
-            individual={"column": "person", "rows": "together"},
-            identifiers=["day"],
-            output={"bounds": True, "person": "person"},
-        )
-        if False
-        else True
-    )
 
 
 def test_a_budget_of_rows_left_out_counts_those_of_people_with_many() -> None:
