@@ -263,8 +263,9 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
     assert users <= above
 
 
-#: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_065, 261, 593
+#: What the package holds at most. A change may lower these numbers, and explains where it raises them: `rows: aligned`
+#: took 560 lines, three modules and four templates (sequences, levels, the task of a run, and the audit of sequences).
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 49_630, 264, 597
 MOST_LINES_OF_A_MODULE = 350
 
 

@@ -102,10 +102,10 @@ class ReleaseColumns:
             if column.lower() in taken:
                 yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
         named = taken | {column.lower() for column in [*added, *self.class_ids]}
-        for key, name in (("person", self.person), ("position", self.position)):
-            if name and name.lower() in named:
-                yield Problem(f"output.{key}", f"the release has a column {name} already", "give it another name")
-            named |= {(name or "").lower()}
+        for key, of_people in (("person", self.person), ("position", self.position)):
+            if of_people and of_people.lower() in named:
+                yield Problem(f"output.{key}", f"the release has a column {of_people} already", "give it another name")
+            named |= {(of_people or "").lower()}
         if self.has_class_ids and CLASS_ID in taken:
             yield Problem(f"output.{CLASS_ID}", "the source has a column of that name")
 

@@ -42,7 +42,7 @@ def aligned_units(engine: Engine, rows: Encoded, lengths: Lengths, secret: str, 
         known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code}
         params = {**known, "lengths": listed, "order": _ORDER, "secret": secret}
         placed = engine.materialise("placed", "recoding/input/align_rows", **params)
-        shown = ["level", ("position", POSITION.name)]
+        shown = (("level", "level"), ("position", POSITION.name))
         numbered = engine.join("rows", rows.rows, placed, "row_id", right_columns=shown)
         kept = (*rows.kept, Renamed(Identifier(position), POSITION))
         rows = replace(rows, rows=numbered, kept=kept)

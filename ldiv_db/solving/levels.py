@@ -49,8 +49,10 @@ def planned_levels(task: Task, solved: Sequence[tuple[Level, Plan]]) -> Plan:
     for level, by_level in solved:
         plan = by_level.in_rows(engine)
         with engine.scope():
-            both = {"left_columns": ["class_id"], "right_columns": [("whole_id", "row_id")]}
-            named = engine.join("named", plan.assigned, level.numbers, "row_id", **both)
+            numbers = [("whole_id", "row_id")]
+            named = engine.join(
+                "named", plan.assigned, level.numbers, "row_id", left_columns=["class_id"], right_columns=numbers
+            )
             engine.insert(assigned, "bsgi/residue/shift_classes", assigned=named, last=last)
         last = int(engine.most(assigned, "class_id") or 0)
         known = {"rows": level.rows, "people": level.encoded.row_count}
