@@ -163,7 +163,7 @@ CUTS = {"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age
         ({"weight": "age", "quasi_identifiers": ["zone"]}, "individual: does not go with weight"),
         ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
         ({"transparent": True, "algorithm": "bsgi"}, "individual: does not go with transparent"),
-        ({"require": [{"k_map": {"k": 2, "population": "visits"}}]}, "does not go with rows: aligned: people of a pop"),
+        ({"require": [{"k_map": {"k": 2, "population": "visits"}}]}, "people of a population are counted by"),
         ({"require": [{"unique_distinct": 2}]}, "is about rows of one value"),
         (CUTS, "individual.rows: cuts publishes"),
         ({"algorithm": "anatomy"}, "individual: does not go with anatomy"),
