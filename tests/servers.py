@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
@@ -42,7 +43,7 @@ def _named(*names: str, pattern: str = "{}") -> dict[str, str]:
     return {kind: pattern.format(name) for kind, name in zip(TYPES, names, strict=True)}
 
 
-class Server:
+class Server(ABC):
     """A database with tables of the types TYPES; names are quoted, so any text is one.
 
     A subclass says what its `dialect` is, its `types` by ours, its quote, and how it runs a statement.
@@ -58,21 +59,21 @@ class Server:
     #: Whether columns take letters, digits and `_` alone for names.
     plain_names = False
 
+    @abstractmethod
     def version(self) -> str:
         """The server's name and version."""
-        raise NotImplementedError
 
+    @abstractmethod
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a SELECT, in the driver's values; raises the driver's error."""
-        raise NotImplementedError
 
+    @abstractmethod
     def execute(self, sql: str) -> None:
         """Run a statement without rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
         """Append rows to a table."""
-        raise NotImplementedError
 
     def create(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
         """A table of `columns` (name, one of TYPES) anew, with rows of Python values, None being NULL."""
@@ -354,6 +355,10 @@ class Spark(Server):
         self.session.sql(sql)
 
     def create(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        self.insert(table, columns, rows)
+
+    def insert(self, table: str, columns: Sequence[tuple[str, str]], rows: Rows) -> None:
+        """The view of these rows, in place of what had its name."""
         schema = ", ".join(f"{self.quoted(name)} {self.types[kind]}" for name, kind in columns)
         self.session.createDataFrame(list(rows), schema).createOrReplaceTempView(self.quoted(table))
 

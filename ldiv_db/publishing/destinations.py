@@ -134,7 +134,7 @@ class InDatabase(InTable):
 
     def entered(self, watch: Watch) -> dict[str, Any]:
         home = catalog.catalog_of(self.engine, self.table)
-        is_numbered = not self.engine.in_transaction() and bool(self.engine.snapshot.traits(home).history)
+        is_numbered = bool(self.engine.snapshot.traits(home).history) and not self.engine.in_transaction()
         return {"snapshot": catalog.last_snapshot(self.engine, home)} if is_numbered else {}
 
     def _publish(self, draft: Draft[Outcome], joins: bool) -> Outcome:

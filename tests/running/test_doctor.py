@@ -68,7 +68,7 @@ def test_a_run_says_that_we_never_executed_its_statements_there(there, con):
 
 def test_a_release_that_a_history_keeps_is_said_to_be_there(there, con):
     place(there, con, rows_of(random.Random(2), 40))
-    first, second = (ldiv_db.run(there.connection, policy()).notes for _ in range(2))
+    first, second = (ldiv_db.run(there.connection, policy(require=[{"frequency": n}])).notes for n in (3, 2))
     appended = ldiv_db.run(there.connection, policy(target={"table": "released", "if_exists": "append"})).notes
     told = [[note for note in notes if "the history of released" in note] for notes in (first, second, appended)]
     ends = TRAITS[there.dialect].history

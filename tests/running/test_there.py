@@ -167,7 +167,7 @@ def test_default_privileges_grant_nobody_the_secrets_of_the_ledger(there, con):
         ldiv_db.run(there.connection, policy())
         read = "SELECT has_table_privilege('reader', oid, 'SELECT') FROM pg_class WHERE relname {}"
         assert there.query(read.format("= 'released'")) == [(True,)]
-        assert there.query(read.format("LIKE '%\\_secret'")) == [(False,)] * 3
+        assert there.query(read.format("LIKE '%\\_secret'")) == [(False,)] * 4
     finally:
         there.execute("ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM reader, PUBLIC")
         wipe(there)
@@ -244,7 +244,7 @@ def test_a_release_of_which_rows_are_lost_on_the_way_to_its_place_is_not_publish
         pytest.skip("what replaces a table there cannot be taken back")
     place(there, con, rows_of(random.Random(5), 40))
     target = {"table": "released", "if_exists": if_exists}
-    ldiv_db.run(there.connection, policy(target=target))
+    ldiv_db.run(there.connection, policy(target=target, require=[{"frequency": 3}]))
     before, names, rows = released(there), tables_of(there), Warehouse.rows_of
     monkeypatch.setattr(Warehouse, "rows_of", lambda self, staged: f"{rows(self, staged)} LIMIT 1")
     with pytest.raises(ldiv_db.DatabaseError, match="has 1 of the 40 rows"):

@@ -147,7 +147,8 @@ def postgres(con: Any) -> Any:
     wipe(postgres)
     place(postgres, con, ROWS)
     yield postgres
-    postgres.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    # A schema that is made anew is its owner's alone: other tests of this server connect as other users.
+    postgres.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO PUBLIC")
     wipe(postgres)
 
 
