@@ -59,6 +59,8 @@ class Axis:
     is_time: bool = False
     #: How many published cells a code stands for: of a unit that is several rows, those in which it does not vary.
     cells: int = 1
+    #: About how many quasi-identifiers become narrower with this one, itself among them.
+    alike: float = 1.0
 
     low = NamedAfter("{0.code.name}_low")
     high = NamedAfter("{0.code.name}_high")

@@ -141,6 +141,8 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: int) -> Itera
             yield axis.low, replace(axis, weight=axis.weight * cells, cells=cells)
         elif positions:
             first, *others = (_Place(axis, number) for number in range(1, positions + 1))
+            equal = 1 - vary[axis.code.name] / flow.engine.count(flow["units"])
+            axis = replace(axis, alike=1 + (positions - 1) * equal)
             yield first.column, axis
             more += [
                 (
