@@ -7,7 +7,7 @@ first, a secret draws: a sequence in the order of its values would tell whose it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from ldiv_db.database.engine import Engine
@@ -31,10 +31,19 @@ def first_lengths(rows: Encoded, most: int | None) -> tuple[Lengths, Counter[int
     return {number: min(number, most or number) for number in set(rows.individual.distribution.counts)}, people
 
 
-def aligned_units(engine: Engine, rows: Encoded, lengths: Lengths, secret: str, position: str, compares: bool) -> Units:
+def aligned_units(
+    engine: Engine,
+    rows: Encoded,
+    lengths: Lengths,
+    secret: str,
+    position: str,
+    compares: bool,
+    only: Collection[int] | None = None,
+) -> Units:
     """The units of an encoded table, whose people publish so many rows, each with its number under that name.
 
     `compares`: classes are compared with all people, so that their values are counted alike whatever people publish.
+    With `only` there are no other levels.
     """
     assert rows.individual is not None  # noqa: S101 - the caller has looked
     with engine.scope() as scope:
@@ -51,7 +60,7 @@ def aligned_units(engine: Engine, rows: Encoded, lengths: Lengths, secret: str, 
         where_placed = {"left_columns": ["row_id", "unit_id"], "right_columns": [POSITION.name]}
         members = engine.join("members", whole.members, published, "row_id", **where_placed)
         levels = []
-        for length in sorted(set(lengths.values()), reverse=True):
+        for length in sorted({n for n in lengths.values() if only is None or n in only}, reverse=True):
             own = replace(rows, rows=engine.select("level", published, where=[Where("level", length)]))
             levels.append(_level(engine, own, length, whole, compares))
         left_out = rows.row_count - engine.count(published)

@@ -142,13 +142,13 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: int) -> Itera
         elif positions:
             first, *others = (_Place(axis, number) for number in range(1, positions + 1))
             equal = 1 - vary[axis.code.name] / flow.engine.count(flow["units"])
-            axis = replace(axis, alike=1 + (positions - 1) * equal)
-            yield first.column, axis
+            at_first = replace(axis, alike=1 + (positions - 1) * equal)
+            yield first.column, at_first
             more += [
                 (
                     place.column,
                     replace(
-                        axis,
+                        at_first,
                         column=Identifier(name_at(axis.name, place.number)),
                         code=Identifier(f"q{next(unused)}"),
                     ),

@@ -1,13 +1,14 @@
 """The task of a run: its rows, or the people who have them, and what is required of their classes.
 
 Where people publish their rows aligned, how many each of them does follows from what is required: those of a level that
-cannot meet it publish a row fewer, until all levels but the lowest can.
+cannot meet it, or lose more by all of their rows, publish a row fewer, from the highest level down to the second.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.auditing.refusals import refuse_people
@@ -16,12 +17,12 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.recoding.encoded import Encoded
-from ldiv_db.recoding.sequences import Lengths, aligned_units, first_lengths, relations_of
+from ldiv_db.recoding.sequences import Lengths, aligned_units, first_lengths, lowered
 from ldiv_db.recoding.units import Units, units_of, with_pseudonyms
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.estimate import expected
 from ldiv_db.running.run_spec import resolve_requirements
-from ldiv_db.solving.levels import joined, with_enough
+from ldiv_db.solving.levels import joins, with_enough
 
 
 def task_of(
@@ -37,18 +38,19 @@ def task_of(
     if source.order is None or released.position is None:
         units = units_of(engine, encoded, source.together) if source.counts_people else None
         return _task(engine, listener, resolved, encoded, units)
-    lengths = _lengths(resolved, encoded)
-    compares = any(spec.kind.compares_with_table for spec in resolved.required.specs)
-    while True:
-        with engine.scope() as scope:
-            units = aligned_units(engine, encoded, lengths, secret, released.position, compares)
-            task, absent = _task(engine, listener, resolved, encoded, units)
-            fewer = joined(algorithm.chosen(task)[0], task, lengths)
-            if fewer == lengths:
-                for relation in relations_of(units):
-                    scope.keep(relation)
-                return task, absent
-        lengths = fewer
+    lengths, compares = (
+        _lengths(resolved, encoded),
+        any(spec.kind.compares_with_table for spec in resolved.required.specs),
+    )
+    aligned = partial(aligned_units, engine, encoded, secret=secret, position=released.position, compares=compares)
+    for rows in range(max(lengths.values()), 1, -1):
+        if rows in lengths.values():
+            with engine.scope():
+                units = aligned(lengths, only=(rows, rows - 1))
+                task, _ = _task(engine, listener, resolved, encoded, units)
+                if joins(algorithm.chosen(task)[0], task, by_loss=source.rows_at_most is None):
+                    lengths = lowered(lengths, rows)
+    return _task(engine, listener, resolved, encoded, aligned(lengths))
 
 
 def _lengths(resolved: Resolved, encoded: Encoded) -> Lengths:

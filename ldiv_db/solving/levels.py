@@ -1,6 +1,7 @@
 """Levels: the people who publish equally many rows, each level a task of its own, and what their plans are together.
 
 A level whose people cannot meet the policy by themselves is joined with the one below: they publish a row fewer each.
+So is one whose people lose more by all of their rows than by one fewer.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
 from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.database.errors import InfeasibleError, PolicyError, count_phrase, rows_phrase
 from ldiv_db.recoding.sequences import Lengths, lowered
 from ldiv_db.recoding.units import Level, Units, name_at
 from ldiv_db.requirements import Requirement
+from ldiv_db.solving.improve import mean_loss
 
 
 def level_tasks(task: Task) -> list[tuple[Level, Task]]:
@@ -80,19 +83,42 @@ def with_enough(lengths: Lengths, people: Counter[int], requirements: Iterable[R
     return lengths
 
 
-def joined(algorithm: Algorithm, task: Task, lengths: Lengths) -> Lengths:
-    """How many rows people publish once those of a level that cannot meet the policy publish a row fewer each.
+def joins(algorithm: Algorithm, task: Task, by_loss: bool) -> bool:
+    """Whether the people of the highest level of a task publish a row fewer each.
 
-    Of levels with too few people all at once, else of the highest that is too poor. The same if none has to.
+    They do if they cannot meet the policy by themselves; `by_loss` also if that loses less, about: a row that is left
+    out loses 1, and those that stay what rows of the level below lose. Mondrian's classes are the measure, as they are
+    quickly made.
     """
-    tasks = level_tasks(task)
-    people = Counter({level.rows: level.encoded.row_count for level, _ in tasks})
-    if (enough := with_enough(lengths, people, task.requirements)) != lengths:
-        return enough
-    for level, own in tasks:
-        if level.rows > 1 and not _meets(algorithm, own):
-            return lowered(lengths, level.rows)
-    return lengths
+    (level, own), *below = level_tasks(task)
+    if not _meets(algorithm, own):
+        return True
+    if not by_loss or not below or not _affords(task, level):
+        return False
+    rows, loss = level.rows, _quick_loss(own)
+    if loss is None or rows * loss <= 1:
+        return False
+    less = _quick_loss(below[0][1])
+    return less is not None and rows * loss > 1 + (rows - 1) * less
+
+
+def _affords(task: Task, level: Level) -> bool:
+    """Whether a row of everybody in a level may be left out besides those that are."""
+    units, share = task.units, task.suppression
+    assert units is not None  # noqa: S101 - it has the level
+    return share is None or units.left_out + level.encoded.row_count <= int(share * units.rows.row_count)
+
+
+def _quick_loss(task: Task) -> float | None:
+    """The mean LM of a level's quickest classes; None if there are none."""
+    mondrian = Mondrian({})
+    if mondrian.unfit(task):
+        return None
+    with task.engine.scope():
+        try:
+            return mean_loss(task, mondrian.run(task))
+        except InfeasibleError:
+            return None
 
 
 def _meets(algorithm: Algorithm, task: Task) -> bool:

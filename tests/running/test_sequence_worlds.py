@@ -99,7 +99,7 @@ def released(people: int, rng: random.Random, **more: Any) -> tuple[People, Sequ
     return known, sequences_of(con, "position")
 
 
-@pytest.mark.parametrize("more", [{}, {"rows_at_most": 2}])
+@pytest.mark.parametrize("more", [{}, {"rows_at_most": 3}, {"rows_at_most": 2}])
 def test_nobody_is_surer_than_is_promised(more: dict[str, int]) -> None:
     """Not even who knows everything but the values: no posterior is above 1/2 under `frequency: 2`."""
     tried, worst, several = 0, Fraction(0), 0
@@ -118,7 +118,8 @@ def test_nobody_is_surer_than_is_promised(more: dict[str, int]) -> None:
         found = posteriors(people, sequences, lengths)
         worst = max(worst, *found.values())
         assert max(found.values()) <= Fraction(1, 2), number
-    assert tried and several and worst == Fraction(1, 2)
+    # Where the run chooses how many rows are published, so few people lose less by one each.
+    assert tried and (several or not more) and worst == Fraction(1, 2)
 
 
 def test_rows_together_do_not_withstand_who_knows_their_numbers() -> None:
