@@ -107,8 +107,9 @@ def check(con: Any, request: AuditRequest) -> Audits:
     `sensitive` may be a mapping to `categories`, `weights` and `taxonomy`, as in a policy. `suppressed` says how to
     treat rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The
     `policy` of the release supplies what is not given, and what labels stand for; `folder` holds relative files.
-    `individual`, or a policy's pseudonym, is the column that identifies the person: people are then counted. If the
-    policy counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
+    `individual`, or a policy's pseudonym, is the column that identifies the person: people are then counted. With a
+    `position`, which orders their rows, a class is the people whose rows show the same in this order. If the policy
+    counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
     the dbt package: each verdict has its `second`, or why it is read `once`. For an anatomised pair, `table` is joined
     to its `sensitive_table` by the column `group`, perhaps with a column `count`; it takes no `qi` and no policy.
 

@@ -379,6 +379,17 @@ def people_of(rows: Iterable[Sequence[Any]]) -> dict[tuple[Any, ...], list[tuple
     return dict(classes)
 
 
+def sequences(rows: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Rows (*labels, value, person, position) as (labels, value, person), of all rows of the person in their order."""
+    listed, own = list(rows), defaultdict(list)
+    for *labels, _, person, position in listed:
+        own[person].append((position, tuple(labels)))
+    shown = {
+        person: tuple(labels for _, labels in sorted(found, key=lambda one: one[0])) for person, found in own.items()
+    }
+    return [(shown[person], value, person) for *_, value, person, _ in listed]
+
+
 def with_people(
     source: Sequence[tuple[Any, Any]], published: Sequence[Sequence[Any]], places: Sequence[int]
 ) -> list[tuple[Any, ...]]:

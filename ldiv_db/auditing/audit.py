@@ -72,7 +72,7 @@ class Audit(Shown):
     def readings(self) -> list[str]:
         """Lines on the second reading; none if it was not asked for."""
         same = [verdict.requirement.label for verdict in self.verdicts if verdict.second is not None and verdict.agrees]
-        rows = " by rows" if self.of_people else ""
+        rows = " by rows" if any(verdict.violating_by_rows is not None for verdict in self.verdicts) else ""
         lines = (
             [f"second reading{rows}, by the dbt package's tests: the same verdict on {'; '.join(same)}"] if same else []
         )
@@ -253,6 +253,16 @@ def require_together(engine: Engine, judged: Subject) -> None:
         raise AuditError(f"rows of {count_phrase(parted, 'person', 'people')} stand in several classes, not together")
 
 
+def require_numbered(engine: Engine, judged: Subject, whose: str) -> None:
+    """Raise AuditError unless numbers stand for one person each, of the column `whose`, and theirs for the rows."""
+    named = {"person": Identifier(whose), "number": Identifier(judged.person or "")}
+    place = Identifier(judged.position or "")
+    wrong = engine.scalar("auditing/count_misnumbered", published=judged.table, position=place, **named)
+    if wrong:
+        found = count_phrase(wrong, "number", "numbers")
+        raise AuditError(f"{found} of people, or of their rows, are not theirs alone")
+
+
 # -- the second reading --------------------------------------------------------------------------------
 
 
@@ -268,10 +278,10 @@ def _read_again(
 
     It shares no template with the first: the tests of the dbt package read the same table, whose text is compared by
     bytes and after `same`, and take the numbers of a requirement as its verdict names them. Where people are counted
-    it reads their rows, if classes must be good by these.
+    it counts them as well, or reads their rows, if classes must be good by these.
     """
-    subject = counts.subject.of_rows
-    unread = subject.pair is not None or (counts.subject.person is not None and not counts.subject.by_rows)
+    subject = counts.read.of_rows if counts.subject.by_rows else counts.read
+    unread = subject.pair is not None
 
     def again(table: Relation | FileRelation, verdict: Verdict) -> Verdict:
         requirement = verdict.requirement
@@ -308,7 +318,9 @@ def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirem
     columns: dict[str, Any] = {name: {} for name in (others if known else ())}
     columns |= {} if requirement.rows_only else {sensitive: settings}
     taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
+    people = {"individual": subject.person, "position": subject.position} if subject.person else {}
     return {
+        **people,
         "policy": taken or None,
         "require": [{requirement.name: parameters, **judged, **known}],
         "quasi_identifiers": [*subject.labels, *subject.ids],

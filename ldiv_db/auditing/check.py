@@ -58,6 +58,8 @@ class CheckRequest:
     people: CountPeople | None = None
     #: The column of the table that says whose a row is: people are counted in place of rows.
     individual: str | None = None
+    #: The column by which a person's rows are in their order, where the labels of all of them are one class.
+    position: str | None = None
     #: The columns that the policy of the table keeps, None if there is none: then all that are not named are kept.
     kept: Sequence[str] | None = None
     #: Whether the policy of the table names people, and whether its requirements are on them.
@@ -104,6 +106,7 @@ class CheckRequest:
             same=self.same,
             person=self.individual,
             by_rows=self.by_rows,
+            position=self.position,
         )
 
     def requirements(
@@ -137,6 +140,7 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
         policy.suppressed,
         folder=policy.path.parent if policy.path else Path(),
         individual=policy.released.person,
+        position=policy.released.position,
         kept=policy.keep,
         protects_people=policy.individual is not None,
         counts_people=policy.counts_people,
@@ -165,6 +169,9 @@ class AuditRequest:
     folder: str | Path | None = None
     twice: bool = asked(False, "Judge a second time, by the tests of the dbt package.")
     individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
+    position: str | None = asked(
+        None, "With --individual: the column that puts a person's rows into their order. A class is a sequence of rows."
+    )
     sensitive_table: Any = asked(None)
     group: str | None = asked(None)
     count: str | None = asked(None)
@@ -181,6 +188,7 @@ class AuditRequest:
             class_column=self.class_column,
             suppressed=self.suppressed,
             individual=self.individual,
+            position=self.position,
             pair=pair_of(self.sensitive_table, self.group, self.count, open_table),
             folder=None if self.folder is None else Path(self.folder),
             twice=self.twice,
@@ -250,7 +258,8 @@ def _refuse(engine: Engine, table: Relation | FileRelation, request: CheckReques
     pair = request.pair
     main = request.told_apart_by
     sensitive = [("sensitive", name) for name in request.sensitive]
-    person = [("individual", request.individual)] if request.individual else []
+    given = {"individual": request.individual, "position": request.position}
+    person = [(key, name) for key, name in given.items() if name]
     problems = missing_columns(
         engine, table, [*main, *([("group", pair.group)] if pair else sensitive), *person], "table"
     )
@@ -284,6 +293,11 @@ def problems_of(request: CheckRequest) -> list[Problem]:
             problems.append(Problem("individual", f"{request.individual!r} is a quasi-identifier or sensitive already"))
         if any(setting.set for setting in request.sensitive.values()):
             problems.append(Problem("individual", "does not go with sets: a person's rows have one value each"))
+    elif request.position is not None:
+        problems.append(Problem("position", "goes with individual: it orders the rows of a person"))
+    named = [spec.name for spec in request.require if spec.counts_people] if request.position else []
+    what = "counts people of a population by the labels of one row, and position makes sequences of them"
+    problems += [Problem("require", f"{name} {what}") for name in named]
     return problems + request_problems(request.require, request.sensitive)
 
 

@@ -111,6 +111,8 @@ def check_statement(
     does not express.
     """
     refuse(problems_of(request) + ([Problem("individual", NOT_JUDGED)] if request.is_open else []))
+    if request.position:
+        raise PolicyError([Problem("position", "no single SELECT reads sequences", "judge them with `ldiv check`")])
     sets = [f"sensitive.{name}.set" for name, setting in request.sensitive.items() if setting.set]
     refuse(Problem(key, "no single SELECT counts members of sets", "judge it with `ldiv check`") for key in sets)
     columns = _columns(engine, request.sensitive, types or {})

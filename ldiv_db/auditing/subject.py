@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Literal
 
 from ldiv_db.database.counted import RepeatedRows
@@ -69,11 +70,13 @@ class Subject:
     person: str | None = None
     #: Whether classes must be good by their rows as well, where people are counted.
     by_rows: bool = False
+    #: The column by which a person's rows are in their order, where the labels of all of them are one class.
+    position: str | None = None
 
     @property
     def of_rows(self) -> Subject:
         """The same where rows are counted."""
-        return replace(self, person=None, by_rows=False)
+        return replace(self, person=None, by_rows=False, position=None)
 
     def is_set(self, sensitive: str) -> bool:
         """True if a row has a set of values of that column, so that its members are counted."""
@@ -181,6 +184,18 @@ def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow)
     return Classes(engine, histogram, engine.select("whole", whole, "value", ("units", "rows")))
 
 
+def _signed(engine: Engine, subject: Subject, sensitive: str) -> Subject:
+    """The subject with sequences in place of labels: a class is the people whose rows have the same in their order."""
+    assert subject.person and subject.position  # noqa: S101 - the caller has looked
+    taken = {sensitive.lower(), subject.person.lower()}
+    name = next(name for number in count() if (name := f"labels{number or ''}") not in taken)
+    people = {"person": Identifier(subject.person), "position": Identifier(subject.position)}
+    columns = {"class_columns": subject.renamed, "sensitive": Identifier(sensitive) if sensitive else None}
+    params = {"published": subject.table, "signature": Identifier(name), **columns, **people}
+    table = engine.materialise("signed", "auditing/sign_rows", **params)
+    return replace(subject, table=table, labels=[name], ids=(), position=None)
+
+
 def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:
     """The template that counts the groups of a pair of other numbers of rows in its two tables, and what fills it."""
     if subject.pair is None:
@@ -196,7 +211,8 @@ def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, 
 class Counted:
     """A table as it was counted: its classes, and those as rows (the class columns, class_no, class_rows).
 
-    `read` is the subject with its tables as they were read: views that are there as long as the classes are.
+    `read` is the subject with its tables as they were read: views that are there as long as the classes are. Where the
+    rows of people are in their order the `subject` has their sequences in place of labels.
     """
 
     subject: Subject
@@ -211,7 +227,8 @@ class Counted:
 @contextmanager
 def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool = False) -> Iterator[Counted]:
     """The table's classes: one aggregation that all requirements share; types are not looked at if `as_it_lies`."""
-    with nullcontext(subject) if as_it_lies else _exact(engine, subject) as read:
+    with nullcontext(subject) if as_it_lies else _exact(engine, subject) as exact:
+        read = _signed(engine, exact, sensitive) if exact.position else exact
         counts = count_values(engine, read, sensitive)
         sums = engine.record("auditing/sum_counts", counts=counts, sized=read.sized(sensitive))
         if sums["least"] < 0:
@@ -227,8 +244,11 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
         if found != rows:
             raise AuditError(f"the audit counted {found:,} of {rows:,} rows: values that do not equal themselves")
         whole = (sums["rows"], sums["suppressed_rows"], unmatched)
-        yield Counted(subject, read, numbered.classes, numbered.listed, *whole)
+        shown = replace(subject, labels=read.labels, ids=read.ids)
+        yield Counted(shown, exact, numbered.classes, numbered.listed, *whole)
         numbered.drop(engine)
+        if isinstance(read.table, Relation) and read is not exact:
+            engine.drop(read.table)
 
 
 def require_same_rows(engine: Engine, subject: Subject, other: Subject, sensitive: Sequence[str]) -> None:

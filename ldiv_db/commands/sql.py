@@ -69,7 +69,7 @@ def check_command(
     dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
     types: Types = None,
     judged: Judged,
-    asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice"])],
+    asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice", "position"])],
     labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
     json: Json = False,
 ) -> None:

@@ -125,7 +125,8 @@ def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> 
             yield from _of_rows(profile.individual, profile.rows)
     if key == "individual" and profile.individual:
         yield f"{_several(profile.individual, profile.rows)}. With this key requirements count people, not"
-        yield "rows; `{column: …, rows: together}` keeps all rows of a person in one class. If every row is of another"
+        yield "rows; `{column: …, rows: together}` keeps all rows of a person in one class, `{column: …, rows: aligned,"
+        yield "order: DATE}` publishes them in their order and loses less. If every row is of another"
         yield f"person, move the column to `identifiers`. Why it is here: {_plain(profile.individual.reason)}."
     if key == "quasi_identifiers" and any(column.way and column.way.file for column in profile.columns):
         yield "A level file has one line per value, `value;group;...;*`, here without groups: `value;*`."

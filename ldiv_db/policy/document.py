@@ -256,7 +256,7 @@ class Policy(PolicyPart):
         They are by BSGI, and where the algorithm is left open and something is asked of rows that people cannot be
         asked.
         """
-        if self.individual is None or self.individual.rows == "together":
+        if self.individual is None or self.individual.rows != "apart":
             return self.individual is not None
         of_rows = any(spec.kind.on_people is None or spec.others_known for spec in self.require)
         on_rows = self.algorithm.name in CHOOSING and (of_rows or self.suppressed != "judge")
@@ -266,6 +266,11 @@ class Policy(PolicyPart):
     def by_rows(self) -> bool:
         """True if requirements are on people, and on rows as well: each that stands apart is protected by itself."""
         return self.counts_people and self.individual is not None and self.individual.rows == "apart"
+
+    @property
+    def is_aligned(self) -> bool:
+        """True if the rows of a person are published in their order."""
+        return self.individual is not None and self.individual.rows == "aligned"
 
     @property
     def names_algorithm(self) -> bool:
@@ -294,9 +299,11 @@ class Policy(PolicyPart):
     def released(self) -> ReleaseColumns:
         """The columns that a release has."""
         forms = {name: self._form(qi) for name, qi in self.quasi_identifiers.items()}
-        return ReleaseColumns(
-            forms, tuple(self.sensitive), tuple(self.keep), self.publishes_class_id, self.output.person
-        )
+        person, position = self.output.person, self.output.position
+        if self.is_aligned:
+            person, position = person or "person", position or "position"
+        kept = tuple(self.sensitive), tuple(self.keep)
+        return ReleaseColumns(forms, *kept, self.publishes_class_id, person, position)
 
     def _form(self, qi: QuasiIdentifier) -> Form:
         """The form of a quasi-identifier: ranges of numbers have no sets, and trees have no bounds."""
@@ -314,4 +321,7 @@ class Policy(PolicyPart):
             if column and column.lower() not in map(str.lower, self.identifiers):
                 keys.append((role, column))
         keys += [("weight", self.weight)] if self.weight else []
-        return keys + [("keep", name) for name in self.keep]
+        keys += [("keep", name) for name in self.keep]
+        order = self.individual.order if self.individual else None
+        alone = order and order.lower() not in {name.lower() for _, name in keys}  # it may have another role as well
+        return keys + ([("order", order)] if order and alone else [])

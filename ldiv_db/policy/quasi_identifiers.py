@@ -80,6 +80,10 @@ def column_problems(
         if key == "weight" and name.lower() in known and not known[name.lower()].is_number:
             what = f"takes a column of whole numbers, {name} is {known[name.lower()].shown}"
             problems.append(Problem("weight", what))
+    order = known.get(((policy.individual.order if policy.individual else None) or "").lower())
+    if order and not (order.is_number or order.is_time or order.type == "VARCHAR"):
+        what = f"takes numbers, dates, times or texts, {order.name} is {order.shown}"
+        problems.append(Problem("individual.order", what))
     if policy.decomposes:
         return problems
     for name, qi in policy.quasi_identifiers.items():

@@ -127,7 +127,7 @@ def columns_asked(said: Mapping[str, Any]) -> set[str]:
         released = policy.released
         names |= {*policy.quasi_identifiers, *policy.sensitive, *released.identifying}
         names |= {policy.weight} if policy.weight else set()
-        names |= {policy.individual.column, released.person or ""} if policy.individual else set()
+        names |= {policy.individual.column, *released.people} if policy.individual else set()
     return {name.lower() for known in names for name in (known, *columns_as(known, "bounds"))} | {CLASS_ID}
 
 

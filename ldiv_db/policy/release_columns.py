@@ -49,8 +49,9 @@ class ReleaseColumns:
     sensitive: tuple[str, ...]
     keep: tuple[str, ...] = ()
     has_class_ids: bool = False
-    #: The column of a number that links the rows of a person, if there is one.
+    #: The column of a number that links the rows of a person, and that of their places, if there are such.
     person: str | None = None
+    position: str | None = None
 
     @property
     def all(self) -> list[str]:
@@ -59,8 +60,8 @@ class ReleaseColumns:
 
     @property
     def people(self) -> list[str]:
-        """The column that links the rows of a person, if there is one."""
-        return [self.person] if self.person else []
+        """The columns that link the rows of a person, and number them, if there are such."""
+        return [name for name in (self.person, self.position) if name]
 
     @property
     def identifying(self) -> list[str]:
@@ -101,8 +102,10 @@ class ReleaseColumns:
             if column.lower() in taken:
                 yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
         named = taken | {column.lower() for column in [*added, *self.class_ids]}
-        if self.person and self.person.lower() in named:
-            yield Problem("output.person", f"the release has a column {self.person} already", "give it another name")
+        for key, of_people in (("person", self.person), ("position", self.position)):
+            if of_people and of_people.lower() in named:
+                yield Problem(f"output.{key}", f"the release has a column {of_people} already", "give it another name")
+            named |= {(of_people or "").lower()}
         if self.has_class_ids and CLASS_ID in taken:
             yield Problem(f"output.{CLASS_ID}", "the source has a column of that name")
 

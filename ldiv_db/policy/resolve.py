@@ -86,6 +86,9 @@ class Source:
     #: Whether all rows of an individual stand in one class, and whether requirements are on people.
     together: bool = False
     counts_people: bool = False
+    #: The column by which a person's rows are published in their order, `aligned`, and the most rows of one person.
+    order: Column | None = None
+    rows_at_most: int | None = None
     #: The column that may say whose a row is, where the policy does not: its rows are counted, and nobody kept apart.
     person: Column | None = None
 
@@ -102,7 +105,7 @@ class Source:
     @property
     def types(self) -> dict[str, Column]:
         """All these columns by name."""
-        others = [column for column in (self.individual, self.person, self.key, self.weight) if column]
+        others = [column for column in (self.individual, self.person, self.key, self.weight, self.order) if column]
         identifying = [qi.column for qi in self.quasi_identifiers]
         return {column.name: column for column in [*others, *identifying, *self.sensitive, *self.keep]}
 
@@ -111,7 +114,7 @@ class Source:
         nulls, nulls_sensitive = (
             "value" if nulls == "reject" else nulls for nulls in (self.nulls, self.nulls_sensitive)
         )
-        nobody = replace(self, keep=(), individual=None, counts_people=False, person=None, key=None)
+        nobody = replace(self, keep=(), individual=None, counts_people=False, person=None, key=None, order=None)
         return replace(nobody, nulls=nulls, nulls_sensitive=nulls_sensitive)
 
 
@@ -307,8 +310,10 @@ def _describe(
         sensitive=tuple(map(column, policy.sensitive)),
         keep=tuple(map(column, policy.keep)),
         individual=column(policy.individual.column) if policy.individual else None,
-        together=policy.individual is not None and policy.individual.rows == "together",
+        together=policy.individual is not None and policy.individual.rows != "apart",
         counts_people=policy.counts_people,
+        order=column(policy.individual.order) if policy.individual and policy.individual.order else None,
+        rows_at_most=policy.individual.rows_at_most if policy.individual else None,
         key=column(policy.key) if policy.key else None,
         nulls=policy.nulls,
         nulls_sensitive=policy.nulls_sensitive,

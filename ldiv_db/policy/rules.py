@@ -52,8 +52,30 @@ def _both(scope: Callable[[Policy], bool], when: When) -> When:
     return lambda policy: scope(policy) and when(policy)
 
 
-def _together(policy: Policy) -> bool:
-    return policy.individual is not None and policy.individual.rows == "together"
+def _links(policy: Policy) -> bool:
+    """True if a person's rows are planned as one."""
+    return policy.individual is not None and policy.individual.rows != "apart"
+
+
+def _disordered(policy: Policy) -> Iterator[Args]:
+    """Why a person's rows cannot be put into their order, and what could."""
+    whose = policy.individual
+    if whose is None or not policy.is_aligned:
+        return
+    if whose.order is None:
+        yield "is required: the column by which a person's rows are put into their order", "rows: together takes none"
+    elif whose.order.lower() in map(str.lower, policy.sensitive):
+        yield f"{whose.order} is sensitive, and positions would tell of it", "name a date or a number"
+    elif whose.order.lower() == whose.column.lower():
+        yield f"{whose.order} says whose a row is, not which comes first", "name a date or a number"
+
+
+def _of_aligned(policy: Policy) -> list[Args]:
+    """The keys that have a meaning where a person's rows are in their order alone, and are not."""
+    whose = policy.individual
+    said = {"individual.order": whose and whose.order, "individual.rows_at_most": whose and whose.rows_at_most}
+    said["output.position"] = policy.output.position
+    return [] if policy.is_aligned else [(key,) for key, given in said.items() if given is not None]
 
 
 def _is_series(policy: Policy) -> bool:
@@ -280,16 +302,24 @@ RULES: tuple[PolicyRule, ...] = (
         "give a row for each member in a view, with `individual`",
     ),
     PolicyRule(
-        lambda p: p.output.person is not None and not _together(p),
+        lambda p: p.output.person is not None and not _links(p),
         "output.person",
         "links the rows of a person: each person's must stand in one class",
         "individual: {{column: …, rows: together}}",
     ),
     PolicyRule(
-        lambda p: _together(p) and p.is_series,
+        lambda p: [(p.individual.rows,)] if p.individual and _links(p) and p.is_series else [],
         "individual.rows",
-        "together does not go with releases over time",
+        "{} does not go with releases over time",
         "apart",
+    ),
+    PolicyRule(_disordered, "individual.order", "{}", "{1}"),
+    PolicyRule(_of_aligned, "{}", "goes with individual: {{column: …, rows: aligned}}", _LEAVE),
+    PolicyRule(
+        lambda p: [(n,) for n, spec in enumerate(p.require) if p.is_aligned and spec.counts_people],
+        "require.{}",
+        "people of a population are counted by the labels of one row, and rows: aligned has several",
+        "rows: together",
     ),
     *WEIGHT_RULES,
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),

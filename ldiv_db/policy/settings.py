@@ -84,11 +84,15 @@ class Individual(PolicyPart):
     """The column that says whose a row is, and where all rows of a person stand.
 
     `apart`: in any classes, of which each meets the requirements by its people: who knows one row of a person learns no
-    more. `together`: in one class, so that who knows all of them learns no more of any.
+    more. `together`: in one class, so that who knows all of them learns no more of any. `aligned`: in their `order`,
+    the first rows of a class with one label, the second with another, of people who publish equally many; who also
+    knows how many rows everybody has learns no more. Of whoever has more than `rows_at_most` the others are left out.
     """
 
     column: str
-    rows: Literal["apart", "together"] = "apart"
+    rows: Literal["apart", "together", "aligned"] = "apart"
+    order: str | None = None
+    rows_at_most: int | None = Field(default=None, ge=1)
 
 
 class Output(PolicyPart):
@@ -97,8 +101,9 @@ class Output(PolicyPart):
     class_id: bool | None = None
     bounds: bool = False
     types: Literal["keep", "text"] = "text"
-    #: The column of a number that links the rows of a person within the release.
+    #: The column of a number that links the rows of a person within the release, and that of a row's place among them.
     person: str | None = None
+    position: str | None = None
 
 
 class AlgorithmSpec(BaseModel):

@@ -13,7 +13,14 @@ from typing import Any, Generic, TypeVar
 
 from ldiv_db.attacking.covering import label_axes
 from ldiv_db.attacking.matching import people_counter
-from ldiv_db.auditing.audit import Audit, audit_individuals, audit_table, require_good, require_together
+from ldiv_db.auditing.audit import (
+    Audit,
+    audit_individuals,
+    audit_table,
+    require_good,
+    require_numbered,
+    require_together,
+)
 from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation
@@ -153,12 +160,7 @@ class NewClasses:
         subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
         names, counting = list(self.requirements), people_counter(label_axes(resolved), resolved.folder)
         if self.counts_people:
-            apart, (rows, person) = not resolved.source.together, self._rows_of_people()
-            judged = replace(subject, table=rows, person=person, by_rows=apart)
-            require_same_rows(engine, subject, judged, names)
-            if not apart:
-                require_together(engine, judged)
-            subject = judged
+            subject = self._of_people(subject, names)
         audits = [
             audit_table(engine, subject, name, wanted, [o for o in names if o != name], people=counting, twice=None)
             for name, wanted in self.requirements.items()
@@ -169,6 +171,22 @@ class NewClasses:
         for audit in audits:
             require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
         return [*audits, *beside]
+
+    def _of_people(self, subject: Subject, sensitive: Sequence[str]) -> Subject:
+        """What is audited of a table where people are counted; raises AuditError unless it has the rows of these."""
+        engine, released, source = self.engine, self.resolved.released, self.resolved.source
+        rows, person = self._rows_of_people()
+        if released.position is not None:  # the table itself says whose its rows are
+            linked = replace(subject, labels=[*subject.labels, *released.people])
+            require_same_rows(engine, linked, replace(linked, table=rows), sensitive)
+            subject = replace(subject, person=released.person, position=released.position)
+            require_numbered(engine, replace(subject, table=rows), person)
+            return subject
+        judged = replace(subject, table=rows, person=person, by_rows=not source.together)
+        require_same_rows(engine, subject, judged, sensitive)
+        if source.together:
+            require_together(engine, judged)
+        return judged
 
     def _rows_of_people(self) -> tuple[Relation, str]:
         """The rows as they are to be written, and the column that says whose each is, which is never published."""

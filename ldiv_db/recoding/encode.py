@@ -84,6 +84,7 @@ class Coding(Copied):
                 *self.kept,
                 *side_columns,
                 *renamed("p", names_of([self.source.person] if self.source.person else [])),
+                *loose(self.source, renamed("o", names_of([self.source.order] if self.source.order else []))),
             ],
             own=self.own,
             key=self.key,

@@ -57,6 +57,10 @@ class Axis:
     #: The width of its domain, in seconds of times, if it has numbers alone; and whether they are times.
     width: float | None = None
     is_time: bool = False
+    #: How many published cells a code stands for: of a unit that is several rows, those in which it does not vary.
+    cells: int = 1
+    #: About how many quasi-identifiers become narrower with this one, itself among them.
+    alike: float = 1.0
 
     low = NamedAfter("{0.code.name}_low")
     high = NamedAfter("{0.code.name}_high")

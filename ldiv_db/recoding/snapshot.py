@@ -74,6 +74,7 @@ def read_columns(source: Source) -> list[Renamed]:
         "s": names_of(source.sensitive),
         "p": names_of(one for one in (source.individual, source.person) if one),
         "k": names_of(source.keep),
+        "o": names_of(one for one in (source.order,) if one),
     }
     return [column for letter, names in named.items() for column in renamed(letter, names)]
 

@@ -4,13 +4,15 @@
 that agree on all codes are one, and its bag has a value as often as rows have it. Algorithms see a unit as they see a
 row: a code of each quasi-identifier, and one of each sensitive attribute, which stands for a bag of values where
 somebody has several. A quasi-identifier that varies within a unit is two to them, its lowest and its highest code, each
-of half its weight: classes that keep both narrow keep narrow what covers all rows.
+of half its weight: classes that keep both narrow keep narrow what covers all rows. `aligned` the people who publish
+equally many rows are a table of their own (`sequences.py`), in which it is one for each position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
@@ -19,24 +21,44 @@ from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
 from ldiv_db.requirements import Distribution
 
-#: The column of pseudonyms of encoded rows.
-PERSON_NO = Identifier("person_no")
+#: The columns of pseudonyms of encoded rows, and of their positions among those of the person.
+PERSON_NO, POSITION = Identifier("person_no"), Identifier("position_no")
+
+
+@dataclass(frozen=True)
+class Level:
+    """The people who publish so many `rows`, a table of their own: `encoded` has an axis a quasi-identifier that varies
+    within none of them, else one for each position. `numbers` is (row_id, whole_id): the number of each among all.
+    """
+
+    rows: int
+    encoded: Encoded
+    numbers: Relation
 
 
 @dataclass(frozen=True)
 class Units:
     """The units of an encoded table: `encoded` has them in place of rows, `members` is (row_id, unit_id) of all `rows`.
 
-    `together`: all rows of a person are one unit.
+    `together`: all rows of a person are one unit. Where these are aligned `members` are those that are published, each
+    with its position, and `levels` has the people by how many they publish, most first; `left_out` rows are not.
     """
 
     rows: Encoded
     encoded: Encoded
     members: Relation
     together: bool
+    levels: tuple[Level, ...] = ()
+    left_out: int = 0
 
     def assign_rows(self, engine: Engine, assigned: Relation) -> Relation:
-        """(row_id, class_id) of all rows, each with the class of its unit in (row_id, class_id) of units."""
+        """(row_id, class_id) of all rows, each with the class of its unit in (row_id, class_id) of units.
+
+        Where rows are aligned it is that of its position in the unit's class.
+        """
+        if self.levels:
+            params = {"members": self.members, "assigned": assigned, "position": POSITION}
+            return engine.materialise("assigned", "recoding/input/part_positions", **params)
         keys = ("unit_id", "row_id")
         return engine.join(
             "assigned", self.members, assigned, keys, left_columns=["row_id"], right_columns=["class_id"]
@@ -54,48 +76,91 @@ def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> En
     return replace(rows, rows=numbered, kept=(*rows.kept, number))
 
 
-def units_of(engine: Engine, rows: Encoded, together: bool) -> Units:
-    """The units of an encoded table whose rows say whose they are."""
+def units_of(engine: Engine, rows: Encoded, together: bool, positions: int = 0, bagged: bool = False) -> Units:
+    """The units of an encoded table whose rows say whose they are.
+
+    Where everybody has a row in each of so many `positions`, a quasi-identifier that varies is one for each of these.
+    If `bagged` codes are those of bags even where nobody has several values.
+    """
     assert rows.individual is not None  # noqa: S101 - the caller has looked
-    bagged = [_Bagged(axis) for axis in rows.sensitive]
+    held = [_Bagged(axis, always=bagged) for axis in rows.sensitive]
     known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code, "together": together}
-    flow = EngineFlow(engine, "recoding/input", **known)
+    places = [_Place(axis, number) for axis in rows.axes for number in range(1, positions + 1)]
+    flow = EngineFlow(engine, "recoding/input", places=places, position=POSITION if positions else None, **known)
     with engine.scope() as scope:
-        flow.step("units", "list_bags", bags=bagged)
-        wide = _wide_axes(flow, rows.axes) if together else []
-        bags = [found.numbered_by(flow) for found in bagged]
-        table = flow.step("numbered", "number_units", wide=wide, sensitive=bags)
+        flow.step("units", "list_bags", bags=held)
+        coded = list(_coded_axes(flow, rows.axes, positions) if together else ((a.low, a) for a in rows.axes))
+        bags = [found.numbered_by(flow) for found in held]
+        codes = [{"column": column, "code": axis.code} for column, axis in coded]
+        table = flow.step("numbered", "number_units", codes=codes, sensitive=bags)
         members = flow.step("members", "place_units")
         sensitive = tuple(found.axis(flow) for found in bags)
         for relation in [table, members, *(relation for axis in sensitive for relation in axis.tables)]:
             scope.keep(relation)
-    halved = {pair["first"].name: pair["first"] for pair in wide}
     encoded = replace(
         rows,
         rows=table,
-        axes=(*(halved.get(axis.name, axis) for axis in rows.axes), *(pair["last"] for pair in wide)),
+        axes=tuple(axis for _, axis in coded),
         sensitive=sensitive,
         kept=(),
         rows_in=engine.count(table),
         left_out=0,
         individual=None,
-        spans=bool(wide),
+        spans=len(coded) > len(rows.axes),
     )
     return Units(rows, encoded, members, together)
 
 
-def _wide_axes(flow: EngineFlow, axes: Sequence[Axis]) -> list[dict[str, Axis]]:
-    """The quasi-identifiers that vary within some unit, each as the axes of the `first` and of the `last` codes."""
-    found = flow.record("count_wide")
-    first = 1 + max(int(axis.code.name.removeprefix("q")) for axis in axes)  # some columns may be left out
-    pairs = list[dict[str, Axis]]()
+@dataclass(frozen=True)
+class _Place:
+    """A quasi-identifier at a position of the rows of a person, and the column of units that has its code."""
+
+    axis: Axis
+    number: int
+
+    column = NamedAfter("{0.axis.code.name}_at_{0.number}")
+
+
+def name_at(name: str, position: int) -> str:
+    """The name of a quasi-identifier at a position, among the axes of a level."""
+    return name if position == 1 else f"{name} (row {position})"
+
+
+def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: int) -> Iterable[tuple[Identifier, Axis]]:
+    """The axes of units that are people, each with the column of its codes; first those that are called as of rows.
+
+    A quasi-identifier that varies within some unit is the axes of the lowest and of the highest codes, or one for each
+    of the `positions`.
+    """
+    vary = flow.record("count_wide")
+    unused = count(1 + max(int(axis.code.name.removeprefix("q")) for axis in axes))  # some columns may be left out
+    more = list[tuple[Identifier, Axis]]()
     for axis in axes:
-        if found[axis.code.name]:
-            number, half = first + len(pairs), axis.weight / 2
-            known = (axis.dictionary, axis.scale, axis.null_code, half, axis.nodes, axis.taxonomy)
-            last = Axis(Identifier(f"{axis.name} (highest)"), Identifier(f"q{number}"), *known)
-            pairs.append({"first": replace(axis, weight=half), "last": last})
-    return pairs
+        if not vary[axis.code.name]:
+            cells = max(1, positions)
+            yield axis.low, replace(axis, weight=axis.weight * cells, cells=cells)
+        elif positions:
+            first, *others = (_Place(axis, number) for number in range(1, positions + 1))
+            equal = 1 - vary[axis.code.name] / flow.engine.count(flow["units"])
+            at_first = replace(axis, alike=1 + (positions - 1) * equal)
+            yield first.column, at_first
+            more += [
+                (
+                    place.column,
+                    replace(
+                        at_first,
+                        column=Identifier(name_at(axis.name, place.number)),
+                        code=Identifier(f"q{next(unused)}"),
+                    ),
+                )
+                for place in others
+            ]
+        else:
+            half, name = axis.weight / 2, Identifier(f"{axis.name} (highest)")
+            yield axis.low, replace(axis, weight=half)
+            last = replace(axis, column=name, code=Identifier(f"q{next(unused)}"), weight=half, width=None)
+            more.append((axis.high, replace(last, is_time=False)))
+    yield from more
 
 
 @dataclass(frozen=True)
@@ -103,13 +168,15 @@ class _Bagged:
     """A sensitive attribute as units have it, with the columns of a unit for its bag and the first of its values.
 
     `size` is how many different values a bag has, `held` how many there are in all. `numbered` are the bags, `sizes`
-    their numbers of values; `is_single`: every bag is one value, whose code it then has.
+    their numbers of values; `is_single`: every bag is one value, whose code it then has, unless bags are asked for
+    `always`.
     """
 
     attribute: SensitiveAxis
     numbered: Relation | None = None
     sizes: Sequence[int] = ()
     is_single: bool = False
+    always: bool = False
 
     first = NamedAfter("{0.code.name}_first")
     size = NamedAfter("{0.code.name}_size")
@@ -119,7 +186,8 @@ class _Bagged:
         """The same with its bags numbered."""
         engine, numbered = flow.engine, flow.step("bags", "number_bags", bag=self)
         sizes = [size for size, _ in engine.tally(numbered, "size")]
-        return replace(self, numbered=numbered, sizes=sizes, is_single=(engine.most(numbered, "held") or 1) == 1)
+        is_single = not self.always and (engine.most(numbered, "held") or 1) == 1
+        return replace(self, numbered=numbered, sizes=sizes, is_single=is_single)
 
     @property
     def code(self) -> Identifier:

@@ -81,9 +81,12 @@ def people_counted(policy: Policy | None) -> dict[str, str]:
     """A sentence on whom requirements count, if these are people."""
     if policy is None or policy.individual is None or not policy.counts_people:
         return {}
-    counted = {"apart": "and rows as well: they bound what one", "together": "not rows: they bound what all rows"}
-    told = {"apart": "row of a person reveals", "together": "of a person reveal"}[policy.individual.rows]
-    return {"people": f"Requirements count people, {counted[policy.individual.rows]} {told}."}
+    bounded = {
+        "apart": "and rows as well: they bound what one row of a person reveals",
+        "together": "not rows: they bound what all rows of a person reveal",
+        "aligned": "not rows: they bound what all published rows of a person, and how many there are, reveal",
+    }
+    return {"people": f"Requirements count people, {bounded[policy.individual.rows]}."}
 
 
 def residual_risks(question: CheckRequest, policy: Policy | None) -> list[str]:

@@ -122,7 +122,10 @@ def _count_hits(
 def _warnings(engine: Engine, policy: Policy, known: Knowledge, folder: Path) -> list[str]:
     """What is said of kept columns by those who know people, or else by the source, and of what was not tried."""
     told = []
-    if policy.individual and known.owned is None:
+    if policy.is_aligned:
+        bounded = "what requirements bound is what all published rows of a person tell, and their number"
+        told.append(f"several rows of a person: not tried where rows are aligned; {bounded}")
+    elif policy.individual and known.owned is None:
         lacking = f"{policy.individual.column} of {policy.source} is not there"
         told.append(f"several rows of a person: not tried, as {lacking}")
     if not policy.keep:

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells, Task
+from ldiv_db.algorithms.base import Algorithm, Feasibility, PopulationCells
 from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.kept import kept_warnings
 from ldiv_db.auditing.people_names import LikelyPeople, likely_people
-from ldiv_db.auditing.refusals import refuse_people, refuse_unknown
+from ldiv_db.auditing.refusals import refuse_unknown
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse, refused
@@ -27,21 +27,21 @@ from ldiv_db.measuring.answers import check_queries
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing.destinations import Destination
-from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.publishing.history import Watch, look_back
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source
 from ldiv_db.recoding.encoded import Axis, Encoded
 from ldiv_db.recoding.recode import label_spans
 from ldiv_db.recoding.snapshot import read_columns
-from ldiv_db.recoding.units import units_of, with_pseudonyms
 from ldiv_db.requirements import Requirement
 from ldiv_db.requirements.reading import warn_of_values
 from ldiv_db.requirements.values import listing
 from ldiv_db.running.estimate import READING, Estimate, estimate_run, expected
 from ldiv_db.running.remedies import remedied
-from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms, resolve_requirements
+from ldiv_db.running.run_spec import PreparedRun, RunSpec, refuse_forms
+from ldiv_db.running.tasks import task_of
 from ldiv_db.solving.auto import Chooser
+from ldiv_db.solving.levels import check_levels, told_of_levels
 from ldiv_db.solving.solve import planned_parts
 from ldiv_db.taxonomies.making import warn_of_lengths
 
@@ -150,7 +150,8 @@ def prepare(
     stages = expected(ready.algorithm.stages(ready.task, feasible), ready.task.cell_count)
     listener.on_expected(stages)
     parts = planned_parts(ready.task, ready.algorithm, resolved.part_rows)
-    reasons = [*filter(None, (ready.chosen, parts)), *resolved.warnings, *lengths, *_lacking_rows(ready)]
+    levels = told_of_levels(ready.units) if ready.units else ""
+    reasons = [*filter(None, (ready.chosen, parts, levels)), *resolved.warnings, *lengths, *_lacking_rows(ready)]
     return Preparation(
         **vars(ready),
         feasibility=feasible,
@@ -167,8 +168,8 @@ def prepare(
 
 def strictest(ready: Preparation) -> Preparation:
     """With the strictest parameters that can be met, where classes may have equal values; elsewhere `l` says it."""
-    if not ready.algorithm.traits.meets_whole or (ready.units and not ready.units.together):
-        return ready  # a person whose rows stand apart is several units, and one person in the whole table
+    if not ready.algorithm.traits.meets_whole or (ready.units and (ready.units.levels or not ready.units.together)):
+        return ready  # people are several units whose rows stand apart, and parted where these are aligned
     task = ready.task
     found = {
         axis.column.name: met_by_table(task.engine, axis, task.wanted[axis.column.name])
@@ -181,27 +182,10 @@ def make_ready(
     engine: Engine, listener: Listener, resolved: Resolved, algorithm: Algorithm, encoded: Encoded
 ) -> PreparedRun:
     """The run with its task and the algorithm that is chosen; raises PolicyError for what that does not take."""
-    if resolved.released.person is not None:
-        encoded = with_pseudonyms(engine, encoded, resolved.released.person, key_of_release(engine, resolved))
-    units = units_of(engine, encoded, resolved.source.together) if resolved.source.counts_people else None
-    counted = units.encoded if units else encoded
-    requirements, absent = resolve_requirements(engine, resolved.required, encoded, counted if units else None)
-    if units and resolved.target.if_exists == "append":
+    if resolved.source.counts_people and resolved.target.if_exists == "append":
         what = "does not go with individual: nobody knows whose rows are published already"
         raise refused("target.if_exists", what, "replace, or a table of its own")
-    for axis in counted.sensitive:
-        if units or axis.bags:
-            refuse_people(requirements[axis.column.name], resolved.suppressed)
-    every = [found for own in requirements.values() for found in own]
-    heard = (listener.on_progress, listener.on_search)
-    task = Task(engine, counted, every, resolved.source.seed, *heard, requirements, resolved.transparent, units=units)
-    cells = task.cell_count
-    task = replace(
-        task,
-        suppression=resolved.suppression,
-        stage=listener.on_stage,
-        ahead=lambda stages: listener.on_expected(expected(stages, cells)[1:]),
-    )
+    task, absent = task_of(engine, listener, resolved, algorithm, encoded)
     refuse_unknown(resolved.suppressed, task.requirements)
     chosen, reason = algorithm.chosen(task)
     refuse_forms(chosen, resolved.released, resolved.source.same)  # of an algorithm that the policy left open
@@ -219,6 +203,8 @@ def check_ready(ready: PreparedRun, show_values: bool) -> Feasibility:
     These name values if `show_values` is set.
     """
     algorithm, task = ready.algorithm, ready.task
+    if ready.units and ready.units.levels:
+        return check_levels(algorithm, task, show_values)
     says, takes = algorithm.traits.explains, algorithm.traits.any_class
     with explained(task.engine, task.encoded, task.wanted, says, takes, show_values):
         return algorithm.checked(task)

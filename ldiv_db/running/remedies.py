@@ -156,6 +156,8 @@ def remedied(ready: PreparedRun, show_values: bool, is_running: bool = False) ->
         raise
     except (InfeasibleError, PolicyError) as error:
         what_if, ways = WhatIf(ready, show_values), _remedy_finders(error, is_running)
+        if ready.units and ready.units.levels:  # another policy would part people in another way
+            ways = []
         error.remedies = [remedy for way in ways for remedy in _first_accepted(what_if, way(what_if))]
         raise
 

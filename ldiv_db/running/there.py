@@ -66,6 +66,8 @@ def unsupported(policy: Policy, there: Warehouse) -> Iterator[Problem]:
     """The parts of a policy that counts do not serve, or a warehouse does not have, and what to do in their place."""
     if policy.key is not None and not there.traits.holds_off:
         yield Problem("key", f"two nights at once in {there.dialect} could publish somebody in two classes", ON_ROWS)
+    if policy.is_aligned:
+        yield Problem("individual.rows", "counts of equal rows do not say which of them comes first", ON_ROWS)
     if policy.decomposes:
         yield Problem("algorithm.name", f"{policy.algorithm.name} publishes tables of single rows", ON_ROWS)
     if policy.transparent:

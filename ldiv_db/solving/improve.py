@@ -91,7 +91,8 @@ def published_loss(task: Task, plan: Plan, loss: float) -> float:
     """The mean LM of a published cell, all alike; `loss` is that by the weights of the task's quasi-identifiers."""
     engine, units = task.engine, task.units
     if units is None:
-        return loss if len({axis.weight for axis in task.encoded.axes}) == 1 else _unweighted(task, plan)
+        is_even = len({axis.weight / axis.cells for axis in task.encoded.axes}) == 1
+        return loss if is_even else _unweighted(task, plan)
     with engine.scope():
         assigned = engine.copy("assigned", plan.assigned)
         by_unit = replace(plan, assigned=assigned).in_rows(engine)
@@ -102,7 +103,8 @@ def published_loss(task: Task, plan: Plan, loss: float) -> float:
 def _unweighted(task: Task, plan: Plan) -> float:
     with task.engine.scope():
         lost = lost_by_column(task.engine, task.encoded, recode(task, plan))
-    return sum(lost.values()) / (task.encoded.rows_in * len(task.encoded.axes))
+    cells = {axis.name: axis.cells for axis in task.encoded.axes}
+    return sum(cells[name] * lm for name, lm in lost.items()) / (task.encoded.rows_in * sum(cells.values()))
 
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from ldiv_db.algorithms.base import Plan
 from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, count_phrase
+from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
@@ -39,14 +39,28 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
     with engine.scope() as scope:
         assigned = plan.assigned if units.together else _Mended(engine, units, wanted).assigned(plan)
         rows = scope.keep(units.assign_rows(engine, assigned))
+        if units.levels:
+            _require_sequences(engine, units, assigned, rows)
         classes = plan.classes
         if classes is not None:
             counts = engine.count_groups("counts", rows, "class_id")
             bounds = [bound.name for axis in units.encoded.axes for bound in (axis.low, axis.high)]
             shown = {"left_columns": ["class_id", *bounds], "right_columns": ["rows"]}
             classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
-    notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, units.together))
+    notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, units.together, bool(units.levels)))
     return replace(plan, assigned=rows, classes=classes, notes=notes)
+
+
+def _require_sequences(engine: Engine, units: Units, assigned: Relation, rows: Relation) -> None:
+    """Raise AuditError unless everybody who has a class publishes as many rows as their level."""
+    expected = 0
+    for level in units.levels:
+        with engine.scope():
+            expected += level.rows * engine.count(
+                engine.join("planned", assigned, level.numbers, ("row_id", "whole_id"), left_columns=["row_id"])
+            )
+    if expected != engine.count(rows):
+        raise AuditError(f"{engine.count(rows):,} rows would be published of people who have {expected:,} in classes")
 
 
 class _Mended:
@@ -117,7 +131,9 @@ class _Mended:
         return bad if engine.count(bad) else None
 
 
-def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together: bool = False) -> list[str]:
+def notes_on_people(
+    engine: Engine, rows: Encoded, assigned: Relation, together: bool = False, aligned: bool = False
+) -> list[str]:
     """Notes on people with several rows, by the class of each row."""
     person = rows.individual
     assert person is not None  # noqa: S101 - the caller has looked
@@ -125,6 +141,9 @@ def notes_on_people(engine: Engine, rows: Encoded, assigned: Relation, together:
     if not found["people"]:
         return []
     several = f"{count_phrase(found['people'], 'person has', 'people have')} several rows"
+    if aligned:
+        known = "whoever knows them all, and how many everybody has, learns no more of what is published than from one"
+        return [f"{several}, published in their order: {known}"]
     if together:
         known = "whoever knows them all, but not how many there are, learns no more than from one"
         return [f"{several}, each person's in one class: {known}"]

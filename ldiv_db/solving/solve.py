@@ -12,6 +12,7 @@ from ldiv_db.solving.auto import Chooser
 from ldiv_db.solving.choose import MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
 from ldiv_db.solving.improve import LEAST, TRADED, Effort, told_of_outliers, without_outliers
+from ldiv_db.solving.levels import level_tasks, planned_levels
 from ldiv_db.solving.parts import work_of
 from ldiv_db.solving.workers import solve_parts, workers_for
 
@@ -28,7 +29,12 @@ class PartwiseSolver:
     effort: Effort = LEAST
 
     def plan(self, algorithm: Algorithm, task: Task) -> Plan:
-        """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows."""
+        """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows.
+
+        Where people publish their rows aligned, those with equally many are a task of their own.
+        """
+        if levels := level_tasks(task):
+            return planned_levels(task, [(level, self.plan(algorithm, own)) for level, own in levels])
         plan = self.solve(algorithm, task)
         task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
         plan = without_outliers(task, algorithm, plan)

@@ -5,6 +5,7 @@ import random
 import shutil
 from pathlib import Path
 
+import oracle
 import pytest
 import random_cases
 import times
@@ -59,7 +60,8 @@ def broken(monkeypatch, tmp_path):
 
     def change(module, name, old, new):
         folder = tmp_path / "sql"
-        shutil.copytree(resource_folder("sql"), folder)
+        if not folder.exists():
+            shutil.copytree(resource_folder("sql"), folder)
         text = (folder / name).read_text()
         assert text.count(old) == 1
         (folder / name).write_text(text.replace(old, new))
@@ -157,6 +159,87 @@ def test_the_package_judges_no_policy_that_counts_people(patients, says, counts)
         return
     with pytest.raises(dbt_macros.NotReadError, match="cannot judge individual"):
         dbt_macros.count_failures(*asked, policy=policy)
+
+
+#: Each reading of sequences, broken so that all people, or those whose first rows are alike, are of one class.
+FIRST_OF_PEOPLE = (templates, "auditing/sign_rows.sql.j2", "coalesce(q.labels, s.label) AS", "'' AS")
+SECOND_OF_PEOPLE = (
+    dbt_macros,
+    "dbt/macros/requirements/violations.sql",
+    "order by turn, {{ columns }}) as c_all",
+    "order by turn, {{ columns }})[1:0] as c_all",
+)
+#: The plan of people's rows, broken: the rows of a class are of one each.
+PLANNED = ("recoding/input/part_positions.sql.j2", "ORDER BY a.class_id ASC", "ORDER BY m.unit_id ASC")
+STAYS = """
+    CREATE TABLE stays AS
+    SELECT p AS patient, p AS day, 20 + p % 7 AS age, 'd' || p % 7 % 4 AS disease FROM range(40) AS t(p)
+    UNION ALL SELECT p, 100 + p, 40 + p % 5, 'd' || (p + 3) % 11 FROM range(20) AS t(p)
+"""
+OF_PEOPLE = {
+    "source": "stays",
+    "target": {"table": "release", "if_exists": "replace"},
+    "quasi_identifiers": {"age": {"numeric": True}},
+    "sensitive": ["disease"],
+    "individual": {"column": "patient", "rows": "aligned", "order": "day"},
+    "require": [{"k": 4}],
+    "algorithm": "topdown",
+    "over_time": "independent",
+    "seed": 3,
+}
+
+
+def stays(rng, people):
+    """Rows (place, disease, patient, position), of a few nobody is known."""
+    return [
+        (rng.randrange(3), rng.choice("abcd"), person if rng.random() < 0.9 else None, position)
+        for person in range(people)
+        for position in range(rng.randint(1, 3))
+    ]
+
+
+@pytest.mark.parametrize("seed", times.seeds(20))
+def test_both_readings_count_people_and_their_sequences(con, seed):
+    rng = random.Random(seed)
+    rows = stays(rng, rng.randrange(4, 30))
+    con.execute("CREATE TABLE stays (place INT, disease VARCHAR, patient INT, position INT)")
+    con.executemany("INSERT INTO stays VALUES (?, ?, ?, ?)", rows)
+    named = [(p, d, who if who is not None else -n, at) for n, (p, d, who, at) in enumerate(rows, 1)]
+    asked = {"k": 3, "distinct": 2, "frequency": 2, "entropy": 1.5, "recursive": {"c": 3, "l": 2}}
+    for position, known in (("position", oracle.sequences(named)), (None, [row[:3] for row in named])):
+        (audit,) = ldiv_db.check(
+            *(con, "stays", "place", "disease", [{name: argument} for name, argument in asked.items()]),
+            **{"twice": True, "individual": "patient", "position": position},
+        )
+        for verdict, (name, argument) in zip(audit.verdicts, asked.items(), strict=True):
+            assert verdict.violating_classes == len(oracle.people_violations(known, name, argument)), name
+            assert verdict.second == (None if name == "recursive" else verdict.violating_classes)
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("which", [FIRST_OF_PEOPLE, SECOND_OF_PEOPLE])
+def test_a_wrong_reading_of_people_publishes_nothing(con, broken, snapshot, which):
+    """Each person is a class of their own then, which one of the readings overlooks and the other does not."""
+    con.execute(STAYS)
+    api.run(con, OF_PEOPLE)
+    before = snapshot(con)
+    broken(*which)
+    broken(templates, *PLANNED)
+    with pytest.raises(AuditError, match="one of the two is wrong"):
+        api.run(con, {**OF_PEOPLE, "require": [{"k": 5}]})
+    assert snapshot(con) == before
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("which", [FIRST, SECOND])
+def test_a_wrong_formula_publishes_nothing_of_people(con, broken, snapshot, which):
+    con.execute(STAYS)
+    api.run(con, OF_PEOPLE)
+    before = snapshot(con)
+    broken(*which)
+    with pytest.raises(AuditError, match="one of the two is wrong"):
+        api.run(con, {**OF_PEOPLE, "require": [{"distinct": 3}]})
+    assert snapshot(con) == before
 
 
 def test_a_class_id_that_nobody_names_tells_no_classes_apart(patients):

@@ -40,8 +40,11 @@ INDIVIDUALS: dict[str, dict[str, Any]] = {
     "none": {"identifiers": ["patient_nr"]},
     "apart": {"individual": "patient_nr"},
     "together": {"individual": {"column": "patient_nr", "rows": "together"}},
+    "aligned": {"individual": {"column": "patient_nr", "rows": "aligned", "order": "admitted"}},
 }
 
+#: How many times patients have one to five stays, where they have few.
+_FEW = (11_718, 6_228, 1_634, 322, 39)
 _FIRST_DAY, _DAYS = datetime(2016, 1, 1), 8 * 365
 #: The diagnoses of each ward, the most frequent first.
 _DIAGNOSES = {
@@ -78,6 +81,7 @@ class Case:
     require: str
     individual: str
     dirty: bool = False
+    few: bool = False
     seed: int = 1
     threads: int = 2
     memory_limit: str | None = None
@@ -105,12 +109,19 @@ class Case:
 # -- the stays ---------------------------------------------------------------------------------------
 
 
-def make_stays(engine: Engine, rows: int, patients: int, seed: int = 1, dirty: bool = False) -> Relation:
+def make_stays(
+    engine: Engine, rows: int, patients: int, seed: int = 1, dirty: bool = False, few: bool = False
+) -> Relation:
     """The table `stays` of so many rows of so many patients; `dirty` writes some diagnoses in other ways.
+
+    Where patients have `few` stays, five at most, there are about half as many more rows than patients.
 
     The engine is one of `engine_on`.
     """
-    stays, drawn = Relation(("main", "stays")), engine.load("stays", COLUMNS, list(_stays(rows, patients, seed, dirty)))
+    stays, drawn = (
+        Relation(("main", "stays")),
+        engine.load("stays", COLUMNS, list(_stays(rows, patients, seed, dirty, few))),
+    )
     # In the order of admission, as a hospital writes them: a patient's stays lie apart.
     columns = [Identifier(name) for name in COLUMNS]
     engine.create(stays, "sort_stays", stays=drawn, columns=columns, by=Identifier("admitted"))
@@ -118,9 +129,10 @@ def make_stays(engine: Engine, rows: int, patients: int, seed: int = 1, dirty: b
     return stays
 
 
-def _stays(rows: int, patients: int, seed: int, dirty: bool) -> Iterator[tuple[Any, ...]]:
+def _stays(rows: int, patients: int, seed: int, dirty: bool, few: bool) -> Iterator[tuple[Any, ...]]:
     draw = Random(seed)
-    for patient, count in enumerate(_counts(draw, rows, patients), 1):
+    counts = draw.choices((1, 2, 3, 4, 5), _FEW, k=patients) if few else _counts(draw, rows, patients)
+    for patient, count in enumerate(counts, 1):
         for stay in _stays_of(draw, count):
             *others, diagnosis, cost = stay
             yield patient, *others, _misspelt(draw, diagnosis) if dirty else diagnosis, cost
@@ -198,7 +210,7 @@ def measure(case: Case) -> dict[str, Any]:
 
 def _make(case: Case, folder: Path) -> None:
     with open_database(folder / "bench.duckdb", create=True, settings=settings_of(case, folder)) as connection:
-        make_stays(engine_on(connection), case.rows, case.patients, case.seed, case.dirty)
+        make_stays(engine_on(connection), case.rows, case.patients, case.seed, case.dirty, case.few)
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
@@ -265,6 +277,7 @@ def hospital(
         list[str] | None, typer.Option(help=f"Of {', '.join(INDIVIDUALS)}; may be repeated. `none` if not given.")
     ] = None,
     dirty: Annotated[bool, typer.Option("--dirty", help="Diagnoses in several spellings.")] = False,
+    few: Annotated[bool, typer.Option("--few", help="Patients have five stays at most, and most of them one.")] = False,
     seed: Annotated[int, typer.Option(help="What the stays are drawn by.")] = 1,
     threads: Threads = 2,
     memory_limit: Memory = None,
@@ -289,7 +302,7 @@ def hospital(
     for one, name, whom in asked:
         typer.echo(f"{name}, {one}, individual {whom} …", err=True)
         try:
-            found.append(measure(Case(rows, patients, name, one, whom, dirty, seed, threads, memory_limit)))
+            found.append(measure(Case(rows, patients, name, one, whom, dirty, few, seed, threads, memory_limit)))
         except LdivError as error:
             typer.echo(str(error), err=True)
     show("hospital", json, found, as_table)

@@ -44,7 +44,10 @@ SIZES = tuple(sorted({*range(1, 9), *(round(8 * 1.25**power) for power in range(
 
 @dataclass(frozen=True)
 class Branch:
-    """A quasi-identifier with its number and the ways it has; its cost counts a little even if its weight is 0."""
+    """A quasi-identifier with its number and the ways it has; its cost counts a little even if its weight is 0.
+
+    `full` is also that of the quasi-identifiers that become narrower with it.
+    """
 
     measure: Measure
     number: int
@@ -161,7 +164,7 @@ def _branches(measures: Sequence[Measure]) -> list[Branch]:
         Branch(
             measure,
             number,
-            max(1, measure.full),
+            max(1, round(measure.full * measure.axis.alike)),
             [{"number": next(numbers), "level": level} for level in (measure.levels if measure.paths else [None])],
         )
         for number, measure in enumerate(measures, 1)

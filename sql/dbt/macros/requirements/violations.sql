@@ -8,12 +8,15 @@
     {% set value = ldiv.value_of(test, asked, sensitive) if sensitive is not none else none %}
     {% set about = "" if sensitive is none else " on " ~ sensitive %}
     {% set others = ", others_known=true" if requirement.get("others_known") else "" %}
-    {% set members = ldiv.members_of(test, asked, sensitive) %}
-    {% if members and not measure.counts_once %}
-        {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of sets; `ldiv check` can") %}
+    {% set members, people = ldiv.members_of(test, asked, sensitive), asked.people %}
+    {% if (members or (people and sensitive is not none)) and not measure.counts_once %}
+        {% set of = "sets" if members else "people" %}
+        {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of " ~ of ~ "; `ldiv check` can") %}
+    {% elif people and (members or others) %}
+        {% do ldiv.refuse(test, "cannot judge sets of people, or what others know; `ldiv check` can") %}
     {% endif %}
     {{ return(adapter.dispatch("violations", "ldiv")(
-        asked.table, names, value, measure.label ~ others ~ about, measure, members
+        asked.table, names, value, measure.label ~ others ~ about, measure, members, people
     )) }}
 {% endmacro %}
 
@@ -21,20 +24,23 @@
 {# Values without a sensitive column are one. Columns of the table may be called as those here: names are changed before
    any is grouped by, as databases differ in which of two meanings they group by. What is not surely good violates: a number that is too large for the
    database, which some make NULL, is no pass. #}
-{% macro default__violations(table, class_columns, value, label, measure, members=none) %}
+{% macro default__violations(table, class_columns, value, label, measure, members=none, people=none) %}
     {% set classes = [] %}
     {% for _ in class_columns %}
         {% do classes.append("c" ~ loop.index) %}
     {% endfor %}
-    {% set classes = classes | join(", ") %}
+    {% set columns = classes | join(", ") %}
+    {% set classes = "c_all" if people and people.position else columns %}
 select
     {{ dbt.string_literal(dbt.escape_single_quotes(label)) }} as requirement,
     class_rows,
     {{ ldiv.real(measure.reached) }} as reached,
     {{ ldiv.real(measure.margin) }} as margin
 from (
-    with {{ ldiv.counts_of_members(table, class_columns, members, classes) if members else "" }}counts as (
-{% if members %}
+    with {{ ldiv.counts_of_members(table, class_columns, members, classes) if members else "" -}}
+    {{- adapter.dispatch("people_and_values", "ldiv")(table, class_columns, value, people, columns, classes) if people else "" -}}
+    counts as (
+{% if members or people %}
         select
             {{ classes }},
             v,
@@ -67,8 +73,8 @@ from (
             dense_rank() over (order by {{ classes }}) as class_no,
             dense_rank() over (order by case when v is null then 1 else 0 end, v) as place,
             row_number() over (partition by {{ classes }} order by n desc) as falling,
-            sum({{ "rows_n" if members else "n" }}) over (partition by {{ classes }}) as class_rows,
-            {{ "weight" if members else "n" }} as weight,
+            sum({{ "rows_n" if members or people else "n" }}) over (partition by {{ classes }}) as class_rows,
+            {{ "weight" if members or people else "n" }} as weight,
             sum(n) over (partition by v) as value_rows,
             sum(n) over () as total_rows
         from counts
@@ -126,3 +132,72 @@ sets as (
     ),
 
     {% endmacro %}
+
+
+{# The people of each class, one for each value that they have there: how many they have, and one of these that is the
+   first. A row without a person is of somebody of its own. Where people's rows are in an order a class is those whose rows, one
+   after the other, are equal: lists of them, which not every database groups by. #}
+{% macro duckdb__people_and_values(table, class_columns, value, people, columns, classes) %}
+named as (
+        select
+{% for column in class_columns %}
+            {{ column }} as c{{ loop.index }},
+{% endfor %}
+            {{ value or "1" }} as v,
+            {{ people.person }} as who,
+            {{ people.position or "null" }} as turn,
+            case when {{ people.person }} is null then row_number() over () end as nobody
+        from {{ table }}
+    ),
+
+{% if people.position %}
+    sequences as (
+        select who, nobody, list(struct_pack({{ ldiv.packed(columns) }}) order by turn, {{ columns }}) as c_all
+        from named
+        group by who, nobody
+    ),
+
+    placed as (
+        select s.c_all, n.v, n.who, n.nobody
+        from named as n
+        join sequences as s on s.who = n.who
+        union all
+        select [struct_pack({{ ldiv.packed(columns) }})] as c_all, v, who, nobody
+        from named
+        where who is null
+    ),
+{% else %}
+    placed as (
+        select {{ columns }}, v, who, nobody
+        from named
+    ),
+{% endif %}
+
+    members as (
+        select
+            {{ classes }},
+            v,
+            count(*) over (partition by {{ classes }}, who, nobody) as members_n,
+            row_number() over (partition by {{ classes }}, who, nobody order by v) = 1 as is_first
+        from (
+            select distinct {{ classes }}, v, who, nobody
+            from placed
+        ) as each_value
+    ),
+
+    {% endmacro %}
+
+
+{% macro default__people_and_values(table, class_columns, value, people, columns, classes) %}
+    {% do ldiv.refuse("meets_policy", "cannot count people in this database; `ldiv check` can") %}
+{% endmacro %}
+
+
+{# The columns of a struct, each by its name. #}
+{% macro packed(columns) %}
+    {% set named = [] %}
+    {% for column in columns.split(", ") %}
+        {% do named.append(column ~ " := " ~ column) %}
+    {% endfor %}
+    {% do return(named | join(", ")) %}
+{% endmacro %}

@@ -1,6 +1,7 @@
 {# What is asked of a table: `table`, as it stands in FROM; `class_columns`, `sensitive` (name to what the policy says of
-   it) and `required`; `columns`, those of the table by their names in small letters. #}
-{% macro question(test, model, required, quasi_identifiers, sensitive, class_column, policy) %}
+   it) and `required`; `columns`, those of the table by their names in small letters; `people`, the columns of the person
+   whose a row is and of its position among theirs, if people are counted. #}
+{% macro question(test, model, required, quasi_identifiers, sensitive, class_column, policy, people=none) %}
     {% set node = ldiv.node_of(model) %}
     {% set given = ldiv.policy_document(test, policy, node, required, quasi_identifiers, sensitive) %}
     {% set columns = ldiv.columns_of(model, node) %}
@@ -27,8 +28,13 @@
         {% do ldiv.column(test, columns, name) %}
     {% endfor %}
     {% do ldiv.refuse_unread(test, attributes) %}
+    {% set owned = {} %}
+    {% for key, name in (people or {}).items() if name is not none %}
+        {% do owned.update({key: ldiv.column(test, columns, name)}) %}
+    {% endfor %}
     {% do return({
-        "table": model, "columns": columns, "class_columns": class_columns, "sensitive": attributes, "required": required
+        "table": model, "columns": columns, "class_columns": class_columns, "sensitive": attributes, "required": required,
+        "people": owned
     }) %}
 {% endmacro %}
 
@@ -37,7 +43,7 @@
 {% macro counts_people(policy) %}
     {% set individual, algorithm = policy.get("individual"), policy.get("algorithm") %}
     {% set name = algorithm.get("name") if algorithm is mapping else algorithm %}
-    {% set together = individual is mapping and individual.get("rows") == "together" %}
+    {% set together = individual is mapping and individual.get("rows") in ("together", "aligned") %}
     {% set apart = name == "bsgi" or policy.get("key") is not none %}
     {% do return(individual is not none and (together or not apart)) %}
 {% endmacro %}

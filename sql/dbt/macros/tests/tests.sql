@@ -29,18 +29,24 @@
 
 
 {% test meets_policy(
-    model, policy=none, require=none, quasi_identifiers=none, sensitive=none, class_column=none
+    model, policy=none, require=none, quasi_identifiers=none, sensitive=none, class_column=none, individual=none,
+    position=none
 ) %}
-    {{ ldiv.test_requirements("meets_policy", model, require, quasi_identifiers, sensitive, class_column, policy) }}
+    {% set people = {"person": individual, "position": position} if individual is not none else none %}
+    {{ ldiv.test_requirements(
+        "meets_policy", model, require, quasi_identifiers, sensitive, class_column, policy, people
+    ) }}
 {% endtest %}
 
 
 {# The rows of all requirements on all sensitive columns; nothing can be told while dbt only reads the project. #}
-{% macro test_requirements(test, model, required, quasi_identifiers, sensitive, class_column, policy) %}
+{% macro test_requirements(
+    test, model, required, quasi_identifiers, sensitive, class_column, policy, people=none
+) %}
     {% if not execute %}
         {{ return("select 1 as requirement") }}
     {% endif %}
-    {% set asked = ldiv.question(test, model, required, quasi_identifiers, sensitive, class_column, policy) %}
+    {% set asked = ldiv.question(test, model, required, quasi_identifiers, sensitive, class_column, policy, people) %}
     {% set selects = [] %}
     {% for requirement in asked.required %}
         {% for name in ldiv.judged_on(test, requirement, asked.sensitive) %}

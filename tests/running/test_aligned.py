@@ -1,0 +1,275 @@
+"""Rows of people in their order: what is published, held against sequences that are counted in plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from itertools import pairwise
+from typing import Any
+
+import duckdb
+import oracle
+import pytest
+
+import ldiv_db
+from ldiv_db import InfeasibleError, PolicyError
+from tests.running.test_people import LOCAL, REQUIREMENTS, argument_of
+from tests.times import seeds
+
+Row = tuple[Any, ...]
+COLUMNS = ("row_no", "person", "age", "zone", "value", "day")
+ALIGNED = {"column": "person", "rows": "aligned", "order": "day"}
+POLICY: dict[str, Any] = {
+    "source": "visits",
+    "target": {"table": "release", "if_exists": "replace"},
+    "quasi_identifiers": {"age": {"numeric": True}, "zone": {"taxonomy": {"prefix": [2, 1]}}},
+    "sensitive": ["value"],
+    "keep": ["row_no"],
+    "individual": ALIGNED,
+    "require": [{"frequency": 2}],
+    "algorithm": "topdown",
+    "over_time": "independent",
+    "output": {"bounds": True},
+    "seed": 11,
+}
+
+
+def visits(rng: random.Random, people: int, most: int = 4) -> list[Row]:
+    """Rows as COLUMNS has them: of nobody known a few, some days equal or not known."""
+    rows: list[Row] = []
+    for person in range(people):
+        age, zone = rng.randrange(20, 60), rng.choice(["n1", "n2", "s1", "s2"])
+        for _ in range(min(most, rng.choice([1, 1, 1, 2, 2, 3, 4, 5]))):
+            moved = rng.choice(["n1", "s2"]) if rng.random() < 0.2 else zone
+            who, day = None if rng.random() < 0.05 else person, rng.choice([None, *range(20)])
+            rows.append((len(rows), who, age + rng.randrange(2), moved, rng.choice("abcdefghij"), day))
+    rng.shuffle(rows)
+    return rows
+
+
+def fill(con: duckdb.DuckDBPyConnection, rows: list[Row]) -> None:
+    con.execute(
+        "CREATE OR REPLACE TABLE visits (row_no INT, person INT, age INT, zone VARCHAR, value VARCHAR, day INT)"
+    )
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+
+def published(con: duckdb.DuckDBPyConnection, rows: list[Row], **changes: Any) -> tuple[list[Row], Any]:
+    """The release as rows (row_no, age_min, age_max, zone, value, person, position), and the result."""
+    fill(con, rows)
+    result = ldiv_db.run(con, POLICY | changes)
+    columns = "row_no, age_min, age_max, zone, value, person, position"
+    return con.execute(f"SELECT {columns} FROM release").fetchall(), result
+
+
+def owners(rows: list[Row]) -> dict[int, Any]:
+    """Whose each row is, by its number; of nobody known somebody of its own."""
+    return {row[0]: row[1] if row[1] is not None else -1 - row[0] for row in rows}
+
+
+@pytest.mark.parametrize("algorithm", LOCAL)
+def test_every_class_of_sequences_is_good_and_says_the_truth(algorithm: str) -> None:
+    con, tried, several = duckdb.connect(), 0, 0
+    for number in seeds(8):
+        rng = random.Random(f"aligned {algorithm} {number}")
+        rows, require = visits(rng, rng.randrange(10, 45)), rng.choice(REQUIREMENTS)
+        try:
+            release, result = published(con, rows, require=[require], algorithm=algorithm)
+        except InfeasibleError:
+            continue
+        tried += 1
+        source, whose = {row[0]: row for row in rows}, owners(rows)
+        sequences = defaultdict(list)
+        for row_no, low, high, zone, value, person, position in release:
+            _, _, age, true_zone, true_value, day = source[row_no]
+            assert low <= age <= high and true_value == value
+            assert zone in (true_zone, "*") or (zone[1] == "*" and zone[0] == true_zone[0])
+            sequences[person].append((position, day, whose[row_no]))
+        assert len({row[0] for row in release}) == len(release)
+        for rows_of in sequences.values():
+            rows_of.sort()
+            assert [position for position, *_ in rows_of] == list(range(1, len(rows_of) + 1))
+            days = [day if day is not None else 99 for _, day, _ in rows_of]
+            assert days == sorted(days) and len({owner for *_, owner in rows_of}) == 1
+        assert len({rows_of[0][2] for rows_of in sequences.values()}) == len(sequences) == len(set(whose.values()))
+        have, shown = Counter(whose.values()), {rows_of[0][2]: len(rows_of) for rows_of in sequences.values()}
+        by_number = {(have[person], count) for person, count in shown.items()}
+        assert len(by_number) == len({had for had, _ in by_number})  # all who have equally many publish equally many
+        several += any(count > 1 for count in shown.values())
+        people = oracle.sequences(
+            (low, high, zone, value, person, place) for _, low, high, zone, value, person, place in release
+        )
+        assert not oracle.people_violations(people, *argument_of(require)), (number, require)
+        assert result.loss.rows_suppressed == len(rows) - len(release)
+        assert result.audits[0].of_people and result.audits[0].rows == len(release)
+    assert tried and several
+
+
+def test_people_with_one_row_lose_what_they_would_alone() -> None:
+    """Whatever those do who have several: they are a table of their own."""
+    con = duckdb.connect()
+    for number in seeds(4):
+        rows = visits(random.Random(number), 60)
+        have = Counter(owners(rows).values())
+        alone = [row for row in rows if have[owners(rows)[row[0]]] == 1]
+        every = published(con, rows, individual=ALIGNED | {"rows_at_most": 2})[0]
+        if len({person for *_, person, place in every if place == 2}) < 2:
+            continue
+        fill(con, alone)
+        nobody = {"identifiers": ["person", "day"], "individual": None}
+        ldiv_db.run(con, POLICY | nobody)
+        by_rows = con.execute("SELECT row_no, age_min, age_max, zone FROM release").fetchall()
+        numbers = {row[0] for row in alone}
+        assert sorted(by_rows) == sorted(row[:4] for row in every if row[0] in numbers)
+
+
+def test_one_row_a_person_publishes_what_rows_do() -> None:
+    con = duckdb.connect()
+    rows = [(no, no, *rest) for no, _, *rest in visits(random.Random(5), 40)]
+    for require in REQUIREMENTS:
+        aligned = published(con, rows, require=[require])[0]
+        ldiv_db.run(con, POLICY | {"require": [require], "identifiers": ["person", "day"], "individual": None})
+        rows_alone = con.execute("SELECT row_no, age_min, age_max, zone FROM release").fetchall()
+        assert sorted(row[:4] for row in aligned) == sorted(rows_alone), require
+
+
+@pytest.mark.parametrize("order", ["threads", "rows"])
+def test_threads_and_the_order_of_rows_change_nothing(order: str) -> None:
+    rows = visits(random.Random(8), 60)
+    found = []
+    for threads, shuffled in ((1, rows), (2, rows if order == "threads" else random.Random(1).sample(rows, len(rows)))):
+        con = duckdb.connect(config={"threads": threads})
+        found.append(sorted(published(con, shuffled)[0]))
+    assert found[0] == found[1]
+
+
+CUTS = {"algorithm": "cuts", "quasi_identifiers": ["zone"], "identifiers": ["age"], "output": {}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"individual": {"column": "person", "rows": "aligned"}}, "individual.order: is required"),
+        ({"individual": ALIGNED | {"order": "value"}}, "value is sensitive"),
+        ({"individual": ALIGNED | {"order": "person"}}, "person says whose a row is"),
+        ({"individual": ALIGNED | {"order": "nothing"}}, "order.nothing: the source has no such column"),
+        ({"individual": ALIGNED | {"rows_at_most": 0}}, "individual.rows_at_most"),
+        ({"individual": {"column": "person", "order": "day"}}, "individual.order: goes with"),
+        ({"individual": {"column": "person", "rows_at_most": 2}}, "individual.rows_at_most: goes with"),
+        ({"individual": "person", "output": {"position": "place"}}, "output.position: goes with"),
+        ({"output": {"person": "row_no"}}, "output.person: the release has a column row_no already"),
+        ({"output": {"person": "place", "position": "Place"}}, "output.position: the release has a column Place"),
+        ({"key": "row_no", "keep": [], "algorithm": "auto"}, "aligned does not go with releases over time"),
+        ({"weight": "age", "quasi_identifiers": ["zone"]}, "individual: does not go with weight"),
+        ({"target": {"table": "release", "if_exists": "append"}}, "does not go with individual"),
+        ({"transparent": True, "algorithm": "bsgi"}, "individual: does not go with transparent"),
+        ({"require": [{"k_map": {"k": 2, "population": "visits"}}]}, "people of a population are counted by"),
+        ({"require": [{"unique_distinct": 2}]}, "is about rows of one value"),
+        (CUTS, "individual.rows: cuts publishes"),
+        ({"algorithm": "anatomy"}, "individual: does not go with anatomy"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_with_it_is_refused_by_name(change: dict[str, Any], message: str) -> None:
+    con = duckdb.connect()
+    fill(con, visits(random.Random(1), 30))
+    with pytest.raises(PolicyError, match=message):
+        ldiv_db.run(con, POLICY | change)
+
+
+@pytest.mark.parametrize("kind", ["STRUCT(a INT)", "BLOB"])
+def test_rows_are_ordered_by_numbers_times_and_texts(kind: str) -> None:
+    con = duckdb.connect()
+    fill(con, visits(random.Random(1), 30))
+    con.execute(f"ALTER TABLE visits DROP day; ALTER TABLE visits ADD day {kind}")
+    with pytest.raises(PolicyError, match=r"individual\.order: takes numbers, dates, times or texts"):
+        ldiv_db.run(con, POLICY)
+
+
+def test_the_order_may_be_a_quasi_identifier_an_identifier_or_kept() -> None:
+    con = duckdb.connect()
+    rows = visits(random.Random(2), 40)
+    for change in (
+        {"quasi_identifiers": {"age": {"numeric": True}, "zone": {}, "day": {"numeric": True}}},
+        {"identifiers": ["day"]},
+        {"keep": ["row_no", "day"]},
+    ):
+        release, _ = published(con, rows, **change)
+        day = {row[0]: 99 if row[5] is None else row[5] for row in rows}
+        placed = sorted((person, position, day[row_no]) for row_no, *_, person, position in release)
+        assert all(a[2] <= b[2] for a, b in pairwise(placed) if a[0] == b[0])
+        shown = {name for name, *_ in con.execute("DESCRIBE release").fetchall()}
+        assert bool(shown & {"day", "day_min"}) is ("identifiers" not in change)
+
+
+def alike(people: int, values: str) -> list[Row]:
+    """People who look alike, each with these values on one day."""
+    return [(3 * n + place, n, 30, "n1", value, 1) for n in range(people) for place, value in enumerate(values)]
+
+
+def test_rows_that_tie_are_in_an_order_that_says_nothing() -> None:
+    """Of people with a, b and c on one day each value comes first about as often as another."""
+    release, _ = published(duckdb.connect(), alike(240, "abc"), require=[{"k": 4}])
+    for position in (1, 2, 3):
+        counts = Counter(row[4] for row in release if row[6] == position)
+        assert set(counts) == {"a", "b", "c"} and all(50 <= count <= 110 for count in counts.values())
+
+
+def test_which_rows_are_left_out_says_nothing() -> None:
+    release, result = published(
+        duckdb.connect(), alike(240, "abc"), require=[{"k": 4}], individual=ALIGNED | {"rows_at_most": 1}
+    )
+    counts = Counter(row[4] for row in release)
+    assert sum(counts.values()) == 240 and all(50 <= count <= 110 for count in counts.values())
+    assert result.loss.rows_suppressed == 480
+    assert any("480 rows of people who have more are left out, of which nothing is promised" in n for n in result.notes)
+
+
+def test_too_few_people_with_many_rows_publish_as_many_as_others() -> None:
+    rows = [(no, who, 20 + who % 9, "n1", "abcdef"[no % 6], no) for no, who in enumerate([*range(12)] * 2)]
+    rows += [(100 + n, 50, 33, "n1", "abcdef"[n], n) for n in range(5)]
+    release, result = published(duckdb.connect(), rows, require=[{"k": 3}])
+    counts = Counter(person for *_, person, _ in release)
+    assert set(counts.values()) == {2} and len(counts) == 13 and result.loss.rows_suppressed == 3
+    (level,) = result.search["levels"]
+    assert (level["rows"], level["people"]) == (2, 13)
+
+
+def test_a_group_that_cannot_meet_the_policy_is_joined_with_the_next() -> None:
+    """Four people have x in one of three rows each: by two of these some have none."""
+    rows = [(n, n, 20 + n, "n1", "abcdefgh"[n % 8], 0) for n in range(16)]
+    rows += [(100 + 3 * n + i, 30 + n, 40, "n1", v, i) for n in range(4) for i, v in enumerate("xx" + "pqrs"[n])]
+    release, _ = published(duckdb.connect(), rows, require=[{"frequency": 2}, {"k": 2}])
+    assert max(row[6] for row in release) < 3
+
+
+def test_a_group_that_loses_more_by_all_of_its_rows_is_joined_with_the_next() -> None:
+    """Two people far apart would be one class of all that there is: three rows of each lose less as two and none."""
+    rows = [(n, n // 2, 20 + n // 2 // 2, "n1", "abcdefgh"[n % 8], n) for n in range(64)]
+    rows += [
+        (100 + 3 * n + i, 90 + n, (20, 59)[n], ("n1", "s2")[n], "ijklmn"[3 * n + i], i)
+        for n in range(2)
+        for i in range(3)
+    ]
+    release, result = published(duckdb.connect(), rows)
+    assert max(row[6] for row in release) == 2 and result.loss.rows_suppressed == 2
+    every, _ = published(duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 3})
+    assert max(row[6] for row in every) == 3 and len(every) == len(rows)
+    budget, _ = published(duckdb.connect(), rows, suppression=0.02)
+    assert max(row[6] for row in budget) == 3
+
+
+def test_the_lowest_group_is_refused_with_its_reasons() -> None:
+    rows = [(n, n // 2, 20 + n, "n1", "abcdefgh"[n % 8], n) for n in range(32)] + [(99, 99, 20, "n1", "x", 0)]
+    con = duckdb.connect()
+    with pytest.raises(InfeasibleError, match="1 person who would publish 1 row each are too few, or too much alike"):
+        published(con, rows, require=[{"k": 2}])
+
+
+def test_a_budget_of_rows_left_out_counts_those_of_people_with_many() -> None:
+    rows = alike(40, "abcd")
+    with pytest.raises(InfeasibleError, match="80 of 160 rows"):
+        published(duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 2}, suppression=0.1, require=[{"k": 2}])
+    release, _ = published(
+        duckdb.connect(), rows, individual=ALIGNED | {"rows_at_most": 2}, suppression=0.5, require=[{"k": 2}]
+    )
+    assert len(release) == 80
