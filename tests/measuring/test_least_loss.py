@@ -316,6 +316,10 @@ def test_what_has_no_bound_is_refused(con: Any, tmp_path: Path, monkeypatch: pyt
     for call in (ldiv_db.plan, ldiv_db.run):
         with pytest.raises(PolicyError, match="a series has rows of earlier sources"):
             call(con, asked | {"key": "id"}, folder=tmp_path, bound=True)
+    con.execute("CREATE TABLE counts AS SELECT age, city, rowid AS s, 2_400_000_000 AS w FROM source")
+    counted = asked | {"source": "counts", "weight": "w", "require": [{"distinct": 2}]}
+    with pytest.raises(PolicyError, match="too many rows and values"):
+        ldiv_db.plan(con, counted, folder=tmp_path, bound=True)
     monkeypatch.setattr("ldiv_db.measuring.least_loss.search.MOST_CELLS", 3)
     with pytest.raises(PolicyError, match="up to 3 rows that differ"):
         ldiv_db.plan(con, asked | {"identifiers": ["id"]}, folder=tmp_path, bound=True)

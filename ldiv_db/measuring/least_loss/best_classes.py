@@ -16,15 +16,13 @@ from ldiv_db.measuring.least_loss.bounds import Need
 from ldiv_db.measuring.least_loss.cells import Cells, Flags, Ints
 from ldiv_db.measuring.least_loss.labels import Labels, most_gained, runs, starts
 
-#: What a row costs that a class lacks and no cell has: more than any row could gain.
-_NEVER = 2**40
-
 
 @dataclass(frozen=True)
 class Priced:
     """Pairs of label and cell, by label, those that gain most first; `start` is the first pair of each label.
 
-    `before` is how many rows of the same label and value gain more than a pair's.
+    `before` is how many rows of the same label and value gain more than a pair's; `never` what a row costs that a class
+    lacks and no cell has.
     """
 
     start: Ints
@@ -33,6 +31,7 @@ class Priced:
     rows: Ints
     gain: Ints
     before: Ints
+    never: int
 
     def by_label(self, of_pair: Ints) -> Ints:
         """The sum over the pairs of each label."""
@@ -47,8 +46,9 @@ class Priced:
         """Those of some labels, numbered anew."""
         pairs = kept[self.label]
         sizes = np.diff(np.append(self.start, len(self.label)))[kept]
-        taken = (of_pair[pairs] for of_pair in (self.cell, self.rows, self.gain, self.before))
-        return Priced(starts(sizes), np.repeat(np.arange(len(sizes)), sizes), *taken)
+        cell, rows, gain, before = (of_pair[pairs] for of_pair in (self.cell, self.rows, self.gain, self.before))
+        label: Ints = np.repeat(np.arange(len(sizes)), sizes)
+        return Priced(starts(sizes), label, cell, rows, gain, before, self.never)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _priced(cells: Cells, labels: Labels, price: Ints) -> Priced:
     so_far = np.cumsum(rows[grouped]) - rows[grouped]
     before = np.empty_like(rows)
     before[grouped] = so_far - so_far[runs(group[grouped])]
-    return Priced(labels.start, label, cell, rows, gain[order], before)
+    return Priced(labels.start, label, cell, rows, gain[order], before, cells.never)
 
 
 def _worse(priced: Priced, one: Taken, other: Taken) -> Taken:
@@ -98,9 +98,9 @@ def _filled(priced: Priced, taken: Ints, left: Ints, lacking: Ints) -> Taken:
     """What is taken with so many more by label, of what is left by pair: those that lose least."""
     so_far = np.cumsum(left) - left
     more = np.clip(lacking[priced.label] - so_far + so_far[priced.start][priced.label], 0, left)
-    never = np.maximum(lacking - priced.by_label(more), 0)
+    absent = np.maximum(lacking - priced.by_label(more), 0)
     rows = taken + more
-    return Taken(priced.by_label(rows * priced.gain) - never * _NEVER, rows)
+    return Taken(priced.by_label(rows * priced.gain) - absent * priced.never, rows)
 
 
 def _by_rows(priced: Priced, least: int) -> Taken:

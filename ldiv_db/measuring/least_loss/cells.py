@@ -55,6 +55,11 @@ class Cells:
         """The loss of a row that is left out."""
         return UNIT * len(self.nodes)
 
+    @property
+    def never(self) -> int:
+        """More than a row more of every value could gain."""
+        return self.full * (int(self.value[-1]) + 2)
+
 
 def counted_cells(axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints) -> Cells:
     """The cells of rows by codes: for each quasi-identifier these and the spans that it may be published as."""

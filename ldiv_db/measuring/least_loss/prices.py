@@ -20,6 +20,8 @@ from ldiv_db.measuring.least_loss.labels import Labels, list_labels
 
 #: The pairs of label and cell that are looked at, summed over steps, and those that are held at a time.
 MOST_WORK, MOST_PAIRS = 600_000_000, 8_000_000
+#: The work for a pair where the best class of a label is searched by the most rows of a value.
+_OF_SHARES = 4
 #: Steps of a round, and those in a row without a gain after which they become shorter, by how much.
 _STEPS, _PATIENCE, _SHORTER = 30, 8, 0.7
 #: The gain of a step, in parts of the bound, that counts; the length below which steps end.
@@ -79,7 +81,7 @@ class Ascent:
         price, rows = self.kept, self.cells.rows
         for _ in range(_STEPS):
             gained, covered = best_classes(self.cells, labels, price, self.need)
-            self._work += len(labels.cell) + 1
+            self._work += len(labels.cell) * (_OF_SHARES if self.need.parts > 1 else 1) + 1
             proved = int((price * rows).sum()) - gained
             self._judge(proved, price)
             if self._stalled >= _PATIENCE:

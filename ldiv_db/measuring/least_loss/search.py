@@ -37,6 +37,8 @@ def bound_loss(
             raise refused("bound", f"is of nodes, and {axis.name} is published as sets", "recode: tree")
     need, weaker = need_of(encoded, wanted, of_people)
     cells = _cells(engine, encoded, need.sensitive)
+    if cells.never * encoded.rows_in >= 2**62:
+        raise refused("bound", "is a sum of whole numbers of 64 bits, and there are too many rows and values for it")
     total = cells.full * encoded.rows_in
     left_out = encoded.left_out * cells.full
     proved = Ascent(cells, need, most_work, lambda cost: heard((cost + left_out) / total)).run()
