@@ -291,6 +291,7 @@ def test_what_is_not_taken_whole_is_named(
     bound = ldiv_db.plan(con, asked, folder=tmp_path, bound=True).bound
     assert isinstance(bound, LossBound) and bound.need == need and len(bound.weaker) == weaker
     assert 0 < bound.lm_mean <= ldiv_db.run(con, asked, folder=tmp_path).loss.lm_mean
+    assert ("no row is left out" in str(list(bound.said()))) == ("t_closeness" in require[0])
 
 
 def test_people_and_rows_left_out_count(con: Any, tmp_path: Path) -> None:

@@ -124,6 +124,7 @@ def _by_shares(priced: Priced, need: Need) -> Taken:
     """
     low = np.ones(len(priced.start), np.int64)
     high = np.maximum.reduceat(priced.before + priced.rows, priced.start)
+    high = np.clip(priced.by_label(priced.rows) // need.parts, 1, high)
     while (open_ := low < high).any():
         some, least, most = priced.having(open_), low[open_], high[open_]
         middle = np.minimum(least * 2, (least + most) // 2)  # most are small

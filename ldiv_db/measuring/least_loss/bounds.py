@@ -48,7 +48,8 @@ def need_of(encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]], of_pe
     most = max(asked, key=lambda need: (need.least[1], need.parts, need.rows))
     need = replace(most, rows=max(need.rows for need in asked))
     every = [(name, requirement) for name, own in wanted.items() for requirement in own]
-    weaker = [r.label for name, r in every if not _is_all(axes[name], r, need, of_people)]
+    said = {True: " (where no row is left out)", False: ""}
+    weaker = [r.label + said[r.compares_with_table] for name, r in every if not _is_all(axes[name], r, need, of_people)]
     return need, list(dict.fromkeys(weaker))
 
 
@@ -76,14 +77,12 @@ def _fewest_within(promised: Guarantee, table: Distribution) -> int:
 def _is_all(axis: SensitiveAxis, requirement: Requirement, need: Need, of_people: bool) -> bool:
     """True if a class that has what is needed meets the requirement."""
     counted = requirement.tallies_only and requirement.monotone and not requirement.harmless
-    if not counted or of_people or axis.judged or axis.bags or requirement.others_known:
-        return requirement.rows_only and not (of_people or axis.judged)
+    if not counted or of_people or axis.judged or requirement.others_known or (axis.bags and not requirement.rows_only):
+        return False
     promised = requirement.promise()
-    told = need.sensitive == axis.column.name
-    return promised.size <= need.rows and (
-        (promised.values, promised.share) == (1, ONE)
-        or (told and promised.values <= need.values and need.parts * promised.share >= 1)
-    )
+    of_values = need.sensitive == axis.column.name and promised.values <= need.values
+    of_values &= need.parts * promised.share >= 1
+    return promised.size <= need.rows and (requirement.rows_only or of_values)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,10 @@ class LossBound:
 
     def said(self, lm_mean: float | None = None) -> Iterator[str]:
         """What is proved, of a recoding that loses so much, and of which classes, in lines."""
-        least = f"no local recoding through these taxonomies loses less than {_down(self.lm_mean, 4):.4f} (mean LM)"
+        least = (
+            f"no local recoding through these taxonomies loses less than {math.floor(self.lm_mean * 10**4) / 10**4:.4f}"
+        )
+        least += " (mean LM)"
         above = None if lm_mean is None else self.above(lm_mean)
         if above is not None:
             per_cent = math.ceil(above * 1000) / 10
@@ -122,7 +124,3 @@ class LossBound:
             yield f"proved for classes of {self.need}, which is less than {', '.join(self.weaker)}"
         if self.grouped:
             yield f"with neighbouring numbers as one: {', '.join(self.grouped)}"
-
-
-def _down(number: float, digits: int) -> float:
-    return float(math.floor(number * 10**digits) / 10**digits)
