@@ -14,6 +14,7 @@ from ldiv_db.database.connections import ClientRelation
 from ldiv_db.database.errors import DatabaseError, PolicyError, Problem, refused
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import Answer
+from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.publishing.fingerprints import Fingerprint
 from ldiv_db.publishing.inference import Inference
@@ -191,6 +192,8 @@ class Result(Shown):
     earlier: Earlier = field(default_factory=Earlier)
     #: What the policy's queries (`preserve`) answer of the release.
     answers: Sequence[Answer] = ()
+    #: What no local recoding loses less than, if it was asked for. It is of the source: no ledger and no report has it.
+    bound: LossBound | None = None
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -233,7 +236,13 @@ class Result(Shown):
             "notes": self.said,
             **({} if isinstance(compared, str) else {"compared": [attack.as_dict() for attack in compared]}),
             **({} if self.snapshot is None else {"snapshot": self.snapshot}),
+            **({} if self.bound is None else {"bound": self.bound.as_dict(self.comparable_loss)}),
         }
+
+    @property
+    def comparable_loss(self) -> float | None:
+        """The mean LM, where all sensitive values are published as the bound takes them to be."""
+        return None if self.loss.cells_suppressed else self.loss.lm_mean
 
     @property
     def said(self) -> list[str]:

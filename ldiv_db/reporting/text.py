@@ -37,6 +37,8 @@ from ldiv_db.running.preview import describe_plan
 def result_text(result: Result, show_seed: bool = False) -> Iterator[Part]:
     """The losses of a run, what was inferred, the audit's verdicts and the notes."""
     yield facts_of(f"{result.source} → {result.target}", _result_facts(result, show_seed))
+    if result.bound:
+        yield from notes_text(result.bound.said(result.comparable_loss))
     yield from inferred_text([inferred.as_dict() for inferred in result.inferred])
     yield from verdicts_text(result.audits)
     yield from notes_text(result.said)
@@ -159,6 +161,8 @@ def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None)
     rows = [(c["column"], c["role"], c["generalised_by"] or "") for c in document["columns"]]
     yield table_of("columns", ("column", "role", "generalised by"), rows)
     yield from inferred_text(document["inferred"])
+    if ready.bound:
+        yield from notes_text(ready.bound.said())
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
     yield from _statements_text(document)

@@ -24,6 +24,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.display import Shown
 from ldiv_db.measuring.answers import check_queries
+from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
 from ldiv_db.publishing.destinations import Destination
@@ -111,6 +112,8 @@ class Preparation(Shown, PreparedRun):
     #: What the ledger knows of earlier releases of the source, and the watch over it until one more is published.
     earlier: Earlier = field(default_factory=Earlier)
     watch: Watch | None = None
+    #: What no local recoding loses less than, if it was asked for.
+    bound: LossBound | None = None
 
 
 def prepare(

@@ -69,6 +69,8 @@ def _described(ready: Preparation) -> dict[str, Any]:
         document["rows_different"] = ready.encoded.different
     if ready.efforts:
         document["efforts"] = dict(ready.efforts)
+    if ready.bound:
+        document["bound"] = ready.bound.as_dict()
     if ready.tried:
         document["tried"] = list(ready.tried)
     return document

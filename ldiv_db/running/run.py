@@ -20,6 +20,7 @@ from ldiv_db.database.errors import ConflictError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.counts import measure_planned_counts
+from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_source
 from ldiv_db.policy.sensitive import smallest_class
@@ -57,6 +58,7 @@ def run(
     show_values: bool = False,
     workers: int | None = None,
     dialect: str | None = None,
+    bound: bool = False,
 ) -> Result | Any:
     """Anonymize, audit and publish under `policy`; returns the `Result`, or the `Released` of a policy with a `key`.
 
@@ -71,7 +73,8 @@ def run(
     `folder` holds the policy's relative files. `catalog` is the attached database with taxonomies and ledger, if that
     is not the current one; for a warehouse the ledger's schema. `kl` adds the KL divergence. With `show_values` errors
     name values that are too frequent or not in a taxonomy. `workers` processes, by default as many as threads, solve a
-    table of more than the policy's `part_rows` rows; their number does not change the release.
+    table of more than the policy's `part_rows` rows; their number does not change the release. `bound` proves what any
+    local recoding loses at least, which takes minutes where many rows differ; the result alone has it.
 
     Release, audit and ledger row are one transaction: PolicyError, InfeasibleError, AuditError and DatabaseError leave
     nothing behind. An open transaction is joined: the caller commits, or rolls back after an error; a warehouse refuses
@@ -84,7 +87,7 @@ def run(
     while True:
         try:
             with _opened(connection, asked, context, catalog, writes=True) as (engine, counted, there):
-                return publish_run(engine, context, counted, there, kl, begun)
+                return publish_run(engine, context, counted, there, kl, begun, bound)
         except ConflictError as error:  # of two that make one table in a warehouse, the second waits for the first
             failed[type(error)] += 1
             is_there = isinstance(connection, PlannedThere)
@@ -114,27 +117,50 @@ def _opened(
 
 
 def publish_run(
-    engine: Engine, context: Context, policy: Policy, there: InWarehouse | None, kl: bool, begun: float
+    engine: Engine,
+    context: Context,
+    policy: Policy,
+    there: InWarehouse | None,
+    kl: bool,
+    begun: float,
+    bound: bool = False,
 ) -> Result | Released:
     """Publish under the policy: one release, or with a `key` the next one of a series; its work began at `begun`.
 
     Where it goes is `there` or, if that is None, as the policy says.
     """
     if policy.is_series:
-        if kl:
-            raise refused("kl", "is of a table and its source, and a series has rows of earlier sources")
+        _refuse_of_series(kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, there, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
     spec = resolve_run(engine, policy, context.folder, there)
     refuse_read_only(spec.destination)
     ready = prepare(spec, context.listener, context.show_values, publishes=True)
+    proved = _bound(ready, context) if bound else None
     if (again := published_again(ready, kl, begun)) is not None:
-        return again
+        return replace(again, bound=proved)
     ready.destination.held.close()
     draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
-    return draft.told(ready.destination.publish(draft), place=ready.destination.place)
+    return draft.told(ready.destination.publish(draft), place=ready.destination.place, bound=proved)
+
+
+def _refuse_of_series(**asked: bool) -> None:
+    for name in (name for name, is_asked in asked.items() if is_asked):
+        raise refused(name, "is of a table and its source, and a series has rows of earlier sources")
+
+
+def _bound(ready: Preparation, context: Context) -> LossBound:
+    """What no local recoding of the source loses less than; raises PolicyError where that cannot be said."""
+    from ldiv_db.measuring.least_loss.search import bound_loss  # noqa: PLC0415 - numpy takes long
+
+    def heard(bound: float) -> None:
+        context.listener.on_search(f"nothing loses less than {bound:.4f}")
+
+    context.listener.on_stage("proving the least loss")
+    engine, forms = ready.task.engine, ready.resolved.released.forms
+    return bound_loss(engine, ready.encoded, ready.task.wanted, forms, ready.units is not None, heard)
 
 
 def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:
@@ -186,12 +212,13 @@ def plan(
     show_values: bool = False,
     rehearse: bool = False,
     dialect: str | None = None,
+    bound: bool = False,
 ) -> Preparation | Any:
     """Plan a run from counts alone, on whatever `run` takes; writes nothing that stays.
 
     `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
-    ledger; `listener` then hears every statement. No warehouse does it. Under a policy with a `key` the classes of the
-    next release are formed, and the `Released` that is returned is not audited.
+    ledger; `listener` then hears every statement. No warehouse does it. `bound` is as of `run`. Under a policy with a
+    `key` the classes of the next release are formed, and the `Released` that is returned is not audited.
     """
     if rehearse and isinstance(connection, PlannedThere):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
@@ -199,11 +226,14 @@ def plan(
     context = Context(listener or Listener(), Path(folder), show_values)
     with _opened(connection, asked, context, catalog) as (engine, counted, there):
         if counted.is_series:
+            _refuse_of_series(bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()
         spec = resolve_run(engine, counted, context.folder, there)
         ready = strictest(prepare(spec, context.listener, show_values))
         if isinstance(ready.algorithm, Auto):
             ready = replace(ready, efforts=_efforts(ready.algorithm, ready.task))
+        if bound:
+            ready = replace(ready, bound=_bound(ready, context))
         if rehearse:
             made, _, _ = rehearsed(ready, 1)
             ready = replace(ready, tried=made.search.get("tried", ()))

@@ -46,6 +46,16 @@ def test_run_json_has_the_documented_keys(bed: Any) -> None:
     assert (result["rows_in"], result["rows_published"], result["classes"]) == (24, 24, 8)
 
 
+def test_a_bound_is_told_by_who_proves_it_alone(bed: Any) -> None:
+    """Beside the loss of the run; a plan has nothing to hold it against."""
+    planned = bed.call("plan", bed.database, bed.policy, "--bound", "--json").json
+    ran = bed.run("--bound", "--json").json
+    assert set(planned) == PLAN_KEYS | {"bound"} and set(ran) == RUN_KEYS | {"bound"}
+    assert 0 < planned["bound"]["lm_mean"] <= ran["loss"]["lm_mean"] and planned["bound"]["values"] == 3
+    assert ran["bound"] == planned["bound"] | {"above": ran["loss"]["lm_mean"] / ran["bound"]["lm_mean"] - 1}
+    assert "bound" not in bed.call("runs", bed.database, "--json").out
+
+
 def test_a_run_leaves_the_source_and_a_row_of_the_ledger(bed: Any) -> None:
     before = bed.sql("FROM patients")
     run_id = bed.run("--json").json["run_id"]

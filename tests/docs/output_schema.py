@@ -23,6 +23,7 @@ from ldiv_db.commands import cli as commands
 from ldiv_db.commands.telling import SCHEMA_VERSION
 from ldiv_db.database.errors import Problem
 from ldiv_db.measuring.answers import Answer
+from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness
 from ldiv_db.measuring.resolve import Spread
@@ -201,6 +202,13 @@ PARTS["entry"] = obj(
         "one_table": FLAG,
     },
 )
+
+
+def _bounded(**more: Schema) -> Schema:
+    counts = dict.fromkeys(("rows", "values", "parts"), COUNT)
+    return obj({**of(LossBound, "lm_mean", "weaker", "grouped"), **counts, **more})
+
+
 ONE_RUN = obj(
     {
         **of(Result, "run_id", "algorithm", "source", "target", "seconds"),
@@ -217,7 +225,7 @@ ONE_RUN = obj(
         "versions": ref("versions"),
         "notes": TEXTS,
     },
-    {"seed": COUNT, "compared": many(ref("attack_found")), "snapshot": COUNT},
+    {"seed": COUNT, "compared": many(ref("attack_found")), "snapshot": COUNT, "bound": _bounded(above=maybe(NUMBER))},
 )
 _PLANNED = obj(
     {
@@ -241,6 +249,7 @@ _PLANNED = obj(
     {
         "people": COUNT,
         "rows_different": COUNT,
+        "bound": _bounded(),
         "efforts": each(NUMBER),
         "tried": many(OPEN),
         "statements": many(obj({"template": TEXT, "sql": TEXT})),

@@ -1,0 +1,126 @@
+"""What a class must have at least by its requirements, and what is said of a bound that was proved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
+from ldiv_db.requirements import Distribution, Requirement
+from ldiv_db.requirements.guarantees import ONE, Guarantee, together
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a class must have: rows, different values, and of each value no more than one row in `parts`.
+
+    The values are those of the attribute `sensitive`.
+    """
+
+    rows: int = 1
+    values: int = 1
+    parts: int = 1
+    sensitive: str = field(default="", compare=False)
+
+    @property
+    def least(self) -> tuple[int, int]:
+        """The fewest rows and different values."""
+        values = max(self.values, self.parts)
+        return max(self.rows, values), values
+
+    def __str__(self) -> str:
+        said = [f"{self.rows:,} rows"] if self.rows > 1 else []
+        said += [f"{self.values} values of {self.sensitive}"] if self.values > 1 else []
+        said += [f"no {self.sensitive} in more than 1 of {self.parts} rows"] if self.parts > 1 else []
+        return " and ".join(said) or "any rows"
+
+
+def need_of(encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]], of_people: bool) -> tuple[Need, list[str]]:
+    """What every class that meets the requirements has, and the requirements that ask for more than that.
+
+    Rows count for people where these are counted. Of several sensitive attributes that which asks most is taken, with
+    the most rows that any asks for.
+    """
+    axes = {axis.column.name: axis for axis in encoded.sensitive}
+    asked = [_asked(axes[name], own, of_people) for name, own in wanted.items() if name in axes]
+    most = max(asked, key=lambda need: (need.least[1], need.parts, need.rows))
+    need = replace(most, rows=max(need.rows for need in asked))
+    every = [(name, requirement) for name, own in wanted.items() for requirement in own]
+    said = {True: " (where no row is left out)", False: ""}
+    weaker = [r.label + said[r.compares_with_table] for name, r in every if not _is_all(axes[name], r, need, of_people)]
+    return need, list(dict.fromkeys(weaker))
+
+
+def _asked(axis: SensitiveAxis, requirements: Sequence[Requirement], of_people: bool) -> Need:
+    found = together(requirement.promise() for requirement in requirements)
+    promised = found.of_rows if of_people else found
+    if axis.bags:  # whose codes are no values
+        return Need(promised.size)
+    largest = max([promised.share, *(share for _, share in promised.shares)]) or ONE
+    parts = 1 if axis.judged else math.floor(1 / largest)
+    values = max(promised.values, _fewest_within(found, axis.judged_distribution))
+    return Need(promised.size, values, parts, axis.column.name)
+
+
+def _fewest_within(promised: Guarantee, table: Distribution) -> int:
+    """The fewest values of a class that differs from the table by so much at most: the others make up no more."""
+    missing, values = table.rows * (1 - promised.difference), 0
+    for count in table.counts:
+        if missing <= 0:
+            break
+        missing, values = missing - count, values + 1
+    return max(values, 1)
+
+
+def _is_all(axis: SensitiveAxis, requirement: Requirement, need: Need, of_people: bool) -> bool:
+    """True if a class that has what is needed meets the requirement."""
+    counted = requirement.tallies_only and requirement.monotone and not requirement.harmless
+    if not counted or of_people or axis.judged or requirement.others_known or (axis.bags and not requirement.rows_only):
+        return False
+    promised = requirement.promise()
+    of_values = need.sensitive == axis.column.name and promised.values <= need.values
+    of_values &= need.parts * promised.share >= 1
+    return promised.size <= need.rows and (requirement.rows_only or of_values)
+
+
+@dataclass(frozen=True)
+class LossBound:
+    """What no local recoding through these taxonomies loses less than: the mean LM of a cell, rounded down.
+
+    It is proved for all whose classes have what is needed; `weaker` are the requirements that ask for more, `grouped`
+    the numbers that were taken in groups, each as if it were one value. `proof` has the cells and their prices.
+    """
+
+    lm_mean: float
+    need: Need
+    weaker: Sequence[str] = ()
+    grouped: Sequence[str] = ()
+    proof: Any = field(default=None, repr=False, compare=False)
+
+    def above(self, lm_mean: float) -> float | None:
+        """The part by which a recoding may lose more than the least."""
+        return max(lm_mean / self.lm_mean - 1, 0.0) if self.lm_mean else None
+
+    def as_dict(self, lm_mean: float | None = None) -> dict[str, Any]:
+        """The bound as JSON has it; `above` is of a recoding that loses so much."""
+        more = {} if lm_mean is None else {"above": self.above(lm_mean)}
+        need = {"rows": self.need.rows, "values": self.need.values, "parts": self.need.parts}
+        return {"lm_mean": self.lm_mean, **more, **need, "weaker": list(self.weaker), "grouped": list(self.grouped)}
+
+    def said(self, lm_mean: float | None = None) -> Iterator[str]:
+        """What is proved, of a recoding that loses so much, and of which classes, in lines."""
+        least = (
+            f"no local recoding through these taxonomies loses less than {math.floor(self.lm_mean * 10**4) / 10**4:.4f}"
+        )
+        least += " (mean LM)"
+        above = None if lm_mean is None else self.above(lm_mean)
+        if above is not None:
+            per_cent = math.ceil(above * 1000) / 10
+            least += f"; this one loses {lm_mean:.4f}: at most {per_cent:.1f} % more than the least"
+        yield least
+        if self.weaker:
+            yield f"proved for classes of {self.need}, which is less than {', '.join(self.weaker)}"
+        if self.grouped:
+            yield f"with neighbouring numbers as one: {', '.join(self.grouped)}"

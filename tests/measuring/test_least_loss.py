@@ -1,0 +1,326 @@
+"""The bound on what any local recoding loses, against all recodings of small tables, and from its prices by SQL."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from times import seeds
+
+import ldiv_db
+from ldiv_db.database.errors import PolicyError
+from ldiv_db.measuring.least_loss import cells as arrays
+from ldiv_db.measuring.least_loss import labels as listing
+from ldiv_db.measuring.least_loss import prices
+from ldiv_db.measuring.least_loss.best_classes import best_classes
+from ldiv_db.measuring.least_loss.bounds import LossBound, Need
+from ldiv_db.measuring.least_loss.cells import UNIT, Cells, Span, counted_cells, ranges
+from ldiv_db.measuring.least_loss.labels import list_labels, most_gained
+from ldiv_db.measuring.least_loss.prices import Ascent
+
+#: Two trees of five and four leaves by their nodes, root first; a leaf of the second hangs from the root.
+TREES = (
+    [(0, 4), (0, 2), (3, 4), (0, 1), *((i, i) for i in range(5))],
+    [(0, 3), (0, 2), *((i, i) for i in range(4))],
+)
+NEEDS = [
+    Need(2),
+    Need(3),
+    Need(1, 2),
+    Need(1, 3),
+    Need(3, 2),
+    Need(1, 1, 2),
+    Need(1, 1, 3),
+    Need(3, 1, 2),
+    Need(1, 3, 2),
+]
+Row = tuple[int, ...]
+
+
+def nodes_of(tree: list[tuple[int, int]]) -> list[Span]:
+    leaves = tree[0][1]
+    return [Span(low, high, (high - low) * UNIT // leaves) for low, high in tree]
+
+
+def drawn(draw: random.Random, rows: int) -> list[Row]:
+    """Rows of a leaf of each tree and a value, of which some recur."""
+    return [(draw.randrange(5), draw.randrange(4), draw.randrange(3)) for _ in range(rows)]
+
+
+def cells_of(rows: list[Row], spans: list[list[Span]] | None = None) -> Cells:
+    columns = np.array(rows, np.int64).T
+    nodes = spans or [nodes_of(tree) for tree in TREES]
+    return counted_cells(list(zip(columns[:-1], nodes, strict=True)), columns[-1], np.ones(len(rows), np.int64))
+
+
+def meets(need: Need, values: list[int]) -> bool:
+    """The definitions: so many rows, different values, and no value in more than 1/parts of them."""
+    most = max(values.count(value) for value in values)
+    return len(values) >= need.rows and len(set(values)) >= need.values and most * need.parts <= len(values)
+
+
+def least_cost(rows: list[Row], need: Need, spans: list[list[Span]]) -> int:
+    """What the best of all local recodings costs: rows in classes, each in its cheapest nodes, or left out."""
+
+    def cost(members: list[Row]) -> int:
+        each = zip(zip(*members, strict=True), spans, strict=False)
+        return len(members) * sum(
+            min(s.loss for s in of if s.low <= min(codes) and max(codes) <= s.high) for codes, of in each
+        )
+
+    @cache
+    def best(left: int) -> int:
+        if not left:
+            return 0
+        first = left & -left
+        rest, found = left ^ first, best(left ^ first) + UNIT * len(spans)
+        part = rest
+        while True:
+            members = [row for i, row in enumerate(rows) if (part | first) >> i & 1]
+            if meets(need, [row[-1] for row in members]):
+                found = min(found, cost(members) + best(rest ^ part))
+            if not part:
+                return found
+            part = (part - 1) & rest
+
+    return best(2 ** len(rows) - 1)
+
+
+def proved(cells: Cells, need: Need) -> Ascent:
+    return Ascent(cells, need, 2_000_000).run()
+
+
+@pytest.mark.parametrize("need", NEEDS, ids=str)
+@pytest.mark.parametrize("seed", seeds(30))
+def test_no_recoding_costs_less(seed: int, need: Need) -> None:
+    rows = drawn(random.Random(seed), 7)
+    least = least_cost(rows, need, [nodes_of(tree) for tree in TREES])
+    assert proved(cells_of(rows), need).bound <= least
+
+
+def test_the_bound_is_mostly_near_the_least() -> None:
+    """What is left is the gap of the relaxation, and of steps that end."""
+    near = total = 0
+    for seed, need in product(range(12), NEEDS):
+        rows = drawn(random.Random(seed), 7)
+        least = least_cost(rows, need, [nodes_of(tree) for tree in TREES])
+        found = proved(cells_of(rows), need).bound
+        near, total = near + (found >= 0.98 * least), total + 1
+    assert near > total / 2
+
+
+@pytest.mark.parametrize("seed", seeds(20))
+def test_numbers_in_groups_cost_no_more(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ranges are tried where numbers are few; where they are many, what is proved is less."""
+    rows = [(code * 3, leaf, value) for code, leaf, value in drawn(random.Random(seed), 7)]
+    codes = np.array([row[0] for row in rows], np.int64)
+    every = [ranges(codes, 12), nodes_of(TREES[1])]
+    least = least_cost(rows, Need(1, 2), every)
+    exact = proved(cells_of(rows, every), Need(1, 2)).bound
+    monkeypatch.setattr(arrays, "MOST_NUMBERS", 3)
+    assert proved(cells_of(rows, [ranges(codes, 12), nodes_of(TREES[1])]), Need(1, 2)).bound <= exact <= least
+
+
+def best_of(members: list[tuple[int, int]], need: Need) -> int:
+    """The most that a class of some of these rows gains, each a value and its gain."""
+    found = 0
+    for chosen in product((False, True), repeat=len(members)):
+        taken = [member for member, is_in in zip(members, chosen, strict=True) if is_in]
+        if taken and meets(need, [value for value, _ in taken]):
+            found = max(found, sum(gain for _, gain in taken))
+    return found
+
+
+@pytest.mark.parametrize("need", NEEDS, ids=str)
+@pytest.mark.parametrize("seed", seeds(10))
+def test_the_best_class_is_that_of_all_choices(seed: int, need: Need) -> None:
+    """Of one need exactly; of several no less, since the best by one of them is taken."""
+    draw = random.Random(seed)
+    cells = cells_of(drawn(draw, 9))
+    price = np.array([draw.randrange(UNIT) for _ in cells.rows], np.int64)
+    labels = list_labels(cells, np.full(len(price), cells.full), Need(), 10**6)
+    assert labels is not None
+    gained, covered = 0, np.zeros(len(price), np.int64)
+    for one in each_label(labels):
+        members = [
+            (int(cells.value[cell]), int(price[cell] - one.cost[0]))
+            for cell in one.cell
+            for _ in range(cells.rows[cell])
+        ]
+        found, taken = best_classes(cells, one, price, need)
+        best = best_of(members, need)
+        assert found == best if (need.values == 1 or need == Need(1, need.values)) else found >= best
+        assert best <= max(most_gained(cells, one, price, need)[0], 0)
+        gained, covered = gained + found, covered + taken
+    together, rows = best_classes(cells, labels, price, need)
+    assert (together, rows.tolist()) == (gained, covered.tolist())
+
+
+def each_label(labels: listing.Labels) -> Iterator[listing.Labels]:
+    for number in range(len(labels.start)):
+        yield labels.having(np.arange(len(labels.start)) == number)
+
+
+@pytest.mark.parametrize("seed", seeds(5))
+def test_labels_that_are_not_listed_gain_nothing(seed: int) -> None:
+    draw = random.Random(seed)
+    cells, need = cells_of(drawn(draw, 30)), Need(2, 2)
+    price = np.array([draw.randrange(UNIT) for _ in cells.rows], np.int64)
+    every, some = (list_labels(cells, ceiling, need, 10**6) for ceiling in (np.full(len(price), cells.full), price))
+    assert every is not None and some is not None and len(some.start) < len(every.start)
+    of_all, of_some = (best_classes(cells, labels, price, need) for labels in (every, some))
+    assert of_all[0] == of_some[0] > 0
+
+
+#: The bound by its prices: every label with its best class, of so many rows or of so many values.
+REPLAYED = """
+WITH pairs AS (
+    SELECT c.cell, c.value, c.rows, a.node AS a, b.node AS b, c.price - a.loss - b.loss AS gain
+    FROM cells AS c
+    JOIN nodes AS a ON a.axis = 0 AND a.place = c.place_0
+    JOIN nodes AS b ON b.axis = 1 AND b.place = c.place_1
+),
+ranked AS (
+    SELECT *, sum(rows) OVER (PARTITION BY a, b ORDER BY gain DESC, cell) - rows AS before,
+        row_number() OVER (PARTITION BY a, b, value ORDER BY gain DESC, cell) AS place
+    FROM pairs
+),
+led AS (
+    SELECT *, row_number() OVER (PARTITION BY a, b, place ORDER BY gain DESC, cell) AS lead FROM ranked
+),
+best AS (
+    SELECT sum(gain * CASE
+        WHEN gain > 0 THEN rows
+        WHEN $values > 1 THEN CASE WHEN place = 1 AND lead <= $values THEN 1 ELSE 0 END
+        ELSE least(greatest($rows - before, 0), rows)
+    END) AS gained
+    FROM led GROUP BY a, b HAVING sum(rows) >= $rows AND count(DISTINCT value) >= $values
+)
+SELECT (SELECT sum(rows * price) FROM cells) - sum(greatest(gained, 0)) FROM best
+"""
+
+
+@pytest.mark.parametrize("need", [Need(4), Need(1, 3)], ids=str)
+def test_the_prices_prove_the_bound(con: Any, need: Need) -> None:
+    cells = cells_of(drawn(random.Random(1), 60))
+    found = proved(cells, need)
+    con.execute("CREATE TABLE cells (cell INT, value INT, rows INT, price BIGINT, place_0 INT, place_1 INT)")
+    places = [nodes.place for nodes in cells.nodes]
+    listed = np.stack([np.arange(len(cells.rows)), cells.value, cells.rows, found.kept, *places]).T.tolist()
+    con.executemany("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?)", listed)
+    con.execute("CREATE TABLE nodes (axis INT, place INT, node INT, loss BIGINT)")
+    for axis, nodes in enumerate(cells.nodes):
+        of_place = np.repeat(np.arange(len(nodes.first) - 1), np.diff(nodes.first))
+        rows = np.stack([np.full(len(of_place), axis), of_place, nodes.node, nodes.loss[nodes.node]]).T.tolist()
+        con.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?)", rows)
+    ((replayed,),) = con.execute(REPLAYED, {"rows": need.rows, "values": need.values}).fetchall()
+    assert replayed == found.bound > 0
+
+
+def test_what_does_not_fit_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few pairs at a time prices rise more slowly, and what is proved holds all the same."""
+    cells = cells_of(drawn(random.Random(2), 60))
+    whole = proved(cells, Need(3)).bound
+    monkeypatch.setattr(prices, "MOST_PAIRS", 300)
+    assert 0 < proved(cells, Need(3)).bound <= whole
+
+
+# -- in plans and runs --------------------------------------------------------------------------------
+
+
+def place(con: Any, folder: Path, rows: int = 40) -> dict[str, Any]:
+    """A table with a number, a NULL in it, and a tree, and its policy."""
+    draw = random.Random(3)
+    con.execute("CREATE TABLE source (age INTEGER, city VARCHAR, s VARCHAR)")
+    listed = [(draw.choice([None, *range(20, 30)]), draw.choice("abcd"), draw.choice("xyzw")) for _ in range(rows)]
+    con.executemany("INSERT INTO source VALUES (?, ?, ?)", listed)
+    (folder / "city.csv").write_text("a;ab;*\nb;ab;*\nc;cd;*\nd;cd;*")
+    columns = {"age": {"numeric": True}, "city": {"taxonomy": {"file": "city.csv"}}}
+    return {"source": "source", "target": "released", "quasi_identifiers": columns, "sensitive": ["s"],
+            "require": [{"k": 4}], "seed": 1}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "require", [[{"k": 4}], [{"distinct": 3}], [{"frequency": 2}], [{"p_sensitive": {"p": 2, "k": 4}}]]
+)
+def test_a_run_tells_how_far_it_may_be_from_the_least(con: Any, tmp_path: Path, require: list[Any]) -> None:
+    asked = place(con, tmp_path) | {"require": require}
+    result = ldiv_db.run(con, asked, folder=tmp_path, bound=True)
+    told = result.as_dict()["bound"]
+    assert 0 < told["lm_mean"] <= result.loss.lm_mean and told["weaker"] == []
+    assert told["above"] == pytest.approx(result.loss.lm_mean / told["lm_mean"] - 1)
+    assert "more than the least" in str(list(result.text()))
+    planned = ldiv_db.plan(
+        con, asked | {"target": {"table": "released", "if_exists": "replace"}}, folder=tmp_path, bound=True
+    )
+    assert planned.bound == result.bound and "no local recoding" in str(list(planned.text()))
+
+
+def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:
+    """It follows from the source, so the ledger, from which reports are made, does not keep it."""
+    result = ldiv_db.run(con, place(con, tmp_path), folder=tmp_path, bound=True)
+    assert result.bound is not None
+    told = (str(result.bound.lm_mean), "more than the least", "no local recoding")
+    tables = con.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'ldiv'").fetchall()
+    kept = [str(con.execute(f"SELECT * FROM ldiv.{name}").fetchall()) for (name,) in tables]
+    assert any("released" in text for text in kept)
+    assert not [text for text in kept if any(words in text for words in told)]
+
+
+@pytest.mark.parametrize(
+    ("require", "need", "weaker"),
+    [
+        ([{"entropy": 3}], Need(1, 3), 1),
+        ([{"frequency": 2.5}, {"k": 5}], Need(5, 1, 2), 1),
+        ([{"threshold": {"default": 0.5, "x": 0.2}}], Need(1, 1, 2), 1),
+        ([{"t_closeness": 0.4}], Need(1, 3), 1),
+        ([{"distinct": 3}, {"k": 5}], Need(5, 3), 0),
+    ],
+)
+def test_what_is_not_taken_whole_is_named(
+    con: Any, tmp_path: Path, require: list[Any], need: Need, weaker: int
+) -> None:
+    asked = place(con, tmp_path) | {"require": require, "algorithm": "topdown"}
+    bound = ldiv_db.plan(con, asked, folder=tmp_path, bound=True).bound
+    assert isinstance(bound, LossBound) and bound.need == need and len(bound.weaker) == weaker
+    assert 0 < bound.lm_mean <= ldiv_db.run(con, asked, folder=tmp_path).loss.lm_mean
+    assert ("no row is left out" in str(list(bound.said()))) == ("t_closeness" in require[0])
+
+
+def test_people_and_rows_left_out_count(con: Any, tmp_path: Path) -> None:
+    """Of people rows are needed, and a row that NULL leaves out loses all."""
+    asked = place(con, tmp_path)
+    con.execute("ALTER TABLE source ADD COLUMN who INTEGER")
+    con.execute("UPDATE source SET who = rowid // 2")
+    counted = asked | {"individual": {"column": "who", "rows": "apart"}, "algorithm": "topdown"}
+    bound = ldiv_db.plan(con, counted, folder=tmp_path, bound=True).bound
+    assert bound is not None and bound.need == Need(4) and len(bound.weaker) == 1
+    dropped = asked | {"nulls": "suppress", "identifiers": ["who"]}
+    least = ldiv_db.plan(con, dropped, folder=tmp_path, bound=True).bound
+    ((missing,),) = con.execute("SELECT count(*) FROM source WHERE age IS NULL").fetchall()
+    assert least is not None and missing and least.lm_mean > Fraction(missing, 40)
+
+
+def test_what_has_no_bound_is_refused(con: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = place(con, tmp_path)
+    con.execute("ALTER TABLE source ADD COLUMN id INTEGER")
+    con.execute("UPDATE source SET id = rowid")
+    with pytest.raises(PolicyError, match="city is published as sets"):
+        ldiv_db.run(con, asked | {"recode": "set", "identifiers": ["id"]}, folder=tmp_path, bound=True)
+    for call in (ldiv_db.plan, ldiv_db.run):
+        with pytest.raises(PolicyError, match="a series has rows of earlier sources"):
+            call(con, asked | {"key": "id"}, folder=tmp_path, bound=True)
+    con.execute("CREATE TABLE counts AS SELECT age, city, rowid AS s, 2_400_000_000 AS w FROM source")
+    counted = asked | {"source": "counts", "weight": "w", "require": [{"distinct": 2}]}
+    with pytest.raises(PolicyError, match="too many rows and values"):
+        ldiv_db.plan(con, counted, folder=tmp_path, bound=True)
+    monkeypatch.setattr("ldiv_db.measuring.least_loss.search.MOST_CELLS", 3)
+    with pytest.raises(PolicyError, match="up to 3 rows that differ"):
+        ldiv_db.plan(con, asked | {"identifiers": ["id"]}, folder=tmp_path, bound=True)
