@@ -308,6 +308,19 @@ def test_people_and_rows_left_out_count(con: Any, tmp_path: Path) -> None:
     assert least is not None and missing and least.lm_mean > Fraction(missing, 40)
 
 
+@pytest.mark.parametrize("missing", ["age", "s"])
+@pytest.mark.parametrize("judged", ["judge", "ignore"])
+def test_columns_of_nulls_have_a_bound(con: Any, tmp_path: Path, missing: str, judged: str) -> None:
+    """NULL is a value of its own, of sensitive columns too unless it is not judged."""
+    asked = place(con, tmp_path) | {"require": [{"distinct": 2}], "suppressed": judged, "algorithm": "topdown"}
+    asked["nulls_sensitive"] = "value"
+    con.execute(f"UPDATE source SET {missing} = NULL WHERE {missing} IS NOT NULL AND (rowid > 5 OR {missing == 'age'})")
+    result = ldiv_db.run(con, asked, folder=tmp_path, bound=True)
+    assert result.bound is not None and result.bound.need == Need(1, 2)
+    assert 0 <= result.bound.lm_mean <= result.loss.lm_mean
+    assert bool(result.bound.weaker) == (missing == "s" and judged == "ignore")
+
+
 def test_what_has_no_bound_is_refused(con: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = place(con, tmp_path)
     con.execute("ALTER TABLE source ADD COLUMN id INTEGER")

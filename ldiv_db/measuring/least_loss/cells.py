@@ -98,6 +98,8 @@ def ranges(codes: Ints, scale: int, slip: int = 0) -> list[Span]:
     Two codes may be nearer to each other by `slip`.
     """
     known = np.unique(codes)
+    if not len(known):
+        return []
     groups = [(int(group[0]), int(group[-1])) for group in np.array_split(known, min(len(known), MOST_NUMBERS))]
     return [
         Span(groups[i][0], groups[j][1], max(groups[j][0] - groups[i][1] - slip, 0) * UNIT // max(scale, 1))

@@ -19,9 +19,9 @@ from ldiv_db.measuring.least_loss.cells import Cells, Flags, Ints
 from ldiv_db.measuring.least_loss.labels import Labels, list_labels
 
 #: The pairs of label and cell that are looked at, summed over steps, and those that are held at a time.
-MOST_WORK, MOST_PAIRS = 800_000_000, 8_000_000
-#: The work for a pair where the best class of a label is searched by the most rows of a value, and that of listing it.
-_OF_SHARES, _LISTING = 4, 10
+MOST_WORK, MOST_PAIRS = 600_000_000, 8_000_000
+#: The work for a pair where the best class of a label is searched by the most rows of a value.
+_OF_SHARES = 4
 #: Steps of a round, and those in a row without a gain after which they become shorter, by how much.
 _STEPS, _PATIENCE, _SHORTER = 30, 8, 0.7
 #: The gain of a step, in parts of the bound, that counts; the length below which steps end.
@@ -52,7 +52,6 @@ class Ascent:
         while self._work < self.most_work and self._slack > _COUNTS and self._length > _SHORTEST:
             ceiling = self._ceiling()
             labels = list_labels(self.cells, ceiling, self.need, MOST_PAIRS)
-            self._work += _LISTING * (MOST_PAIRS if labels is None else len(labels.cell))
             if labels is None:
                 self._slack /= 2
             elif not self._round(labels, ceiling):
