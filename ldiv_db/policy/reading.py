@@ -19,10 +19,11 @@ from ldiv_db.database.counted import CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.frames import only_frame
-from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
 from ldiv_db.policy.release_columns import CLASS_ID, columns_as
 from ldiv_db.policy.rules import lacking, problems_of
+from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 
 __all__ = ["GivenPolicy", "Policy", "load_file", "load_policy", "parse_policy", "read_policy"]

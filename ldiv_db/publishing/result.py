@@ -17,7 +17,7 @@ from ldiv_db.measuring.answers import Answer
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.publishing.fingerprints import Fingerprint
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.loss import Loss, TableLoss
 from ldiv_db.recoding.rules import GlobalRecoding
 
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
@@ -191,6 +191,8 @@ class Result(Shown):
     earlier: Earlier = field(default_factory=Earlier)
     #: What the policy's queries (`preserve`) answer of the release.
     answers: Sequence[Answer] = ()
+    #: What each of several tables loses, where the release has these.
+    tables: Sequence[TableLoss] = ()
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -232,6 +234,7 @@ class Result(Shown):
             "versions": self.versions,
             "notes": self.said,
             **({} if isinstance(compared, str) else {"compared": [attack.as_dict() for attack in compared]}),
+            **({"tables": [one.as_dict() for one in self.tables]} if self.tables else {}),
             **({} if self.snapshot is None else {"snapshot": self.snapshot}),
         }
 

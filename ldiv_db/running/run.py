@@ -40,6 +40,7 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
+from ldiv_db.running.tables_run import publish_tables
 from ldiv_db.running.there import counted_source
 from ldiv_db.running.unchanged import published_again
 from ldiv_db.solving.auto import Auto
@@ -120,6 +121,10 @@ def publish_run(
 
     Where it goes is `there` or, if that is None, as the policy says.
     """
+    if policy.tables:
+        if kl:
+            raise refused("kl", "is of one table and its source", "leave it out")
+        return publish_tables(engine, context, policy, begun)
     if policy.is_series:
         if kl:
             raise refused("kl", "is of a table and its source, and a series has rows of earlier sources")

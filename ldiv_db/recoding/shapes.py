@@ -1,0 +1,235 @@
+"""People by how many rows they publish in each of several tables: whoever has equally many has one shape.
+
+The rows of a person are a tree, of those of each table and of the rows that belong to each of these. Its places are
+paths of tables and turns. People of one shape have a row in each of its places, and are a level of their own; those of
+a shape that too few have publish fewer rows, the first ones of each table, as others do. What is left out depends on
+numbers of rows and on their order, never on a sensitive value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import NamedAfter, Relation
+from ldiv_db.database.queries import Where
+from ldiv_db.recoding.stacked import Stack
+from ldiv_db.recoding.units import POSITION, Level, Units, units_of
+
+#: What is left of a shape: how many rows, what it is then, and the number of the caps that leave it.
+Option = tuple[int, int, int]
+#: What the people of a level publish, and of which shapes they are.
+LevelKey = tuple[int, tuple[int, ...]]
+#: A level of fewer people than one in so many, or than so many classes have, is joined with another: its classes would
+#: be wide.
+ONE_IN, CLASSES = 200, 5
+#: How many rows of a table people keep at most, where too few have more; and the most of all that is looked at.
+_CAPS, _MOST_CAPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 600
+
+
+@dataclass(frozen=True)
+class Need:
+    """The column of the turn of a member that leads to a row."""
+
+    number: int
+
+    column = NamedAfter("need_{0.number}")
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The rows of people in their places (`placed`), the shape of each person, and what people may keep of theirs.
+
+    `people` counts those of each shape, `options` are what is left of it, most rows first, as (rows, kept, cap);
+    `caps` are rows of turns, by number. `kept` shapes have one number whatever they are left of.
+    """
+
+    placed: Relation
+    of_people: Relation
+    needs: Sequence[Need]
+    caps: Sequence[tuple[int, ...]]
+    people: Mapping[int, int]
+    options: Mapping[int, Sequence[Option]]
+    #: What no level may be: its people cannot meet what is required.
+    banned: set[int] = field(default_factory=set)
+
+
+def shapes_of(engine: Engine, stack: Stack, secret: str) -> Shapes:
+    """The shapes of all people."""
+    needs = [Need(member.number) for member in stack.members]
+    with engine.scope() as scope:
+        placed = scope.keep(_placed(engine, stack, needs, secret))
+        of_people = scope.keep(engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed))
+        people = dict(engine.tally(of_people, "shape_no"))
+        firsts = engine.group("firsts", of_people, "shape_no", person=("min", "person"))
+        caps = _caps([int(engine.most(placed, need.column.name) or 0) for need in needs])
+        columns = {"cap_no": "BIGINT"} | {need.column.name: "BIGINT" for need in needs}
+        listed = engine.load("caps", columns, [(number, *cap) for number, cap in enumerate(caps)])
+        params = {"placed": placed, "firsts": firsts, "caps": listed, "needs": needs}
+        lesser = engine.materialise("lesser", "recoding/tables/list_lesser_shapes", **params)
+        options: dict[int, list[Option]] = {shape: [] for shape in people}
+        for shape, rows, kept, cap in engine.columns(lesser, "shape_no", "rows", "kept_no", "cap_no"):
+            options[shape].append((rows, kept, cap))
+    return Shapes(placed, of_people, needs, caps, people, {s: sorted(o, reverse=True) for s, o in options.items()})
+
+
+def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) -> Relation:
+    """The rows of all tables in their places: those of people, then those that belong to them, and so on."""
+    params = {"rows": stack.encoded.rows, "axes": stack.encoded.axes, "needs": needs, "secret": secret}
+    placed: Relation | None = None
+    for members in stack.by_depth():
+        if placed is None:
+            placed = engine.materialise("placed", "recoding/tables/place_rows", placed=None, members=members, **params)
+        else:
+            engine.insert(placed, "recoding/tables/place_rows", placed=placed, members=members, **params)
+    assert placed is not None  # noqa: S101 - some table is of people
+    return placed
+
+
+def _caps(most: Sequence[int]) -> list[tuple[int, ...]]:
+    """How many rows of each member may be kept: all combinations, of few numbers where there would be too many."""
+    steps = _CAPS
+    while True:
+        caps = [sorted({*(step for step in steps if step < n), n}) if n > 1 else [n] for n in most]
+        found = list(product(*caps))
+        if len(found) <= _MOST_CAPS or len(steps) <= 2:
+            return found
+        steps = steps[:-1]
+
+
+def settled(shapes: Shapes, fewest: int) -> dict[int, tuple[int, int]] | None:
+    """What the people of each shape publish, (kept, cap), so that enough publish the same; None if none can be.
+
+    Enough are several times the `fewest` that a class has, where there are so many people. Shapes that enough have stay
+    as they are. Others keep as many rows as they can and have others do as well.
+    """
+    people = sum(shapes.people.values())
+    for least in dict.fromkeys((max(people // ONE_IN, CLASSES * fewest), fewest)):
+        if found := _settled(shapes, least):
+            return found
+    return None
+
+
+def _settled(shapes: Shapes, least: int) -> dict[int, tuple[int, int]] | None:
+    """As `settled`, at least so many people each."""
+    banned = set(shapes.banned)
+    allowed = {s: [one for one in options if one[1] not in banned] for s, options in shapes.options.items()}
+    levels = {o[0][1] for s, o in allowed.items() if o and shapes.people[s] >= least}
+    while True:
+        chosen = {s: next((one for one in o if one[1] in levels), None) for s, o in allowed.items()}
+        sizes = Counter[int]()
+        for shape, found in chosen.items():
+            if found:
+                sizes[found[1]] += shapes.people[shape]
+        if small := {kept for kept, people in sizes.items() if people < least}:
+            levels -= small
+            allowed = {s: [one for one in o if one[1] not in small] for s, o in allowed.items()}
+            continue
+        left = [s for s, found in chosen.items() if found is None]
+        if not left:
+            return {s: (found[1], found[2]) for s, found in chosen.items() if found}
+        opened = _opened(shapes, allowed, chosen, left, least)
+        if opened is None:
+            return None
+        kept, members = opened
+        levels.add(kept)
+        for shape in members:  # what would part them again is no choice of theirs any more
+            allowed[shape] = [one for one in allowed[shape] if one[1] == kept]
+
+
+def _opened(
+    shapes: Shapes,
+    allowed: Mapping[int, Sequence[Option]],
+    chosen: Mapping[int, Option | None],
+    left: Sequence[int],
+    least: int,
+) -> tuple[int, list[int]] | None:
+    """What enough people can publish of whom nothing is chosen, with most rows, and their shapes; None if nothing is.
+
+    Where there are too few of them, others come down to what they publish, who lose the fewest rows by that.
+    """
+    for among in (left, list(allowed)):
+        people, rows, shapes_of_kept = Counter[int](), dict[int, int](), dict[int, list[int]]()
+        for shape in among:
+            for count, kept, _ in allowed[shape]:
+                people[kept] += shapes.people[shape]
+                rows[kept] = count
+                shapes_of_kept.setdefault(kept, []).append(shape)
+        asked = {kept for shape in left for _, kept, _ in allowed[shape]}
+        able = [kept for kept, n in people.items() if n >= least and kept in asked]
+        if not able:
+            continue
+        best = max(able, key=lambda kept: (rows[kept], people[kept], -kept))
+
+        def lost(shape: int, rows_kept: int = rows[best]) -> tuple[int, int]:
+            now = chosen[shape]
+            return (shapes.people[shape] * (now[0] - rows_kept) if now else -1, shape)
+
+        taken, count = list[int](), 0
+        for shape in sorted(shapes_of_kept[best], key=lost):
+            if chosen[shape] is None or count < least:
+                taken.append(shape)
+                count += shapes.people[shape]
+        return best, taken
+    return None
+
+
+def levels_of(chosen: Mapping[int, tuple[int, int]]) -> list[LevelKey]:
+    """What people publish, with their shapes, in the order of levels."""
+    found: dict[int, list[int]] = {}
+    for shape, (kept, _) in sorted(chosen.items()):
+        found.setdefault(kept, []).append(shape)
+    return [(kept, tuple(found[kept])) for kept in sorted(found)]
+
+
+def shaped_units(
+    engine: Engine,
+    stack: Stack,
+    shapes: Shapes,
+    chosen: Mapping[int, tuple[int, int]],
+    known: dict[LevelKey, Level],
+) -> Units:
+    """The units of people who publish what is chosen for their shapes, each level with those of one.
+
+    Levels that are `known` are taken as they are, and those that are not are added.
+    """
+    with engine.scope() as scope:
+        columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
+        listed = [(shape, kept, *shapes.caps[cap]) for shape, (kept, cap) in chosen.items()]
+        known = {"chosen": engine.load("chosen", columns, listed), "shapes": shapes.of_people, "position": POSITION}
+        params = {"placed": shapes.placed, "needs": shapes.needs, **known}
+        kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
+        codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
+        published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
+        of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
+        members = scope.keep(engine.select("members", published, *of_rows))
+        places: dict[int, list[tuple[int, int]]] = {}
+        for level, position, member, _ in engine.tally(published, "level", POSITION.name, "member"):
+            places.setdefault(level, []).append((position, member))
+        for key in (key for key in levels_of(chosen) if key not in known):
+            known[key] = _level(engine, stack, published, key[0], sorted(places[key[0]]))
+            for relation in known[key].tables:
+                scope.keep(relation)
+        levels = [known[key] for key in levels_of(chosen)]
+        left_out = stack.encoded.row_count - engine.count(published)
+    largest = max(levels, key=lambda level: level.encoded.row_count)
+    return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)
+
+
+def _level(engine: Engine, stack: Stack, published: Relation, level: int, places: Sequence[tuple[int, int]]) -> Level:
+    """The people of a level, who have a row of each member in its positions (position, member)."""
+    rows = engine.select("level", published, where=[Where("level", level)])
+    positions = {
+        code: [position for position, member in places if member == owner.number]
+        for code, owner in stack.owners.items()
+    }
+    whole = stack.encoded
+    axes = tuple(axis for axis in whole.axes if positions[axis.code])
+    sensitive = tuple(axis for axis in whole.sensitive if positions.get(axis.code)) or whole.sensitive[-1:]
+    units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions)
+    both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("p1", "whole_id")]}
+    pairs = engine.join("pairs", units.members, rows, "row_id", **both)
+    return Level(len(places), units.encoded, engine.select("numbers", pairs, "row_id", "whole_id", distinct=True))
