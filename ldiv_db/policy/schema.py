@@ -122,7 +122,8 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
     if table.key and table.key in (table.person, *table.parent):
         yield Problem("key", f"{table.key} says whose a row is already", "leave it out, and give others `person`")
     named = {column.lower() for column in (*table.quasi_identifiers, *table.sensitive)}
-    for key, columns in {"person": [table.person], "parent": [*table.parent], "key": [table.key]}.items():
+    links: dict[str, list[str | None]] = {"person": [table.person], "parent": [*table.parent], "key": [table.key]}
+    for key, columns in links.items():
         if found := [column for column in columns if column and column.lower() in named]:
             yield Problem(key, f"{found[0]} links rows, and is published as a number", "leave it out of other lists")
     if len(table.parent) > 1:

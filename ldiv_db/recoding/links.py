@@ -100,7 +100,7 @@ def _broken(
             what = f"{rows_phrase(found['repeated'])} share their {table.table.key} with another"
             yield Problem(f"{under}.key", what, "name a column, or make one in a query, that is one row's alone")
     above = tables.get(table.above)
-    found = _counts(engine, table, table.owner, above, above and above.table.key)
+    found = _counts(engine, table, table.owner, above, above.table.key if above else None)
     key, left_out = "parent" if above else "person", "leave them out in a query as the source"
     if found["unknown"]:
         what = f"{table.owner} is NULL in {rows_phrase(found['unknown'])}, which belong to nobody"

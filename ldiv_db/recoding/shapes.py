@@ -9,8 +9,8 @@ numbers of rows and on their order, never on a sensitive value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 from ldiv_db.database.engine import Engine
@@ -54,7 +54,11 @@ class Shapes:
     people: Mapping[int, int]
     options: Mapping[int, Sequence[Option]]
     #: What no level may be: its people cannot meet what is required.
-    banned: set[int] = field(default_factory=set)
+    banned: frozenset[int] = frozenset()
+
+    def without(self, kept: Collection[int]) -> Shapes:
+        """The same where no people publish one of these."""
+        return replace(self, banned=self.banned | set(kept))
 
 
 def shapes_of(engine: Engine, stack: Stack, secret: str) -> Shapes:
@@ -91,7 +95,7 @@ def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) ->
 
 def _caps(most: Sequence[int]) -> list[tuple[int, ...]]:
     """How many rows of each member may be kept: all combinations, of few numbers where there would be too many."""
-    steps = _CAPS
+    steps: Sequence[int] = _CAPS
     while True:
         caps = [sorted({*(step for step in steps if step < n), n}) if n > 1 else [n] for n in most]
         found = list(product(*caps))
@@ -190,11 +194,11 @@ def shaped_units(
     stack: Stack,
     shapes: Shapes,
     chosen: Mapping[int, tuple[int, int]],
-    known: dict[LevelKey, Level],
+    made: dict[LevelKey, Level],
 ) -> Units:
     """The units of people who publish what is chosen for their shapes, each level with those of one.
 
-    Levels that are `known` are taken as they are, and those that are not are added.
+    Levels that were `made` before are taken as they are, and others are added.
     """
     with engine.scope() as scope:
         columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
@@ -209,11 +213,11 @@ def shaped_units(
         places: dict[int, list[tuple[int, int]]] = {}
         for level, position, member, _ in engine.tally(published, "level", POSITION.name, "member"):
             places.setdefault(level, []).append((position, member))
-        for key in (key for key in levels_of(chosen) if key not in known):
-            known[key] = _level(engine, stack, published, key[0], sorted(places[key[0]]))
-            for relation in known[key].tables:
+        for key in (key for key in levels_of(chosen) if key not in made):
+            made[key] = _level(engine, stack, published, key[0], sorted(places[key[0]]))
+            for relation in made[key].tables:
                 scope.keep(relation)
-        levels = [known[key] for key in levels_of(chosen)]
+        levels = [made[key] for key in levels_of(chosen)]
         left_out = stack.encoded.row_count - engine.count(published)
     largest = max(levels, key=lambda level: level.encoded.row_count)
     return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)

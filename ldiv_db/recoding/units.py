@@ -155,8 +155,8 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) ->
         elif own:
             yield _Place(axis, own[0]).column, axis
             for turn, position in enumerate(own[1:], 2):
-                named = {"column": Identifier(name_at(axis.name, turn)), "code": Identifier(f"q{next(unused)}")}
-                more.append((_Place(axis, position).column, replace(axis, **named)))
+                named, code = Identifier(name_at(axis.name, turn)), Identifier(f"q{next(unused)}")
+                more.append((_Place(axis, position).column, replace(axis, column=named, code=code)))
         else:
             half, name = axis.weight / 2, Identifier(f"{axis.name} (highest)")
             yield axis.low, replace(axis, weight=half)

@@ -256,15 +256,15 @@ def _task(
             keys = levels_of(chosen)
             for key, (level, own) in zip(keys, level_tasks(task), strict=True):
                 judged[key] = judged[key] if key in judged else _poor(able, level, own)
-            poor = [
-                (level.rows, key[0], judged[key]) for key, level in zip(keys, units.levels, strict=True) if judged[key]
-            ]
+            each = zip(keys, units.levels, strict=True)
+            poor = sorted((level.rows, key[0], judged[key]) for key, level in each if judged[key])
             if not poor:
                 for relation in (units.members, *(table for level in units.levels for table in level.tables)):
                     scope.keep(relation)
                 return task, able, why
-            _, kept, failed = max(poor)
-            shapes.banned.add(kept)
+            *_, (_, most, failed) = poor
+            every_poor = shapes.without({kept for _, kept, _ in poor})
+            shapes = every_poor if settled(every_poor, fewest) else shapes.without({most})
     few = f"no {fewest:,} people can publish as many rows in each table as others"
     raise InfeasibleError(f"{failed or few}: ask for less, or leave out the rows of those who have few in a query")
 
