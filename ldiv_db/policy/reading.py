@@ -58,11 +58,22 @@ def parse_policy(document: Any) -> Policy:
 
 
 def _checked(policy: Policy) -> Policy:
-    """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong."""
+    """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong.
+
+    Also for one of several tables, which runs and plans alone take, as they read more than one.
+    """
+    refuse_tables(policy)
     problems = problems_of(policy)
     if set(problems) - set(lacking(())):
         raise PolicyError(problems)
     return policy
+
+
+def refuse_tables(policy: Policy) -> None:
+    """Raise PolicyError for a policy of several tables."""
+    if policy.tables:
+        what = "several tables are one release, and this looks at one table"
+        raise refused("tables", what, "run and plan take it, and a run's audit reads all tables and their join")
 
 
 def load_file(path: str | Path) -> Policy:
@@ -109,6 +120,8 @@ def described_policy(
 
 def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy | Mapping[str, Any]:
     """The policy with this source, if one is given, and with a target in memory where it names none."""
+    if policy.tables if isinstance(policy, Policy) else policy.get("tables"):
+        return policy
     if isinstance(policy, Policy):
         target = {} if "target" in policy.model_fields_set else {"target": Target(table=RELEASE)}
         found = policy.model_copy(update=target)
@@ -160,7 +173,7 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
             what = "makes releases over time, which need a database that stays, unlike a frame"
             raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
-        is_named = isinstance(given, Mapping) and "source" in keys
+        is_named = isinstance(given, Mapping) and not {"source", "tables"}.isdisjoint(keys)
         bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
     return bound
 

@@ -88,7 +88,7 @@ class Earlier:
         found = self.fingerprint
         if found is None:
             return {}
-        columns = json.dumps(found.columns)
+        columns = json.dumps(found.columns) if found.columns else None
         return {"hash_key": found.key, "rows_hash": found.rows, "policy_hash": found.policy, "columns_read": columns}
 
     def told(self, run_id: str = "") -> list[str]:

@@ -105,6 +105,10 @@ def _broken(
     if found["unknown"]:
         what = f"{table.owner} is NULL in {rows_phrase(found['unknown'])}, which belong to nobody"
         yield Problem(f"{under}.{key}", what, left_out)
+    if found["repeated"] and not table.table.order and (table.table.quasi_identifiers or is_parent):
+        of = f"row of {above.name}" if above else "person"
+        what = f"is required: {rows_phrase(found['repeated'])} have their {of} in common with others"
+        yield Problem(f"{under}.order", what, "name the column by which they are put into their order")
     if found["lacking"]:
         what = f"{rows_phrase(found['lacking'])} have {found['lacking_values']:,} values of {table.owner}"
         yield Problem(f"{under}.{key}", f"{what} that no row of {table.above} has", left_out)

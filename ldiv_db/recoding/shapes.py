@@ -119,66 +119,95 @@ def settled(shapes: Shapes, fewest: int) -> dict[int, tuple[int, int]] | None:
 
 def _settled(shapes: Shapes, least: int) -> dict[int, tuple[int, int]] | None:
     """As `settled`, at least so many people each."""
-    banned = set(shapes.banned)
-    allowed = {s: [one for one in options if one[1] not in banned] for s, options in shapes.options.items()}
-    levels = {o[0][1] for s, o in allowed.items() if o and shapes.people[s] >= least}
+    banned, forced = set(shapes.banned), dict[int, int]()
     while True:
-        chosen = {s: next((one for one in o if one[1] in levels), None) for s, o in allowed.items()}
-        sizes = Counter[int]()
-        for shape, found in chosen.items():
-            if found:
-                sizes[found[1]] += shapes.people[shape]
-        if small := {kept for kept, people in sizes.items() if people < least}:
-            levels -= small
-            allowed = {s: [one for one in o if one[1] not in small] for s, o in allowed.items()}
+        allowed = {
+            shape: [o for o in options if o[1] not in banned and forced.get(shape, o[1]) == o[1]]
+            for shape, options in shapes.options.items()
+        }
+        choice = _Choice(shapes.people, allowed, least)
+        choice.open_levels({*forced.values()} - banned)
+        if small := choice.small():
+            banned |= small
             continue
-        left = [s for s, found in chosen.items() if found is None]
+        left = [shape for shape, found in choice.chosen.items() if found is None]
         if not left:
-            return {s: (found[1], found[2]) for s, found in chosen.items() if found}
-        opened = _opened(shapes, allowed, chosen, left, least)
-        if opened is None:
+            return {shape: (found[1], found[2]) for shape, found in choice.chosen.items() if found}
+        down = choice.come_down(left)
+        if not down:
             return None
-        kept, members = opened
-        levels.add(kept)
-        for shape in members:  # what would part them again is no choice of theirs any more
-            allowed[shape] = [one for one in allowed[shape] if one[1] == kept]
+        forced |= down
 
 
-def _opened(
-    shapes: Shapes,
-    allowed: Mapping[int, Sequence[Option]],
-    chosen: Mapping[int, Option | None],
-    left: Sequence[int],
-    least: int,
-) -> tuple[int, list[int]] | None:
-    """What enough people can publish of whom nothing is chosen, with most rows, and their shapes; None if nothing is.
+class _Choice:
+    """What is chosen of the options of each shape, so that people keep as many rows as they can.
 
-    Where there are too few of them, others come down to what they publish, who lose the fewest rows by that.
+    By what could be a level: how many people would keep more rows by it than they do (`backing`), and how many more
+    that are (`gain`).
     """
-    for among in (left, list(allowed)):
-        people, rows, shapes_of_kept = Counter[int](), dict[int, int](), dict[int, list[int]]()
-        for shape in among:
-            for count, kept, _ in allowed[shape]:
-                people[kept] += shapes.people[shape]
-                rows[kept] = count
-                shapes_of_kept.setdefault(kept, []).append(shape)
-        asked = {kept for shape in left for _, kept, _ in allowed[shape]}
-        able = [kept for kept, n in people.items() if n >= least and kept in asked]
-        if not able:
-            continue
-        best = max(able, key=lambda kept: (rows[kept], people[kept], -kept))
 
-        def lost(shape: int, rows_kept: int = rows[best]) -> tuple[int, int]:
-            now = chosen[shape]
-            return (shapes.people[shape] * (now[0] - rows_kept) if now else -1, shape)
+    def __init__(self, people: Mapping[int, int], options: Mapping[int, Sequence[Option]], least: int) -> None:
+        self.chosen: dict[int, Option | None] = dict.fromkeys(options)
+        self._people, self._options, self._least = people, options, least
+        self._backing, self._gain = Counter[int](), Counter[int]()
+        self._having: dict[int, list[int]] = {}
+        for shape, own in options.items():
+            self._count(shape, 1)
+            for _, kept, _ in own:
+                self._having.setdefault(kept, []).append(shape)
 
-        taken, count = list[int](), 0
-        for shape in sorted(shapes_of_kept[best], key=lost):
-            if chosen[shape] is None or count < least:
-                taken.append(shape)
-                count += shapes.people[shape]
-        return best, taken
-    return None
+    def open_levels(self, first: Collection[int]) -> None:
+        """Open levels: those that are named, shapes that enough people have, then what most rows are kept by."""
+        whole = {own[0][1] for shape, own in self._options.items() if own and self._people[shape] >= self._least}
+        for kept in sorted({*first, *whole}):
+            self._open(kept)
+        while able := [
+            kept for kept, people in self._backing.items() if people >= self._least and self._gain[kept] > 0
+        ]:
+            self._open(max(able, key=lambda kept: (self._gain[kept], -kept)))
+
+    def small(self) -> set[int]:
+        """The levels that have fewer people than a level must have."""
+        sizes = Counter[int]()
+        for shape, found in self.chosen.items():
+            if found:
+                sizes[found[1]] += self._people[shape]
+        return {kept for kept, people in sizes.items() if people < self._least}
+
+    def come_down(self, left: Collection[int]) -> dict[int, int]:
+        """What enough people publish with those of whom nothing is chosen: others who lose the fewest rows by that."""
+        asked = {kept: rows for shape in left for rows, kept, _ in self._options[shape]}
+        for kept, rows in sorted(asked.items(), key=lambda one: (-one[1], one[0])):
+
+            def lost(shape: int, rows_kept: int = rows) -> tuple[int, int]:
+                now = self.chosen[shape]
+                return (self._people[shape] * (now[0] - rows_kept) if now else -1, shape)
+
+            taken, people = dict[int, int](), 0
+            for shape in sorted(self._having[kept], key=lost):
+                if people < self._least or self.chosen[shape] is None:
+                    taken[shape] = kept
+                    people += self._people[shape]
+            if people >= self._least:
+                return taken
+        return {}
+
+    def _open(self, kept: int) -> None:
+        """Have all publish this who publish less."""
+        for shape in self._having.get(kept, ()):
+            option = next(one for one in self._options[shape] if one[1] == kept)
+            now = self.chosen[shape]
+            if now is None or option[0] > now[0]:
+                self._count(shape, -1)
+                self.chosen[shape] = option
+                self._count(shape, 1)
+
+    def _count(self, shape: int, sign: int) -> None:
+        now, people = self.chosen[shape], sign * self._people[shape]
+        for rows, kept, _ in self._options[shape]:
+            if now is None or rows > now[0]:
+                self._backing[kept] += people
+                self._gain[kept] += people * (rows - (now[0] if now else 0))
 
 
 def levels_of(chosen: Mapping[int, tuple[int, int]]) -> list[LevelKey]:

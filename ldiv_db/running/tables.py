@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.auditing.refusals import refuse_people
@@ -20,6 +21,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase, refuse, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.display import Shown
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.quasi_identifiers import collect_hierarchies, column_problems
@@ -150,8 +152,8 @@ def _public_targets(opened: OpenedTables) -> dict[str, Relation]:
 # -- people --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PreparedTables:
+@dataclass(frozen=True, repr=False)
+class PreparedTables(Shown):
     """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
 
     opened: OpenedTables
@@ -171,6 +173,29 @@ class PreparedTables:
         assert self.task.units is not None  # noqa: S101 - people are planned
         return self.task.units
 
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as JSON has it: keys of one table's, and the rows of each table."""
+        counts, policy = dict(self.task.engine.tally(self.units.members, "member")), self.opened.policy
+        rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in self.stack.members}
+        return {
+            "source": self.opened.source,
+            "target": ", ".join(str(table.target) for table in policy.tables.values()),
+            "algorithm": self.algorithm.name,
+            "people": sum(level.encoded.row_count for level in self.units.levels),
+            "rows_in": sum(before for before, _ in rows.values()),
+            "rows_suppressed": self.feasibility.rows_suppressed,
+            "classes_made": self.feasibility.classes,
+            "requirements": [
+                {"name": one.name, "parameters": one.parameters, "sensitive": name or None}
+                for name, own in self.task.wanted.items()
+                for one in own
+            ],
+            "tables": [{"table": n, "rows_in": a, "rows_published": b} for n, (a, b) in rows.items()],
+            "inferred": [found.as_dict() for one in self.tables for found in one.resolved.inferred],
+            "unchanged": self.earlier.unchanged,
+            "notes": [*self.earlier.told(), *self.reasons, *self.feasibility.notes],
+        }
+
     def rows_of(self, member: Member) -> Relation:
         """(row_id, own_id, turn) of the rows of a member that are published."""
         where = [Where("member", member.number)]
@@ -187,7 +212,8 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
             earlier.require_safe()
         if earlier.seed is not None:
             opened = replace(opened, policy=policy.model_copy(update={"seed": earlier.seed}))
-        secret = opened.content(str(opened.policy.seed))
+        seed = str(opened.policy.seed)
+        secret = keyed(seed, [opened.content(seed), _said(opened)])
         tables = resolve_tables(opened, secret)
         public = _public_targets(opened)
         stack = stacked(engine, list(_encoded(engine, context, tables)))
@@ -198,15 +224,19 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
 
 
 def _look_back(opened: OpenedTables, run_id: str) -> tuple[Earlier, Watch]:
-    engine, policy = opened.engine, opened.policy
-    problems = Problems()
-    taxonomies = collect_hierarchies(engine, policy.quasi_identifiers, opened.context.folder, problems)
-    problems.refuse()
+    engine, folder = opened.engine, opened.context.folder
     key = Published.in_ledger(engine).key or secrets.token_hex(32)
-    said = keyed(key, [content_of(policy), taxonomies, versions()])
-    fingerprint = Fingerprint(key, opened.content(key), said)
-    independent = policy.over_time == "independent"
-    return look_back_on_tables(engine, opened.source, opened.context.folder, fingerprint, independent, run_id)
+    fingerprint = Fingerprint(key, opened.content(key), keyed(key, _said(opened)))
+    independent = opened.policy.over_time == "independent"
+    return look_back_on_tables(engine, opened.source, folder, fingerprint, independent, run_id)
+
+
+def _said(opened: OpenedTables) -> list[Any]:
+    """All that a release rests on beside the rows and the seed."""
+    problems, policy = Problems(), opened.policy
+    taxonomies = collect_hierarchies(opened.engine, policy.quasi_identifiers, opened.context.folder, problems)
+    problems.refuse()
+    return [content_of(policy), taxonomies, versions()]
 
 
 def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:
