@@ -30,7 +30,6 @@ from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
-from ldiv_db.policy.document import Target
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
     GivenRequirement,
@@ -45,6 +44,7 @@ from ldiv_db.policy.resolve import describe
 from ldiv_db.policy.sensitive import as_published
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.policy.sources import given_name, open_given, open_source
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.counting import counting_sql
 from ldiv_db.reporting.forms import enter_forms

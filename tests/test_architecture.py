@@ -238,6 +238,7 @@ KNOWING = {
     *("running/exploring/explore.py", "running/exploring/variants.py"),
     *("running/release.py", "running/remedies.py", "running/replay_methods.py", "running/rights.py"),
     *("running/run.py", "running/run_spec.py", "running/there.py"),
+    *("running/tables.py", "running/tables_run.py"),
 }
 
 
@@ -270,7 +271,7 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 51_526, 279, 597
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 53_239, 289, 609
 MOST_LINES_OF_A_MODULE = 350
 
 

@@ -280,7 +280,7 @@ def _read_again(
     bytes and after `same`, and take the numbers of a requirement as its verdict names them. Where people are counted
     it counts them as well, or reads their rows, if classes must be good by these.
     """
-    subject = counts.read.of_rows if counts.subject.by_rows else counts.read
+    subject = counts.read.of_rows if counts.subject.by_rows else counts.read.again or counts.read
     unread = subject.pair is not None
 
     def again(table: Relation | FileRelation, verdict: Verdict) -> Verdict:
@@ -298,7 +298,7 @@ def _read_again(
             return replace(verdict, once=UNREAD)
 
     with ExitStack() as stack:
-        table = counts.read.table
+        table = subject.table if counts.read.again else counts.read.table
         if subject.is_set(sensitive) and subject.pair is None:  # the first reading has taken sets apart there
             table = stack.enter_context(read_exactly(engine, subject.table, subject.class_columns))
         return {requirement: again(table, verdict) for requirement, verdict in verdicts.items()}

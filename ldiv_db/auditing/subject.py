@@ -72,6 +72,8 @@ class Subject:
     by_rows: bool = False
     #: The column by which a person's rows are in their order, where the labels of all of them are one class.
     position: str | None = None
+    #: What the second reading reads in its place, where rows of several tables were put together in another way.
+    again: Subject | None = None
 
     @property
     def of_rows(self) -> Subject:

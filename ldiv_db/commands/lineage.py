@@ -42,7 +42,9 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 def telling_of(database: str, policy: Policy, work: Callable[[], Result | Released]) -> Result | Released:
     """The result of a run, which is told to begin, and how it ended."""
-    if not is_wanted(os.environ):
+    if not is_wanted(os.environ) or policy.tables:
+        if policy.tables and is_wanted(os.environ):
+            telling.say("note: no OpenLineage event was sent: a run of several tables has none")
         return work()
     events = _Events(database, policy)
     events.send("START")

@@ -35,65 +35,9 @@ from ldiv_db.policy.sources import (
     policy_document,
     read_source,
 )
+from ldiv_db.policy.tables import PolicyTable, qualified
+from ldiv_db.policy.targets import Target, listed_columns, named_target
 from ldiv_db.requirements import RequirementSpec
-
-#: The endings of files that a release may go to, and their formats.
-TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
-
-
-class Target(PolicyPart):
-    """The release's place: a table of the source's database, or of another that the policy names, or a file."""
-
-    table: str | None = None
-    database: str | None = None
-    file: str | None = None
-    prefix: str | None = None
-    if_exists: Literal["fail", "replace", "append"] = "fail"
-
-    def __str__(self) -> str:
-        return ":".join(part for part in (self.database, self.file, self.table or self.prefix) if part)
-
-    @property
-    def format(self) -> str | None:
-        """The file's format by its ending, None for one that we do not write."""
-        return TARGET_FILES.get(Path(self.file or "").suffix.lower())
-
-    def problems(self) -> list[Problem]:
-        if "\0" in (self.file or ""):
-            return [Problem("target.file", "holds a character that no file's name has")]
-        if self.database is not None and (self.table is None or self.file is not None or self.if_exists == "append"):
-            return [Problem("target.database", "goes with `table:`, and if_exists: fail or replace")]
-        if self.prefix is not None:
-            return []
-        if self.file is None:
-            return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
-        found = []
-        if self.format is None:
-            found.append(Problem("target.file", f"{self.file} has none of the endings {', '.join(TARGET_FILES)}"))
-        elif self.format == "duckdb" and not self.table:
-            found.append(Problem("target.table", "is required: the name of the table in the file"))
-        elif self.format != "duckdb" and self.table:
-            found.append(Problem("target.table", "goes with a DuckDB file, this one holds one table without a name"))
-        if self.if_exists == "append":
-            found.append(Problem("target.if_exists", "append goes with a table of the source's database", "or replace"))
-        return found
-
-
-def _target(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
-
-
-def _columns(value: Any) -> Any:
-    if isinstance(value, str):
-        return {value: {}}
-    if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
-        return {name: {} for name in value}
-    if isinstance(value, Mapping):
-        return {name: {} if settings is None else settings for name, settings in value.items()}
-    return value
-
 
 #: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
 #: (docs/benchmarks.md).
@@ -112,7 +56,7 @@ class Policy(PolicyPart):
         def __init__(
             self,
             *,
-            quasi_identifiers: str | Sequence[str] | Mapping[str, QuasiIdentifier | Mapping[str, Any] | None],
+            quasi_identifiers: str | Sequence[str] | Mapping[str, QuasiIdentifier | Mapping[str, Any] | None] = ...,
             require: Sequence[RequirementSpec | Mapping[str, Any]] = ...,
             suppression: float | None = ...,
             sensitive: str | Sequence[str] | Mapping[str, Sensitive | Mapping[str, Any] | None] = ...,
@@ -131,6 +75,7 @@ class Policy(PolicyPart):
             suppressed: Literal["judge", "ignore", "unknown"] = ...,
             output: Output | Mapping[str, Any] = ...,
             preserve: Sequence[str] = ...,
+            tables: Mapping[str, PolicyTable | Mapping[str, Any]] = ...,
             transparent: bool = ...,
             part_rows: int = ...,
             seed: int = ...,
@@ -145,9 +90,9 @@ class Policy(PolicyPart):
 
     source: Annotated[PolicySource, PlainValidator(read_source)] = UNSPECIFIED
     databases: dict[str, str] = Field(default_factory=dict)
-    target: Annotated[Target, BeforeValidator(_target)] = Target()
-    quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(_columns)] = Field(min_length=1)
-    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(_columns)] = Field(default_factory=dict)
+    target: Annotated[Target, BeforeValidator(named_target)] = Target()
+    quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(listed_columns)] = Field(min_length=1)
+    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(listed_columns)] = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
     suppression: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     identifiers: list[str] = Field(default_factory=list)
@@ -164,6 +109,7 @@ class Policy(PolicyPart):
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
     preserve: list[str] = Field(default_factory=list)
+    tables: Annotated[dict[str, PolicyTable], Field(min_length=1)] = Field(default_factory=dict)
     transparent: bool = False
     over_time: Literal["independent"] | None = None
     part_rows: int = Field(default=PART_ROWS, ge=2)
@@ -173,7 +119,19 @@ class Policy(PolicyPart):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, document: Any) -> Any:
+        if isinstance(document, Mapping) and document.get("tables") and "quasi_identifiers" not in document:
+            document = {**document, "quasi_identifiers": {"": {}}}  # those of its tables are, once these are read
         return as_decomposition(document) if isinstance(document, Mapping) else document
+
+    @model_validator(mode="after")
+    def _take_columns(self) -> Self:
+        """The quasi-identifiers and sensitive columns of all tables, each named after its table and a dot."""
+        if "" in self.quasi_identifiers and self.tables:
+            self.model_fields_set.discard("quasi_identifiers")
+            object.__setattr__(self, "quasi_identifiers", qualified(self.tables, "quasi_identifiers"))
+            if "sensitive" not in self.model_fields_set:
+                object.__setattr__(self, "sensitive", qualified(self.tables, "sensitive"))
+        return self
 
     @model_validator(mode="after")
     def _settle_algorithm(self) -> Self:

@@ -19,10 +19,11 @@ from ldiv_db.database.counted import CountedConnection, open_counted
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.frames import only_frame
-from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
 from ldiv_db.policy.release_columns import CLASS_ID, columns_as
 from ldiv_db.policy.rules import lacking, problems_of
+from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec, parse_requirement
 
 __all__ = ["GivenPolicy", "Policy", "load_file", "load_policy", "parse_policy", "read_policy"]
@@ -57,11 +58,22 @@ def parse_policy(document: Any) -> Policy:
 
 
 def _checked(policy: Policy) -> Policy:
-    """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong."""
+    """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong.
+
+    Also for one of several tables, which runs and plans alone take, as they read more than one.
+    """
+    refuse_tables(policy)
     problems = problems_of(policy)
     if set(problems) - set(lacking(())):
         raise PolicyError(problems)
     return policy
+
+
+def refuse_tables(policy: Policy) -> None:
+    """Raise PolicyError for a policy of several tables."""
+    if policy.tables:
+        what = "several tables are one release, and this looks at one table"
+        raise refused("tables", what, "run and plan take it, and a run's audit reads all tables and their join")
 
 
 def load_file(path: str | Path) -> Policy:
@@ -159,6 +171,9 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
             what = "makes releases over time, which need a database that stays, unlike a frame"
             raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
+        if "tables" in keys:
+            what = "are written into one database, which stays, unlike a frame"
+            raise refused("tables", what, "give the address of a file, and the frames as sources of its tables")
         is_named = isinstance(given, Mapping) and "source" in keys
         bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
     return bound

@@ -20,7 +20,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading, members_of
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
-from ldiv_db.policy.document import Policy, Target
+from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, is_reported, unreported
 from ldiv_db.policy.quasi_identifiers import (
     Hierarchy,
@@ -37,6 +37,7 @@ from ldiv_db.policy.release_columns import ReleaseColumns, keeps_type
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, as_published, collect_attributes, collect_required, respelt_lines
 from ldiv_db.policy.sources import open_source
+from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import ROWS_ALONE
 from ldiv_db.requirements.values import Named
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ldiv_db.database.errors import Problem, nearest
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive, unreported
+from ldiv_db.policy.schema import schema_problems
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, KEEPS_APART
 
 #: Texts for the braces of a rule's words, which distinguish the cases in which it is broken.
@@ -333,13 +334,15 @@ RULES: tuple[PolicyRule, ...] = (
 
 def lacking(keys: Container[str]) -> list[Problem]:
     """The source and the target that a policy of these keys names nowhere; it may leave them to a frame."""
-    return [Problem(key, "is required") for key in ("source", "target") if key not in keys]
+    needed = () if "tables" in keys else ("source", "target")
+    return [Problem(key, "is required") for key in needed if key not in keys]
 
 
 def problems_of(policy: Policy) -> list[Problem]:
     """Everything that is wrong with a policy as it is written, what could not be read of it included."""
     known = [*unreported(lacking(policy.model_fields_set), policy.unread), *policy.unread]
-    return [*known, *unreported(broken(policy), known if policy.unread else ())]
+    found = list(schema_problems(policy, broken)) if policy.tables else broken(policy)
+    return [*known, *unreported(found, known if policy.unread else ())]
 
 
 def broken(policy: Policy, rules: Iterable[PolicyRule] = RULES) -> list[Problem]:

@@ -31,8 +31,8 @@ from ldiv_db.database.errors import ConflictError, DatabaseError, count_phrase, 
 from ldiv_db.database.files import abandoned, flush, move, renew_file, work_folder
 from ldiv_db.database.names import Relation
 from ldiv_db.database.traits_there import told_of_history
-from ldiv_db.policy.document import Target
 from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.draft import Draft, Outcome, Where, undone
 from ldiv_db.publishing.history import OvertakenError, Recount, Watch, new_run
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run

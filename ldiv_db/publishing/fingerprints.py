@@ -8,7 +8,7 @@ source is the one that they think of, as with the seed.
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -71,7 +71,15 @@ def key_of_release(engine: Engine, resolved: Resolved) -> str:
     source, seed = resolved.source, str(resolved.source.seed)
     read = sorted({column.column.name.lower(): column.column for column in read_columns(source)}.items())
     rows = hash_rows(engine, source.relation, [column for _, column in read], None, seed)
-    return _keyed(seed, (rows, _hash_policy(resolved, seed)))
+    return keyed(seed, (rows, _hash_policy(resolved, seed)))
+
+
+def hash_tables(
+    engine: Engine, tables: Mapping[str, tuple[Relation | FileRelation, Sequence[Identifier]]], key: str
+) -> str:
+    """The keyed hash of the rows of several tables, in the columns that are read of each."""
+    hashes = [(name, hash_rows(engine, rows, columns, None, key)) for name, (rows, columns) in sorted(tables.items())]
+    return keyed(key, hashes)
 
 
 def _hash_policy(resolved: Resolved, key: str) -> str:
@@ -86,7 +94,7 @@ def _hash_policy(resolved: Resolved, key: str) -> str:
         resolved.target.format,
         versions(),
     ]
-    return _keyed(key, said)
+    return keyed(key, said)
 
 
 def hash_rows(
@@ -102,7 +110,7 @@ def hash_rows(
     Rows with a NULL in a column that is `required` are left out.
     """
     params = {"rows": rows, "columns": columns, "weight": weight, "required": required}
-    return _keyed(key, engine.record("publishing/summarise_content", **params))
+    return keyed(key, engine.record("publishing/summarise_content", **params))
 
 
 def hash_release(
@@ -119,10 +127,11 @@ def hash_release(
     columns = [column for column in columns_of(engine, rows) if weight is None or column.name != weight.name]
     names, types = [Identifier(column.name) for column in columns], [(column.name, column.type) for column in columns]
     content = hash_rows(engine, rows, names, weight, fingerprint.key)
-    return _keyed(fingerprint.key, (types, kept, content, resolved.policy.preserve))
+    return keyed(fingerprint.key, (types, kept, content, resolved.policy.preserve))
 
 
-def _keyed(key: str, content: Any) -> str:
+def keyed(key: str, content: Any) -> str:
+    """The hash of what is written down, by a key."""
     return hmac.new(key.encode(), repr(content).encode(), "sha256").hexdigest()
 
 

@@ -33,6 +33,8 @@ from ldiv_db.publishing.result import Earlier, Forgotten
 
 #: How often a run starts again before it gives up.
 _MOST_AGAIN = 5
+#: What stands between the sources of a release of several tables, in the ledger.
+BETWEEN = " & "
 #: Counts a warehouse's rows by the columns that an earlier run read.
 Recount = Callable[[Sequence[ReadColumn]], Relation]
 
@@ -45,10 +47,15 @@ def new_run() -> str:
 def known_as(engine: Engine, source: str, folder: Path) -> Callable[[str], bool]:
     """Whether a name in the ledger is of that source: of a table in any spelling, of a file by any path to it.
 
-    Relative paths are in `folder`.
+    Of several sources it is one of them. Relative paths are in `folder`.
     """
     whole = cache(lambda name: _whole(engine, name, folder))
-    return lambda name: name == source or whole(name) == whole(source)
+    return lambda name: name == source or not set(map(whole, parts_of(name))).isdisjoint(map(whole, parts_of(source)))
+
+
+def parts_of(source: str) -> list[str]:
+    """The sources that a release was made of, by what the ledger calls them together; what is one is itself as well."""
+    return list(dict.fromkeys([source, *source.split(BETWEEN)]))
 
 
 def _whole(engine: Engine, name: str, folder: Path) -> str:
@@ -119,7 +126,8 @@ class Watch:
     @property
     def locks(self) -> list[str]:
         """The rows of the ledger's locks that all runs have in common of a source of this name, or with these rows."""
-        shared = [_whole(self.engine, self.source, self.folder), *([self.fingerprint.rows] if self.fingerprint else [])]
+        shared = [_whole(self.engine, part, self.folder) for part in parts_of(self.source)]
+        shared += [self.fingerprint.rows] if self.fingerprint else []
         numbers = {int(hashlib.sha256(name.encode()).hexdigest(), 16) % LOCKS for name in shared}
         if self.fingerprint and self.key is None:
             numbers.add(0)  # two that draw a key each cannot compare their rows
@@ -199,6 +207,27 @@ def look_back(
         return replace(earlier, series=own.latest_release), watch
     where = {"target": _place_of(listed.runs, run), "rows": run["rows_published"]}
     return replace(earlier, run_id=run["run_id"], same_rows=same_rows, **where), watch
+
+
+def look_back_on_tables(
+    engine: Engine, source: str, folder: Path, fingerprint: Fingerprint, is_independent: bool, run_id: str
+) -> tuple[Earlier, Watch]:
+    """As `look_back`, of several tables that are one release, whose `fingerprint` has the key of the ledger, if any.
+
+    An earlier release of one of them alone had other rows, or nobody knows.
+    """
+    listed = Published.in_ledger(engine)
+    own = listed.of(known_as(engine, source, folder), fingerprint)
+    watch = Watch(engine, source, folder, own.names, fingerprint, listed.key, run_id)
+    earlier = Earlier(fingerprint=fingerprint, independent=is_independent)
+    latest = own.runs[::-1]
+    rows = [(run["hash_key"], run["rows_hash"]) == (fingerprint.key, fingerprint.rows) for run in latest]
+    for run, same_rows in zip(latest, rows, strict=True):
+        if same_rows and run["policy_hash"] == fingerprint.policy and all(rows):
+            return replace(earlier, run_id=run["run_id"], same_rows=True, seed=int(run["seed"])), watch
+    if not latest or (own.releases and all(rows)):
+        return replace(earlier, series=own.latest_release), watch
+    return replace(earlier, run_id=latest[rows.index(min(rows))]["run_id"], same_rows=all(rows)), watch
 
 
 def _least_alike(

@@ -23,9 +23,9 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.traits_there import told_of_history, told_of_loss
-from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Resolved, Source
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
 from ldiv_db.publishing.destinations import Destination
 from ldiv_db.publishing.draft import Draft, Outcome, entries_of, undone

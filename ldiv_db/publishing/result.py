@@ -18,7 +18,7 @@ from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.publishing.fingerprints import Fingerprint
 from ldiv_db.publishing.inference import Inference
-from ldiv_db.recoding.loss import Loss
+from ldiv_db.recoding.loss import Loss, TableLoss
 from ldiv_db.recoding.rules import GlobalRecoding
 
 #: What classes are called on every screen: those with different labels or published ids, which readers can tell apart,
@@ -89,7 +89,7 @@ class Earlier:
         found = self.fingerprint
         if found is None:
             return {}
-        columns = json.dumps(found.columns)
+        columns = json.dumps(found.columns) if found.columns else None
         return {"hash_key": found.key, "rows_hash": found.rows, "policy_hash": found.policy, "columns_read": columns}
 
     def told(self, run_id: str = "") -> list[str]:
@@ -194,6 +194,8 @@ class Result(Shown):
     answers: Sequence[Answer] = ()
     #: What no local recoding loses less than, if it was asked for. It is of the source: no ledger and no report has it.
     bound: LossBound | None = None
+    #: What each of several tables loses, where the release has these.
+    tables: Sequence[TableLoss] = ()
 
     def table(self) -> ClientRelation:
         """The release as a relation of DuckDB's, which has `.df()`, `.pl()` and `.arrow()`.
@@ -235,6 +237,7 @@ class Result(Shown):
             "versions": self.versions,
             "notes": self.said,
             **({} if isinstance(compared, str) else {"compared": [attack.as_dict() for attack in compared]}),
+            **({"tables": [one.as_dict() for one in self.tables]} if self.tables else {}),
             **({} if self.snapshot is None else {"snapshot": self.snapshot}),
             **({} if self.bound is None else {"bound": self.bound.as_dict(self.comparable_loss)}),
         }

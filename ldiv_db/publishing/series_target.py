@@ -19,9 +19,9 @@ from ldiv_db.database.errors import refused
 from ldiv_db.database.files import abandoned, folder_of
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
-from ldiv_db.policy.document import Target
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
 from ldiv_db.publishing.in_warehouse import InWarehouse

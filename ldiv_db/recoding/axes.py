@@ -66,7 +66,7 @@ class Encoder:
     def axes(self) -> list[Axis]:
         """The axes in the policy's order; values that a taxonomy lacks are reported for all of them at once."""
         columns = renamed("q", [qi.name for qi in self._source.quasi_identifiers])
-        nulls = self._flow.record("count_nulls", columns=columns)
+        nulls = self._flow.record("count_nulls", columns=columns) if columns else {}
         axes: list[Axis] = []
         problems = Problems()
         for number, qi in enumerate(self._source.quasi_identifiers, 1):

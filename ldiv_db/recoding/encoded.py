@@ -215,6 +215,11 @@ class Encoded:
     spans: bool = False
 
     @property
+    def tables(self) -> list[Relation]:
+        """Its rows, and all that its sensitive attributes refer to."""
+        return [self.rows, *(table for axis in self.sensitive for table in axis.tables)]
+
+    @property
     def counted(self) -> Relation:
         """The unit that rows are counted in: the counts of the source, or its rows."""
         return self.cells or self.rows

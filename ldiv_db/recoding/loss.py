@@ -10,7 +10,7 @@ taxonomy with n leaves a node or set with an LM of x has 1 + x (n - 1). Rows tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.engine import Engine
@@ -177,6 +177,54 @@ class Loss:
             "precision": [one.as_dict() for one in self.precision],
             "counts": self.counts and self.counts.as_dict(),
         }
+
+
+@dataclass(frozen=True)
+class TableLoss:
+    """The loss of one of several tables, called `name`, whose quasi-identifiers have so much weight together."""
+
+    name: str
+    loss: Loss
+    weight: float
+
+    @property
+    def rows_in(self) -> int:
+        return self.loss.rows_published + self.loss.rows_suppressed
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as JSON has them."""
+        found = {name: getattr(self.loss, name) for name in ("rows_published", "rows_suppressed", "lm_mean")}
+        return {"table": self.name, "rows_in": self.rows_in, **found}
+
+
+def loss_of_tables(tables: Sequence[TableLoss], sizes: Sequence[int]) -> Loss:
+    """The loss of all tables of a release, whose cells count alike; `sizes` are those of the classes of people."""
+    cells = sum(one.rows_in * len(one.loss.lm_by_column) for one in tables)
+    weight = sum(one.rows_in * one.weight for one in tables)
+    lm, ncp = sum(one.loss.lm for one in tables), sum(one.loss.ncp for one in tables)
+    return Loss(
+        classes=len(sizes),
+        rows_published=sum(one.loss.rows_published for one in tables),
+        rows_suppressed=sum(one.loss.rows_suppressed for one in tables),
+        cells_suppressed=0,
+        smallest_class=min(sizes, default=0),
+        largest_class=max(sizes, default=0),
+        lm=lm,
+        lm_mean=lm / cells if cells else 0.0,
+        ncp=ncp,
+        ncp_mean=ncp / weight if weight else 0.0,
+        dm=sum(one.loss.dm for one in tables),
+        lm_by_column={f"{one.name}.{name}": lm for one in tables for name, lm in one.loss.lm_by_column.items()},
+        stars=sum(one.loss.stars for one in tables),
+        precision=tuple(replace(p, column=f"{one.name}.{p.column}") for one in tables for p in one.loss.precision),
+        classes_made=len(sizes),
+    )
+
+
+def nothing_lost(rows_in: int, published: int) -> Loss:
+    """The loss of a table without quasi-identifiers, of which so many rows are published."""
+    left_out = rows_in - published
+    return Loss(1, published, left_out, 0, published, published, 0.0, 0.0, 0.0, 0.0, published**2, {}, 0)
 
 
 def lost_by_column(engine: Engine, encoded: Encoded, recoding: Recoding) -> dict[str, float]:

@@ -74,7 +74,8 @@ def aligned_units(
 def _level(engine: Engine, rows: Encoded, length: int, whole: Units, compares: bool) -> Level:
     """The people of these rows, who publish so many each, with their numbers among all."""
     bagged = compares and any(axis.bags for axis in whole.encoded.sensitive)
-    units = units_of(engine, rows, together=True, positions=length, bagged=bagged)
+    every = {axis.code: range(1, length + 1) for axis in rows.axes}
+    units = units_of(engine, rows, together=True, positions=every, bagged=bagged)
     both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("unit_id", "whole_id")]}
     pairs = engine.join("pairs", units.members, whole.members, "row_id", **both)
     numbers = engine.select("numbers", pairs, "row_id", "whole_id", distinct=True)
@@ -102,5 +103,5 @@ def relations_of(units: Units) -> list[Relation]:
     """The tables that aligned units are made of."""
     found = [units.rows.rows, units.members]
     for encoded in (units.encoded, *(level.encoded for level in units.levels)):
-        found += [encoded.rows, *(table for axis in encoded.sensitive for table in axis.tables)]
+        found += encoded.tables
     return list(dict.fromkeys([*found, *(level.numbers for level in units.levels)]))

@@ -10,7 +10,7 @@ equally many rows are a table of their own (`sequences.py`), in which it is one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -34,6 +34,11 @@ class Level:
     rows: int
     encoded: Encoded
     numbers: Relation
+
+    @property
+    def tables(self) -> list[Relation]:
+        """All that it refers to."""
+        return [self.numbers, *self.encoded.tables]
 
 
 @dataclass(frozen=True)
@@ -76,16 +81,23 @@ def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> En
     return replace(rows, rows=numbered, kept=(*rows.kept, number))
 
 
-def units_of(engine: Engine, rows: Encoded, together: bool, positions: int = 0, bagged: bool = False) -> Units:
+#: The positions of a person's rows that have each quasi-identifier, by its code.
+Positions = Mapping[Identifier, Sequence[int]]
+
+
+def units_of(
+    engine: Engine, rows: Encoded, together: bool, positions: Positions | None = None, bagged: bool = False
+) -> Units:
     """The units of an encoded table whose rows say whose they are.
 
-    Where everybody has a row in each of so many `positions`, a quasi-identifier that varies is one for each of these.
+    Where everybody has a row in each of some `positions`, a quasi-identifier that varies is one for each of its own.
     If `bagged` codes are those of bags even where nobody has several values.
     """
+    positions = positions or {}
     assert rows.individual is not None  # noqa: S101 - the caller has looked
     held = [_Bagged(axis, always=bagged) for axis in rows.sensitive]
     known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code, "together": together}
-    places = [_Place(axis, number) for axis in rows.axes for number in range(1, positions + 1)]
+    places = [_Place(axis, number) for axis in rows.axes for number in positions.get(axis.code, ())]
     flow = EngineFlow(engine, "recoding/input", places=places, position=POSITION if positions else None, **known)
     with engine.scope() as scope:
         flow.step("units", "list_bags", bags=held)
@@ -126,35 +138,27 @@ def name_at(name: str, position: int) -> str:
     return name if position == 1 else f"{name} (row {position})"
 
 
-def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: int) -> Iterable[tuple[Identifier, Axis]]:
+def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) -> Iterable[tuple[Identifier, Axis]]:
     """The axes of units that are people, each with the column of its codes; first those that are called as of rows.
 
     A quasi-identifier that varies within some unit is the axes of the lowest and of the highest codes, or one for each
-    of the `positions`.
+    of its `positions`.
     """
     vary = flow.record("count_wide")
     unused = count(1 + max(int(axis.code.name.removeprefix("q")) for axis in axes))  # some columns may be left out
     more = list[tuple[Identifier, Axis]]()
     for axis in axes:
+        own = positions.get(axis.code, ())
         if not vary[axis.code.name]:
-            cells = max(1, positions)
+            cells = max(1, len(own))
             yield axis.low, replace(axis, weight=axis.weight * cells, cells=cells)
-        elif positions:
-            first, *others = (_Place(axis, number) for number in range(1, positions + 1))
+        elif own:
             equal = 1 - vary[axis.code.name] / flow.engine.count(flow["units"])
-            at_first = replace(axis, alike=1 + (positions - 1) * equal)
-            yield first.column, at_first
-            more += [
-                (
-                    place.column,
-                    replace(
-                        at_first,
-                        column=Identifier(name_at(axis.name, place.number)),
-                        code=Identifier(f"q{next(unused)}"),
-                    ),
-                )
-                for place in others
-            ]
+            at_first = replace(axis, alike=1 + (len(own) - 1) * equal)
+            yield _Place(axis, own[0]).column, at_first
+            for turn, position in enumerate(own[1:], 2):
+                named, code = Identifier(name_at(axis.name, turn)), Identifier(f"q{next(unused)}")
+                more.append((_Place(axis, position).column, replace(at_first, column=named, code=code)))
         else:
             half, name = axis.weight / 2, Identifier(f"{axis.name} (highest)")
             yield axis.low, replace(axis, weight=half)

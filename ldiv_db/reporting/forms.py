@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.auditing.audit import Audit, Audits, hold_together
-from ldiv_db.database.errors import classes_phrase, rows_phrase
+from ldiv_db.database.errors import classes_phrase, count_phrase, rows_phrase
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
@@ -23,11 +23,20 @@ from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
 from ldiv_db.reporting.report import Report, report_text, verification_text
 from ldiv_db.reporting.table_text import attacks_text, audits_text, measurement_text, profile_text
-from ldiv_db.reporting.text import exploration_text, inference_text, l_in_words, plan_text, released_text, result_text
+from ldiv_db.reporting.text import (
+    exploration_text,
+    inference_text,
+    l_in_words,
+    plan_text,
+    released_text,
+    result_text,
+    tables_plan_text,
+)
 from ldiv_db.reporting.verification import Verification
 from ldiv_db.running.exploring.outcomes import Exploration
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
+from ldiv_db.running.tables import PreparedTables
 
 
 def result_line(result: Result) -> str:
@@ -136,7 +145,7 @@ def _figures(document: Mapping[str, Any]) -> dict[str, Any]:
 _AUDIT = ("sensitive", "name", "holds", "worst", "worst_is", "margin", "violating_classes", "violating_rows")
 _PROFILE = ("column", "type", "role", "reason", "distinct", "nulls", "largest_share")
 _ATTACKS = ("attack", "sensitive", "measure", "gain", "bound", "holds", "finished")
-_PLAN = ("column", "role", "generalised_by")
+_PLAN, _TABLES = ("column", "role", "generalised_by"), ("table", "rows_in", "rows_published")
 
 
 def audits_page(audits: Sequence[Audit]) -> Markup:
@@ -163,6 +172,18 @@ def attacks_page(attacks: Attacks) -> Markup:
     ]
     chart = bar_chart("Attackers' gains", bars, "probability, or share of the rows") if bars else None
     return _page(attacks_line(attacks), chart, _table(_ATTACKS, found))
+
+
+def tables_plan_line(ready: PreparedTables) -> str:
+    plan = ready.as_dict()
+    where = f"{plan['source']} → {plan['target']}, {plan['algorithm']}{l_in_words(ready.task.requirements)}"
+    what = f"{count_phrase(plan['people'], 'person', 'people')}, up to {classes_phrase(plan['classes_made'])}"
+    return f"Plan of {where}: {what}; nothing was written"
+
+
+def tables_plan_page(ready: PreparedTables) -> Markup:
+    plan = ready.as_dict()
+    return _page(tables_plan_line(ready), _table(_TABLES, plan["tables"]), _notes(plan["notes"]))
 
 
 def plan_page(ready: Preparation) -> Markup:
@@ -232,6 +253,8 @@ def enter_forms() -> None:
     FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
     FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)
     FORMS[Preparation] = Form(plan_text, plan_line, lambda ready: [_figures(describe_plan(ready))], plan_page)
+    of_tables = (tables_plan_text, tables_plan_line, lambda ready: [_figures(ready.as_dict())], tables_plan_page)
+    FORMS[PreparedTables] = Form(*of_tables)
     of_audits = (audits_text, audits_line, audit_rows, audits_page)
     FORMS[Audits], FORMS[Audit] = Form(*of_audits), Form(*map(_of_one, of_audits))
     FORMS[Exploration], FORMS[Inference] = Form(exploration_text), Form(inference_text)

@@ -32,6 +32,7 @@ from ldiv_db.running.estimate import about, size
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.preview import describe_plan
+from ldiv_db.running.tables import PreparedTables
 
 
 def result_text(result: Result, show_seed: bool = False) -> Iterator[Part]:
@@ -39,6 +40,8 @@ def result_text(result: Result, show_seed: bool = False) -> Iterator[Part]:
     yield facts_of(f"{result.source} → {result.target}", _result_facts(result, show_seed))
     if result.bound:
         yield from notes_text(result.bound.said(result.comparable_loss))
+    if result.tables:
+        yield tables_of([one.as_dict() for one in result.tables])
     yield from inferred_text([inferred.as_dict() for inferred in result.inferred])
     yield from verdicts_text(result.audits)
     yield from notes_text(result.said)
@@ -166,6 +169,31 @@ def plan_text(ready: Preparation, statements: Sequence[Statement] | None = None)
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
     yield from _statements_text(document)
+
+
+def tables_plan_text(ready: PreparedTables, statements: Sequence[Statement] | None = None) -> Iterator[Part]:
+    """The plan of several tables: what is known of people, the rows of each table, then the notes."""
+    document = describe_plan(ready, statements)
+    facts = [("algorithm", document["algorithm"]), ("people", f"{document['people']:,}")]
+    facts.append((CLASSES_MADE, f"up to {document['classes_made']:,}"))
+    for requirement in document["requirements"]:
+        parameters = ", ".join(f"{name} = {value}" for name, value in requirement["parameters"].items())
+        of = requirement["sensitive"] or "people without a sensitive value"
+        facts.append(("requirement", f"{of}: {requirement['name']}: {parameters}"))
+    yield facts_of(f"{document['source']} → {document['target']}", facts)
+    yield tables_of(document["tables"])
+    yield from inferred_text(document["inferred"])
+    yield "a plan: nothing was written"
+    yield from notes_text(document["notes"])
+    yield from _statements_text(document)
+
+
+def tables_of(tables: Sequence[Mapping[str, Any]]) -> Part:
+    """The rows of each of several tables, and what it loses if that is known."""
+    rows = [
+        (t["table"], f"{t['rows_in']:,}", f"{t['rows_published']:,}", number_or_dash(t.get("lm_mean"))) for t in tables
+    ]
+    return table_of("tables", ("table", "rows", "published", "lost per cell (LM)"), rows)
 
 
 def _statements_text(document: Mapping[str, Any]) -> Iterator[str]:

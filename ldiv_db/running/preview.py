@@ -11,14 +11,17 @@ from ldiv_db.publishing.result import Released
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.preparation import Preparation
 from ldiv_db.running.run_spec import l_of
+from ldiv_db.running.tables import PreparedTables
 
 #: The name under which the engine sends what is no template: look-ups, and tables of metadata.
 _BUILT_IN = "(built in)"
 
 
-def describe_plan(ready: Preparation | Released, statements: Sequence[Statement] | None = None) -> dict[str, Any]:
+def describe_plan(
+    ready: Preparation | PreparedTables | Released, statements: Sequence[Statement] | None = None
+) -> dict[str, Any]:
     """The plan as JSON has it, keys as in docs/reference/result.md; `statements` adds those of templates."""
-    document = ready.as_dict() if isinstance(ready, Released) else _described(ready)
+    document = _described(ready) if isinstance(ready, Preparation) else ready.as_dict()
     if statements is not None:
         sent = [statement for statement in statements if statement.template != _BUILT_IN]
         document["statements"] = [{"template": s.template, "sql": s.sql} for s in sent]

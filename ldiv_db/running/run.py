@@ -26,7 +26,7 @@ from ldiv_db.policy.reading import GivenPolicy, Policy, load_policy, take_for_so
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.publishing.history import OvertakenError, waits_again
+from ldiv_db.publishing.history import OvertakenError, new_run, waits_again
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.result import Released, Result, Similarity
 from ldiv_db.publishing.series_target import settle_crashed
@@ -41,6 +41,8 @@ from ldiv_db.running.release import draft_release, refuse_unsettled
 from ldiv_db.running.remedies import remedied
 from ldiv_db.running.rights import refuse_read_only
 from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
+from ldiv_db.running.tables import prepare_tables
+from ldiv_db.running.tables_run import publish_tables
 from ldiv_db.running.there import counted_source
 from ldiv_db.running.unchanged import published_again
 from ldiv_db.solving.auto import Auto
@@ -102,6 +104,9 @@ def _opened(
 ) -> Iterator[tuple[Engine, Policy, InWarehouse | None]]:
     """The engine of a run, its policy, and the release's place if that is a warehouse: the policy is on its counts."""
     if isinstance(connection, PlannedThere):
+        if policy.tables:
+            what = "a warehouse counts one table, and a release of several is planned where their rows can be joined"
+            raise refused("tables", what, "copy them into a DuckDB file, or attach the database (postgres:…, sqlite:…)")
         with (
             working_engine(connection.connection, context.listener) as engine,
             counted_source(engine, context, connection.there, policy, catalog) as (counted, there),
@@ -129,6 +134,10 @@ def publish_run(
 
     Where it goes is `there` or, if that is None, as the policy says.
     """
+    if policy.tables:
+        if kl:
+            raise refused("kl", "is of one table and its source", "leave it out")
+        return publish_tables(engine, context, policy, begun)
     if policy.is_series:
         _refuse_of_series(kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, there, begun)
@@ -218,13 +227,18 @@ def plan(
 
     `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
     ledger; `listener` then hears every statement. No warehouse does it. `bound` is as of `run`. Under a policy with a
-    `key` the classes of the next release are formed, and the `Released` that is returned is not audited.
+    `key` the classes of the next release are formed, and the `Released` that is returned is not audited. Of several
+    tables it is not rehearsed.
     """
     if rehearse and isinstance(connection, PlannedThere):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")
     begun, asked = time.perf_counter(), load_policy(policy)
     context = Context(listener or Listener(), Path(folder), show_values)
     with _opened(connection, asked, context, catalog) as (engine, counted, there):
+        if counted.tables:
+            if rehearse:
+                raise refused("rehearse", "a plan of several tables is made from counts", "leave it out")
+            return prepare_tables(engine, context, counted, False, new_run())
         if counted.is_series:
             _refuse_of_series(bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()

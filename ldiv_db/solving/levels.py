@@ -32,7 +32,10 @@ def level_tasks(task: Task) -> list[tuple[Level, Task]]:
 
 def _task_of(task: Task, level: Level, suppression: Decimal | None) -> Task:
     forms = {name_at(name, n): form for name, form in task.forms.items() for n in range(1, level.rows + 1)}
-    return replace(task, encoded=level.encoded, units=None, forms=forms, suppression=suppression)
+    own = {axis.column.name: task.wanted[axis.column.name] for axis in level.encoded.sensitive}
+    every = [found for wanted in own.values() for found in wanted]
+    known = replace(task, units=None, forms=forms, suppression=suppression)
+    return replace(known, encoded=level.encoded, wanted=own, requirements=every)
 
 
 def _left_to_suppress(task: Task, units: Units) -> Decimal | None:

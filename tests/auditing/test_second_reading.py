@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import oracle
@@ -48,29 +47,6 @@ def patients(con):
         " 'd' || (i % 30 + i // 60) % 5 AS disease, (i * 37) % 11 AS cost FROM range(120) AS t(i)"
     )
     return con
-
-
-@pytest.fixture
-def broken(monkeypatch, tmp_path):
-    """Has one file of our SQL say something else."""
-
-    def clear():
-        templates._environment.cache_clear()
-        dbt_macros._templates.cache_clear()
-
-    def change(module, name, old, new):
-        folder = tmp_path / "sql"
-        if not folder.exists():
-            shutil.copytree(resource_folder("sql"), folder)
-        text = (folder / name).read_text()
-        assert text.count(old) == 1
-        (folder / name).write_text(text.replace(old, new))
-        monkeypatch.setattr(module, "resource_folder", lambda _: folder)
-        clear()
-
-    yield change
-    monkeypatch.undo()
-    clear()
 
 
 def judged(con, table, qi, sensitive, require):

@@ -202,6 +202,7 @@ PARTS["entry"] = obj(
         "one_table": FLAG,
     },
 )
+_TABLE = ("rows_published", "rows_suppressed", "lm_mean")
 
 
 def _bounded(**more: Schema) -> Schema:
@@ -225,7 +226,15 @@ ONE_RUN = obj(
         "versions": ref("versions"),
         "notes": TEXTS,
     },
-    {"seed": COUNT, "compared": many(ref("attack_found")), "snapshot": COUNT, "bound": _bounded(above=maybe(NUMBER))},
+    {
+        **{
+            "seed": COUNT,
+            "compared": many(ref("attack_found")),
+            "snapshot": COUNT,
+            "bound": _bounded(above=maybe(NUMBER)),
+        },
+        "tables": many(obj({"table": TEXT, **of(Loss, *_TABLE), "rows_in": COUNT})),
+    },
 )
 _PLANNED = obj(
     {
@@ -254,6 +263,15 @@ _PLANNED = obj(
         "tried": many(OPEN),
         "statements": many(obj({"template": TEXT, "sql": TEXT})),
     },
+)
+_TABLES_PLANNED = obj(
+    {
+        **of(Result, "source", "target", "algorithm"),
+        **dict.fromkeys(("people", "rows_in", "rows_suppressed", "classes_made"), COUNT),
+        "requirements": many(obj({"name": TEXT, "parameters": each(ANY), "sensitive": maybe(TEXT)})),
+        "tables": many(obj({"table": TEXT, "rows_in": COUNT, "rows_published": COUNT})),
+        **{"inferred": many(ref("inferred")), "unchanged": maybe(TEXT), "notes": TEXTS},
+    }
 )
 _VARIANT = obj(
     {**dict.fromkeys(("label", "status"), TEXT), "number": COUNT, "varied": OPEN, "change": OPEN, "policy": OPEN},
@@ -394,7 +412,7 @@ COMMANDS: dict[str, Schema] = {
         ]
     },
     "run": {"anyOf": [ONE_RUN, RELEASED]},
-    "plan": {"anyOf": [_PLANNED, RELEASED]},
+    "plan": {"anyOf": [_PLANNED, _TABLES_PLANNED, RELEASED]},
     "explore": obj(
         {
             **of(Exploration, "source", "rows", "by", "interrupted", "seed_is_written", "seconds"),

@@ -1,0 +1,124 @@
+"""The audit of several published tables together: people are told apart by what all their rows show, in all tables.
+
+Each person is read as a sequence, of the rows of all tables in their places. By the first reading tables are joined one
+after the other, by the second each along its whole path from people; what follows is the audit of one table, in whose
+place the rows of all stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ldiv_db.auditing.audit import Audit, audit_table
+from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.equality import Reading
+from ldiv_db.database.errors import AuditError
+from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
+from ldiv_db.recoding.encoded import Renamed
+from ldiv_db.requirements import Requirement
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A published table: its `owner` column has the person, or the key of a row of the table `above`.
+
+    `sensitive` are its columns by what an audit calls them, with how their values are read as one.
+    """
+
+    name: str
+    number: int
+    rows: Relation
+    owner: Identifier
+    above: str
+    key: Identifier | None
+    position: Identifier | None
+    labels: Sequence[Identifier]
+    sensitive: Mapping[str, Identifier]
+    same: Mapping[str, Reading] = field(default_factory=dict)
+
+    alias = NamedAfter("t{0.number}")
+
+    @property
+    def called(self) -> Value:
+        """Its name, as a statement takes it."""
+        return Value(self.name)
+
+
+def audit_tables(
+    engine: Engine,
+    tables: Sequence[PublishedTable],
+    wanted: Mapping[str, Sequence[Requirement]],
+    twice: bool | None = None,
+) -> list[Audit]:
+    """The audits of all tables together, one a sensitive column of any, and of people alone under an empty name.
+
+    Each table comes after that which its rows belong to. Raises AuditError if a row belongs to nobody.
+    """
+    audits, rows = [], {table.name: engine.count(table.rows) for table in tables}
+    with engine.scope():
+        joined = _joined(engine, tables)
+        for name, found in joined.items():
+            if engine.count(found) != rows[name]:
+                raise AuditError(f"{rows[name] - engine.count(found):,} rows of {name} belong to nobody, or to several")
+        for name, requirements in wanted.items():
+            own = next((table for table in tables if name in table.sensitive), None)
+            with engine.scope():
+                subject = _subject(engine, tables, joined, own, name)
+                if own is not None and not engine.count(subject.table):
+                    continue  # nobody has a row of that table
+                audit = audit_table(engine, subject, name, requirements, twice=twice)
+            audits.append(replace(audit, rows=rows[own.name] if own else sum(rows.values())))
+    return audits
+
+
+def _joined(engine: Engine, tables: Sequence[PublishedTable]) -> dict[str, Relation]:
+    """The rows of each table with whose they are and their places."""
+    found: dict[str, Relation] = {}
+    for table in tables:
+        columns = [Renamed(column, Identifier(f"v{i}")) for i, column in enumerate(table.sensitive.values())]
+        found[table.name] = engine.materialise(
+            "joined",
+            "auditing/tables/join_rows",
+            published=table.rows,
+            above=found.get(table.above),
+            number=str(table.number),
+            owner=table.owner,
+            key=table.key,
+            position=table.position,
+            labels=table.labels,
+            sensitive=columns,
+        )
+    return found
+
+
+def _subject(
+    engine: Engine,
+    tables: Sequence[PublishedTable],
+    joined: Mapping[str, Relation],
+    own: PublishedTable | None,
+    name: str,
+) -> Subject:
+    """The rows of all people who have a value of a sensitive column, by both readings."""
+    value = Identifier(f"v{list(own.sensitive).index(name)}") if own else None
+    shown = Identifier(name) if own else None
+    rows = {"joined": list(joined.values()), "of_value": own and joined[own.name], "value": value, "sensitive": shown}
+    table = engine.materialise("gathered", "auditing/tables/gather_rows", **rows)
+    paths = {table.name: _path(tables, table) for table in tables}
+    known = {"paths": list(paths.values()), "of_value": own and paths[own.name], "sensitive": shown}
+    again = engine.materialise(
+        "paths", "auditing/tables/list_paths", **known, value=own.sensitive[name] if own else None
+    )
+    if engine.count(table) != engine.count(again):
+        raise AuditError(f"one reading found {engine.count(table):,} rows of people, another {engine.count(again):,}")
+    of_first = Subject(table, ["place", "labels"], person="person", position="place", same=own.same if own else {})
+    return replace(
+        of_first, again=replace(of_first, table=again, labels=["turn", "shown"], person="who", position="turn")
+    )
+
+
+def _path(tables: Sequence[PublishedTable], table: PublishedTable) -> list[PublishedTable]:
+    """The tables from people to this one."""
+    above = next((other for other in tables if other.name == table.above), None)
+    return [*(_path(tables, above) if above else ()), table]

@@ -1,0 +1,214 @@
+"""A policy of several tables: what is wrong with it as it is written, and the policy of each of its tables.
+
+Each table is described as a source is that is published alone: by the policy that has its columns, with a number in
+place of every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ldiv_db.database.errors import Problem, nearest
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import unreported
+from ldiv_db.policy.settings import Individual
+from ldiv_db.policy.sources import DECOMPOSITIONS, Frame
+from ldiv_db.policy.tables import PolicyTable, named_in
+from ldiv_db.requirements import RequirementSpec
+
+#: The column of the number of whose a row is, in a table whose rows belong to those of another.
+PERSON = "ldiv_person"
+#: What is said of each table, not of all.
+_OF_EACH = ("source", "target", "quasi_identifiers", "sensitive", "identifiers", "keep")
+_ONE = "publish that table by itself"
+#: What no release of several tables has, and why.
+_REFUSED = {
+    "key": ("several tables are one release: nothing is known of what the next one adds to it", "leave it out"),
+    "transparent": ("it is proved for one row of each person", "leave it out"),
+    "weight": ("counts do not say whose rows they are", "give the rows"),
+    "preserve": ("queries are asked of one table", "leave it out"),
+    "databases": ("all tables lie in the database that is opened", "leave it out"),
+}
+
+
+def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -> Iterator[Problem]:
+    """Everything that is wrong with a policy of several tables; `broken` are the problems of the policy of one."""
+    known = [*_of_keys(policy), *_of_all(policy)]
+    for number, spec in enumerate(policy.require):
+        known += _of_requirement(policy, number, spec)
+    for name, table in policy.tables.items():
+        known += _under(name, [*_of_links(policy, name, table), *_of_target(policy, name, table)])
+    if not members_of(policy):
+        known.append(Problem("tables", "has none whose rows belong to people", "say `person: COLUMN` of one"))
+    yield from known
+    for name, member in members_of(policy).items():
+        own = [problem for problem in broken(member) if not problem.key.startswith("require")]
+        yield from unreported(_under(name, own), known)
+
+
+def _under(name: str, found: Iterable[Problem]) -> list[Problem]:
+    return [replace(problem, key=".".join(filter(None, ("tables", name, problem.key)))) for problem in found]
+
+
+def _of_keys(policy: Policy) -> Iterator[Problem]:
+    """The problems of keys that stand in the wrong place, or of which nothing is known for several tables."""
+    for key in _OF_EACH:
+        if key in policy.model_fields_set:
+            yield Problem(key, "stands with each of the tables", f"tables: {{NAME: {{{key}: …}}}}")
+    for key, (why, way_out) in _REFUSED.items():
+        if key in policy.model_fields_set:
+            yield Problem(key, f"does not go with tables: {why}", way_out)
+
+
+def _of_all(policy: Policy) -> Iterator[Problem]:
+    """The problems of what is said of all tables."""
+    if not policy.require:
+        yield Problem("require", "must name at least one requirement")
+    if policy.individual is None:
+        yield Problem("individual", "is required: the column that says who a person is", "individual: COLUMN")
+    elif policy.individual.model_fields_set - {"column"}:
+        yield Problem("individual", "takes a column: tables say by which `order` rows are published", "leave the rest")
+    if policy.algorithm.name in DECOMPOSITIONS:
+        what = f"{policy.algorithm.name} publishes tables of its own for one source"
+        yield Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")
+    if policy.nulls == "suppress":
+        yield Problem("nulls", "a row that is left out lacks in other tables", "nulls: value, or a query as the source")
+    if policy.nulls_sensitive != "reject":
+        what = "a person's values are known, or a row is not theirs"
+        yield Problem("nulls_sensitive", what, "coalesce(…) in a query as the source gives NULL a value")
+    if policy.suppressed != "judge":
+        yield Problem("suppressed", "people are counted, whose values are not left out one by one", "judge")
+    if policy.output.class_id or policy.output.person:
+        key = "class_id" if policy.output.class_id else "person"
+        yield Problem(f"output.{key}", "people and rows are linked by their keys, under the names of these", _LEAVE)
+
+
+_LEAVE = "leave it out"
+
+
+def _of_requirement(policy: Policy, number: int, spec: RequirementSpec) -> Iterator[Problem]:
+    known, key = {name.lower() for name in policy.sensitive}, f"require.{number}"
+    if problems := spec.problems(key):
+        yield from problems
+        return
+    for name in spec.sensitive:
+        if name.lower() not in known:
+            yield Problem(f"{key}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive))
+    refused = (
+        (spec.kind.compares_with_table, "compares classes with all people, and not all have rows", "frequency"),
+        (spec.counts_people, "counts people of a population by the labels of one row", _ONE),
+        (spec.is_auto, "asks for the values of one table", "give a number"),
+        (spec.kind.on_people is None or spec.others_known, "is about rows of one value", "frequency, or k"),
+        (not spec.kind.rows_only and not known, "is about sensitive values, and no table has any", "k"),
+    )
+    yield from [Problem(key, f"{spec.name} {why}", way_out) for is_so, why, way_out in refused if is_so][:1]
+
+
+def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
+    """The problems of whose a table's rows are."""
+    if "." in name or not name.strip():
+        yield Problem("", "takes a name without a dot, which stands before its columns", "rename it")
+    ways = [key for key in ("person", "parent", "public") if getattr(table, key)]
+    if len(ways) != 1:
+        what = f"takes one of person, parent and public, and has {', '.join(ways)}" if ways else "belongs to nobody"
+        way_out = "`person: COLUMN`, or `parent: {COLUMN: TABLE}`; `public: true` publishes it as it is"
+        yield Problem("", what, way_out)
+    if table.public:
+        asked = ("quasi_identifiers", "sensitive", "order", "key")
+        for key in (key for key in asked if getattr(table, key)):
+            yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
+    if table.key and table.key in (table.person, *table.parent):
+        yield Problem("key", f"{table.key} says whose a row is already", "leave it out, and give others `person`")
+    named = {column.lower() for column in (*table.quasi_identifiers, *table.sensitive)}
+    links: dict[str, list[str | None]] = {"person": [table.person], "parent": [*table.parent], "key": [table.key]}
+    for key, columns in links.items():
+        if found := [column for column in columns if column and column.lower() in named]:
+            yield Problem(key, f"{found[0]} links rows, and is published as a number", "leave it out of other lists")
+    if len(table.parent) > 1:
+        yield Problem("parent", "takes one column, of one table", "make one key of several in a query")
+    for parent in table.parent.values():
+        other = policy.tables.get(parent)
+        if other is None:
+            yield Problem("parent", f"there is no table {parent}", nearest(parent, policy.tables))
+        elif other.key is None:
+            yield Problem("parent", f"{parent} has no key", f"tables: {{{parent}: {{key: COLUMN}}}}")
+        elif not _is_linked(policy, name):
+            what = "leads to no person" if other.public else "leads back to the table itself, never to a person"
+            yield Problem("parent", f"{parent} {what}", "say `person: COLUMN` of one of them")
+
+
+def _is_linked(policy: Policy, name: str) -> bool:
+    """True if the rows of a table lead to people."""
+    seen = set[str]()
+    while name in policy.tables and name not in seen:
+        seen.add(name)
+        if policy.tables[name].person:
+            return True
+        name = next(iter(policy.tables[name].parent.values()), "")
+    return False
+
+
+def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
+    target = table.target
+    if target.file or target.database or target.prefix:
+        what = "one transaction writes all tables, into the database that is opened"
+        yield Problem("target", what, "target: {table: …}; copy them elsewhere afterwards")
+    elif target.if_exists == "append":
+        yield Problem("target.if_exists", "nobody knows whose rows are published already", "replace")
+    else:
+        yield from target.problems()
+    for other, known in policy.tables.items():
+        if other == name:
+            return
+        if str(known.target).lower() == str(target).lower():
+            yield Problem("target", f"is that of {other} already", "name another table")
+
+
+def members_of(policy: Policy) -> Mapping[str, Policy]:
+    """The policy of each table that belongs to people, on a source in which numbers stand for keys.
+
+    Whose a row is says its column `person`, or one of ours.
+    """
+    return {name: _member(policy, name, table) for name, table in policy.tables.items() if not table.public}
+
+
+def _member(policy: Policy, name: str, table: PolicyTable) -> Policy:
+    person = table.person or PERSON
+    roles = [*table.identifiers, *table.quasi_identifiers, *table.sensitive, *table.keep]
+    taken = {column.lower() for column in roles}
+    links = [column for column in dict.fromkeys(table.links) if column.lower() not in taken | {person.lower()}]
+    rows = {"rows": "aligned", "order": table.order} if table.order else {"rows": "together"}
+    position = (policy.output.position or "position") if table.order else None
+    return policy.model_copy(
+        update={
+            "tables": {},
+            "source": Frame(None, str(table.source)),
+            "target": table.target,
+            "individual": Individual.model_validate({"column": person, **rows}),
+            "quasi_identifiers": table.quasi_identifiers,
+            "sensitive": table.sensitive,
+            "identifiers": [*table.identifiers, *links],
+            "keep": table.keep,
+            "require": _required(policy, name, table) or [RequirementSpec("k", 1)],
+            "output": policy.output.model_copy(update={"person": person, "position": position}),
+        }
+    )
+
+
+def content_of(policy: Policy) -> Any:
+    """All that a policy of several tables says of a release, but for where its tables come from and go to."""
+    tables = {name: table.model_dump(exclude={"source", "target"}) for name, table in policy.tables.items()}
+    beside = {"tables", "require", "over_time", "context"} | ({"seed"} - policy.model_fields_set)
+    return [policy.model_dump(exclude=beside), tables, policy.require]
+
+
+def _required(policy: Policy, name: str, table: PolicyTable) -> list[RequirementSpec]:
+    """What is required of the sensitive columns of a table, or of its rows where it has none."""
+    found = []
+    for spec in policy.require:
+        own = tuple(column for column in table.sensitive if spec.concerns(named_in(name, column)))
+        if (own if table.sensitive else spec.kind.rows_only) and not spec.problems("require"):
+            found.append(replace(spec, sensitive=own if spec.sensitive else ()))
+    return found

@@ -1,0 +1,56 @@
+"""Tables of a policy that publishes several in one release, and how their rows belong to people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
+
+from ldiv_db.policy.parts import PolicyPart, Sensitive
+from ldiv_db.policy.settings import QuasiIdentifier
+from ldiv_db.policy.sources import PolicySource, read_source
+from ldiv_db.policy.targets import Target, listed_columns, named_target
+
+
+class PolicyTable(PolicyPart):
+    """One table of a release of several.
+
+    Whose its rows are says the column `person`, or the table whose row each belongs to: `parent` is {column: table},
+    the column has that table's `key`. Rows that somebody has several of are published in their `order`. A `public`
+    table belongs to nobody, and its `keep` columns are published as they are.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+
+    source: Annotated[PolicySource, PlainValidator(read_source)]
+    target: Annotated[Target, BeforeValidator(named_target)]
+    person: str | None = None
+    parent: dict[str, str] = Field(default_factory=dict)
+    public: bool = False
+    key: str | None = None
+    order: str | None = None
+    rows: Literal["aligned"] = "aligned"
+    quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(listed_columns)] = Field(
+        default_factory=dict
+    )
+    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(listed_columns)] = Field(default_factory=dict)
+    identifiers: list[str] = Field(default_factory=list)
+    keep: list[str] = Field(default_factory=list)
+
+    @property
+    def links(self) -> list[str]:
+        """The columns of keys: whose a row is, or the row that it belongs to, and its own."""
+        return [name for name in (self.person, *self.parent, self.key) if name]
+
+
+def named_in(table: str, column: str) -> str:
+    """The name of a column of one of several tables."""
+    return f"{table}.{column}"
+
+
+def qualified(tables: Mapping[str, PolicyTable], part: str) -> dict[str, Any]:
+    """What all tables have in that part, by the names of their columns after that of the table."""
+    return {
+        named_in(name, column): said for name, table in tables.items() for column, said in getattr(table, part).items()
+    }

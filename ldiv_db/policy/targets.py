@@ -1,0 +1,67 @@
+"""Targets: where a policy has a release go, and columns as it lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from ldiv_db.database.errors import Problem
+from ldiv_db.policy.parts import PolicyPart
+
+#: The endings of files that a release may go to, and their formats.
+TARGET_FILES = {".duckdb": "duckdb", ".db": "duckdb", ".ddb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
+
+
+class Target(PolicyPart):
+    """The release's place: a table of the source's database, or of another that the policy names, or a file."""
+
+    table: str | None = None
+    database: str | None = None
+    file: str | None = None
+    prefix: str | None = None
+    if_exists: Literal["fail", "replace", "append"] = "fail"
+
+    def __str__(self) -> str:
+        return ":".join(part for part in (self.database, self.file, self.table or self.prefix) if part)
+
+    @property
+    def format(self) -> str | None:
+        """The file's format by its ending, None for one that we do not write."""
+        return TARGET_FILES.get(Path(self.file or "").suffix.lower())
+
+    def problems(self) -> list[Problem]:
+        if "\0" in (self.file or ""):
+            return [Problem("target.file", "holds a character that no file's name has")]
+        if self.database is not None and (self.table is None or self.file is not None or self.if_exists == "append"):
+            return [Problem("target.database", "goes with `table:`, and if_exists: fail or replace")]
+        if self.prefix is not None:
+            return []
+        if self.file is None:
+            return [] if self.table else [Problem("target", "takes `table:`, `file:` or both")]
+        found = []
+        if self.format is None:
+            found.append(Problem("target.file", f"{self.file} has none of the endings {', '.join(TARGET_FILES)}"))
+        elif self.format == "duckdb" and not self.table:
+            found.append(Problem("target.table", "is required: the name of the table in the file"))
+        elif self.format != "duckdb" and self.table:
+            found.append(Problem("target.table", "goes with a DuckDB file, this one holds one table without a name"))
+        if self.if_exists == "append":
+            found.append(Problem("target.if_exists", "append goes with a table of the source's database", "or replace"))
+        return found
+
+
+def named_target(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
+
+
+def listed_columns(value: Any) -> Any:
+    if isinstance(value, str):
+        return {value: {}}
+    if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+        return {name: {} for name in value}
+    if isinstance(value, Mapping):
+        return {name: {} if settings is None else settings for name, settings in value.items()}
+    return value

@@ -1,0 +1,268 @@
+"""People by how many rows they publish in each of several tables: whoever has equally many has one shape.
+
+The rows of a person are a tree, of those of each table and of the rows that belong to each of these. Its places are
+paths of tables and turns. People of one shape have a row in each of its places, and are a level of their own; those of
+a shape that too few have publish fewer rows, the first ones of each table, as others do. What is left out depends on
+numbers of rows and on their order, never on a sensitive value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import NamedAfter, Relation
+from ldiv_db.database.queries import Where
+from ldiv_db.recoding.stacked import Stack
+from ldiv_db.recoding.units import POSITION, Level, Units, units_of
+
+#: What is left of a shape: how many rows, what it is then, and the number of the caps that leave it.
+Option = tuple[int, int, int]
+#: What the people of a level publish, and of which shapes they are.
+LevelKey = tuple[int, tuple[int, ...]]
+#: A level of fewer people than one in so many, or than so many classes have, is joined with another: its classes would
+#: be wide.
+ONE_IN, CLASSES = 200, 5
+#: How many rows of a table people keep at most, where too few have more; and the most of all that is looked at.
+_CAPS, _MOST_CAPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 600
+
+
+@dataclass(frozen=True)
+class Need:
+    """The column of the turn of a member that leads to a row."""
+
+    number: int
+
+    column = NamedAfter("need_{0.number}")
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """The rows of people in their places (`placed`), the shape of each person, and what people may keep of theirs.
+
+    `people` counts those of each shape, `options` are what is left of it, most rows first, as (rows, kept, cap);
+    `caps` are rows of turns, by number. `kept` shapes have one number whatever they are left of.
+    """
+
+    placed: Relation
+    of_people: Relation
+    needs: Sequence[Need]
+    caps: Sequence[tuple[int, ...]]
+    people: Mapping[int, int]
+    options: Mapping[int, Sequence[Option]]
+    #: What no level may be: its people cannot meet what is required.
+    banned: frozenset[int] = frozenset()
+
+    def without(self, kept: Collection[int]) -> Shapes:
+        """The same where no people publish one of these."""
+        return replace(self, banned=self.banned | set(kept))
+
+
+def shapes_of(engine: Engine, stack: Stack, secret: str) -> Shapes:
+    """The shapes of all people."""
+    needs = [Need(member.number) for member in stack.members]
+    with engine.scope() as scope:
+        placed = scope.keep(_placed(engine, stack, needs, secret))
+        of_people = scope.keep(engine.materialise("shapes", "recoding/tables/list_shapes", placed=placed))
+        people = dict(engine.tally(of_people, "shape_no"))
+        firsts = engine.group("firsts", of_people, "shape_no", person=("min", "person"))
+        caps = _caps([int(engine.most(placed, need.column.name) or 0) for need in needs])
+        columns = {"cap_no": "BIGINT"} | {need.column.name: "BIGINT" for need in needs}
+        listed = engine.load("caps", columns, [(number, *cap) for number, cap in enumerate(caps)])
+        params = {"placed": placed, "firsts": firsts, "caps": listed, "needs": needs}
+        lesser = engine.materialise("lesser", "recoding/tables/list_lesser_shapes", **params)
+        options: dict[int, list[Option]] = {shape: [] for shape in people}
+        for shape, rows, kept, cap in engine.columns(lesser, "shape_no", "rows", "kept_no", "cap_no"):
+            options[shape].append((rows, kept, cap))
+    return Shapes(placed, of_people, needs, caps, people, {s: sorted(o, reverse=True) for s, o in options.items()})
+
+
+def _placed(engine: Engine, stack: Stack, needs: Sequence[Need], secret: str) -> Relation:
+    """The rows of all tables in their places: those of people, then those that belong to them, and so on."""
+    params = {"rows": stack.encoded.rows, "axes": stack.encoded.axes, "needs": needs, "secret": secret}
+    placed: Relation | None = None
+    for members in stack.by_depth():
+        if placed is None:
+            placed = engine.materialise("placed", "recoding/tables/place_rows", placed=None, members=members, **params)
+        else:
+            engine.insert(placed, "recoding/tables/place_rows", placed=placed, members=members, **params)
+    assert placed is not None  # noqa: S101 - some table is of people
+    return placed
+
+
+def _caps(most: Sequence[int]) -> list[tuple[int, ...]]:
+    """How many rows of each member may be kept: all combinations, of few numbers where there would be too many."""
+    steps: Sequence[int] = _CAPS
+    while True:
+        caps = [sorted({*(step for step in steps if step < n), n}) if n > 1 else [n] for n in most]
+        found = list(product(*caps))
+        if len(found) <= _MOST_CAPS or len(steps) <= 2:
+            return found
+        steps = steps[:-1]
+
+
+def settled(shapes: Shapes, fewest: int) -> dict[int, tuple[int, int]] | None:
+    """What the people of each shape publish, (kept, cap), so that enough publish the same; None if none can be.
+
+    Enough are several times the `fewest` that a class has, where there are so many people. Shapes that enough have stay
+    as they are. Others keep as many rows as they can and have others do as well.
+    """
+    people = sum(shapes.people.values())
+    for least in dict.fromkeys((max(people // ONE_IN, CLASSES * fewest), fewest)):
+        if found := _settled(shapes, least):
+            return found
+    return None
+
+
+def _settled(shapes: Shapes, least: int) -> dict[int, tuple[int, int]] | None:
+    """As `settled`, at least so many people each."""
+    banned, forced = set(shapes.banned), dict[int, int]()
+    while True:
+        allowed = {
+            shape: [o for o in options if o[1] not in banned and forced.get(shape, o[1]) == o[1]]
+            for shape, options in shapes.options.items()
+        }
+        choice = _Choice(shapes.people, allowed, least)
+        choice.open_levels({*forced.values()} - banned)
+        if small := choice.small():
+            banned |= small
+            continue
+        left = [shape for shape, found in choice.chosen.items() if found is None]
+        if not left:
+            return {shape: (found[1], found[2]) for shape, found in choice.chosen.items() if found}
+        down = choice.come_down(left)
+        if not down:
+            return None
+        forced |= down
+
+
+class _Choice:
+    """What is chosen of the options of each shape, so that people keep as many rows as they can.
+
+    By what could be a level: how many people would keep more rows by it than they do (`backing`), and how many more
+    that are (`gain`).
+    """
+
+    def __init__(self, people: Mapping[int, int], options: Mapping[int, Sequence[Option]], least: int) -> None:
+        self.chosen: dict[int, Option | None] = dict.fromkeys(options)
+        self._people, self._options, self._least = people, options, least
+        self._backing, self._gain = Counter[int](), Counter[int]()
+        self._having: dict[int, list[int]] = {}
+        for shape, own in options.items():
+            self._count(shape, 1)
+            for _, kept, _ in own:
+                self._having.setdefault(kept, []).append(shape)
+
+    def open_levels(self, first: Collection[int]) -> None:
+        """Open levels: those that are named, shapes that enough people have, then what most rows are kept by."""
+        whole = {own[0][1] for shape, own in self._options.items() if own and self._people[shape] >= self._least}
+        for kept in sorted({*first, *whole}):
+            self._open(kept)
+        while able := [
+            kept for kept, people in self._backing.items() if people >= self._least and self._gain[kept] > 0
+        ]:
+            self._open(max(able, key=lambda kept: (self._gain[kept], -kept)))
+
+    def small(self) -> set[int]:
+        """The levels that have fewer people than a level must have."""
+        sizes = Counter[int]()
+        for shape, found in self.chosen.items():
+            if found:
+                sizes[found[1]] += self._people[shape]
+        return {kept for kept, people in sizes.items() if people < self._least}
+
+    def come_down(self, left: Collection[int]) -> dict[int, int]:
+        """What enough people publish with those of whom nothing is chosen: others who lose the fewest rows by that."""
+        asked = {kept: rows for shape in left for rows, kept, _ in self._options[shape]}
+        for kept, rows in sorted(asked.items(), key=lambda one: (-one[1], one[0])):
+
+            def lost(shape: int, rows_kept: int = rows) -> tuple[int, int]:
+                now = self.chosen[shape]
+                return (self._people[shape] * (now[0] - rows_kept) if now else -1, shape)
+
+            taken, people = dict[int, int](), 0
+            for shape in sorted(self._having[kept], key=lost):
+                if people < self._least or self.chosen[shape] is None:
+                    taken[shape] = kept
+                    people += self._people[shape]
+            if people >= self._least:
+                return taken
+        return {}
+
+    def _open(self, kept: int) -> None:
+        """Have all publish this who publish less."""
+        for shape in self._having.get(kept, ()):
+            option = next(one for one in self._options[shape] if one[1] == kept)
+            now = self.chosen[shape]
+            if now is None or option[0] > now[0]:
+                self._count(shape, -1)
+                self.chosen[shape] = option
+                self._count(shape, 1)
+
+    def _count(self, shape: int, sign: int) -> None:
+        now, people = self.chosen[shape], sign * self._people[shape]
+        for rows, kept, _ in self._options[shape]:
+            if now is None or rows > now[0]:
+                self._backing[kept] += people
+                self._gain[kept] += people * (rows - (now[0] if now else 0))
+
+
+def levels_of(chosen: Mapping[int, tuple[int, int]]) -> list[LevelKey]:
+    """What people publish, with their shapes, in the order of levels."""
+    found: dict[int, list[int]] = {}
+    for shape, (kept, _) in sorted(chosen.items()):
+        found.setdefault(kept, []).append(shape)
+    return [(kept, tuple(found[kept])) for kept in sorted(found)]
+
+
+def shaped_units(
+    engine: Engine,
+    stack: Stack,
+    shapes: Shapes,
+    chosen: Mapping[int, tuple[int, int]],
+    made: dict[LevelKey, Level],
+) -> Units:
+    """The units of people who publish what is chosen for their shapes, each level with those of one.
+
+    Levels that were `made` before are taken as they are, and others are added.
+    """
+    with engine.scope() as scope:
+        columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
+        listed = [(shape, kept, *shapes.caps[cap]) for shape, (kept, cap) in chosen.items()]
+        known = {"chosen": engine.load("chosen", columns, listed), "shapes": shapes.of_people, "position": POSITION}
+        params = {"placed": shapes.placed, "needs": shapes.needs, **known}
+        kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
+        codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
+        published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
+        of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
+        members = scope.keep(engine.select("members", published, *of_rows))
+        places: dict[int, list[tuple[int, int]]] = {}
+        for level, position, member, _ in engine.tally(published, "level", POSITION.name, "member"):
+            places.setdefault(level, []).append((position, member))
+        for key in (key for key in levels_of(chosen) if key not in made):
+            made[key] = _level(engine, stack, published, key[0], sorted(places[key[0]]))
+            for relation in made[key].tables:
+                scope.keep(relation)
+        levels = [made[key] for key in levels_of(chosen)]
+        left_out = stack.encoded.row_count - engine.count(published)
+    largest = max(levels, key=lambda level: level.encoded.row_count)
+    return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)
+
+
+def _level(engine: Engine, stack: Stack, published: Relation, level: int, places: Sequence[tuple[int, int]]) -> Level:
+    """The people of a level, who have a row of each member in its positions (position, member)."""
+    rows = engine.select("level", published, where=[Where("level", level)])
+    positions = {
+        code: [position for position, member in places if member == owner.number]
+        for code, owner in stack.owners.items()
+    }
+    whole = stack.encoded
+    axes = tuple(axis for axis in whole.axes if positions[axis.code])
+    sensitive = tuple(axis for axis in whole.sensitive if positions.get(axis.code)) or whole.sensitive[-1:]
+    units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions)
+    both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("p1", "whole_id")]}
+    pairs = engine.join("pairs", units.members, rows, "row_id", **both)
+    return Level(len(places), units.encoded, engine.select("numbers", pairs, "row_id", "whole_id", distinct=True))

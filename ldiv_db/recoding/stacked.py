@@ -1,0 +1,89 @@
+"""The encoded rows of several tables as one, in which those of a person stand together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.policy.tables import named_in
+from ldiv_db.recoding.encoded import Axis, Encoded, SensitiveAxis
+from ldiv_db.requirements import ROWS_ALONE, Distribution
+
+#: The columns of a person in the rows of all tables, and of what all rows have alike.
+PERSON, ALIKE = Identifier("p1"), Identifier("s0")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One of several tables, `encoded` with numbers of people and rows among the columns that it keeps.
+
+    `person`, `key` and `parent` are these columns of its rows, `above` is the number of the member whose rows these
+    belong to, 0 for people; `before` is how many rows members before it have. `order` has its rows in their order.
+    """
+
+    number: int
+    name: str
+    encoded: Encoded
+    person: Identifier
+    key: Identifier | None
+    parent: Identifier | None
+    above: int
+    order: Identifier | None
+    before: int
+
+    @property
+    def rows(self) -> Relation:
+        return self.encoded.rows
+
+
+@dataclass(frozen=True)
+class Stack:
+    """All members as one table; `owners` says whose column each code of it is, and `codes` how its own rows call it."""
+
+    members: Sequence[Member]
+    encoded: Encoded
+    owners: Mapping[Identifier, Member]
+
+    def by_depth(self) -> Iterator[list[Member]]:
+        """The members whose rows are people's, those whose rows belong to these, and so on."""
+        found = [member for member in self.members if not member.above]
+        while found:
+            yield found
+            above = {member.number for member in found}
+            found = [member for member in self.members if member.above in above]
+
+    def own(self, sensitive: SensitiveAxis) -> Member | None:
+        """The member whose column it is; None of what all rows have alike."""
+        return self.owners.get(sensitive.code)
+
+
+def stacked(engine: Engine, members: Sequence[Member]) -> Stack:
+    """The rows of all members as one table, each column under the name of its table and its own."""
+    owners: dict[Identifier, Member] = {}
+    codes: list[dict[Identifier, Identifier]] = []
+    axes, sensitive = list[Axis](), list[SensitiveAxis]()
+    for member in members:
+        own: dict[Identifier, Identifier] = {}
+        for axis in member.encoded.axes:
+            code = Identifier(f"q{len(axes) + 1}")
+            axes.append(replace(axis, column=Identifier(named_in(member.name, axis.name)), code=code))
+            owners[code], own[code] = member, axis.code
+        for attribute in member.encoded.told:
+            code = Identifier(f"s{len(sensitive) + 1}")
+            named = Identifier(named_in(member.name, attribute.column.name))
+            sensitive.append(replace(attribute, column=named, code=code, own=None))
+            owners[code], own[code] = member, attribute.code
+        codes.append(own)
+    listed = [{"member": member, "codes": own} for member, own in zip(members, codes, strict=True)]
+    rows = engine.materialise("stacked", "recoding/tables/stack_rows", members=listed, codes=list(owners))
+    alone = engine.load(
+        "alone", {"value": "INTEGER", "rows": "BIGINT", "code": "INTEGER"}, [(1, engine.count(rows), 1)]
+    )
+    alike = SensitiveAxis(Identifier(ROWS_ALONE.name), ALIKE, alone, Distribution([engine.count(rows)]))
+    people = engine.count_groups("people", rows, (PERSON.name, "code"))
+    known = Distribution(sorted(engine.column(people, "rows"), reverse=True))
+    whose = SensitiveAxis(Identifier("person"), PERSON, people, known)
+    count = engine.count(rows)
+    return Stack(members, Encoded(rows, tuple(axes), (*sensitive, alike), (), count, 0, whose), owners)

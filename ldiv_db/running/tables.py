@@ -1,0 +1,341 @@
+"""Several tables as one release: their links checked, their rows put together, and people told by what rows they have.
+
+A table is read, encoded, recoded and written as one that is published alone; people are planned once, with the
+quasi-identifiers of all tables.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
+from ldiv_db.auditing.refusals import refuse_people
+from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.context import Context
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase, refuse, rows_phrase
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.queries import Where
+from ldiv_db.display import Shown
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.quasi_identifiers import collect_hierarchies, column_problems
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.rules import problems_of
+from ldiv_db.policy.schema import PERSON, content_of, members_of
+from ldiv_db.policy.sources import Frame, open_source
+from ldiv_db.policy.tables import named_in
+from ldiv_db.publishing.destinations import InDatabase, destination_of
+from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed, versions
+from ldiv_db.publishing.history import BETWEEN, Published, Watch, look_back_on_tables
+from ldiv_db.publishing.refusals import TargetCheck
+from ldiv_db.publishing.result import Earlier
+from ldiv_db.recoding.encode import read_source
+from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
+from ldiv_db.recoding.shapes import LevelKey, levels_of, settled, shaped_units, shapes_of
+from ldiv_db.recoding.stacked import Member, Stack, stacked
+from ldiv_db.recoding.units import Level, Units
+from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
+from ldiv_db.running.rights import require_rights
+from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
+from ldiv_db.solving.levels import check_levels, level_tasks
+
+
+@dataclass(frozen=True)
+class OpenedTables:
+    """A policy of several tables, and the rows of each that belongs to people; `public` are those of the others."""
+
+    engine: Engine
+    context: Context
+    policy: Policy
+    tables: Mapping[str, LinkedTable]
+    public: Mapping[str, Relation | FileRelation]
+
+    @property
+    def source(self) -> str:
+        """What the ledger calls all of them together."""
+        return BETWEEN.join(str(table.source) for table in self.policy.tables.values())
+
+    def content(self, key: str) -> str:
+        """The keyed hash of their rows, in the columns that the policy reads."""
+        read = {
+            name: (found.relation, [Identifier(column.name) for column in found.columns.values()])
+            for name, found in self.tables.items()
+        }
+        return hash_tables(self.engine, read, key)
+
+
+def open_tables(engine: Engine, context: Context, policy: Policy) -> OpenedTables:
+    """The tables of a policy, with links that are whole; raises PolicyError with all that is wrong."""
+    refuse(problems_of(policy))
+    problems, opened = Problems(), dict[str, Relation | FileRelation]()
+    for name, table in policy.tables.items():
+        with problems.collected():
+            opened[name] = open_source(engine, table.source, context.folder, f"tables.{name}.source")
+    problems.refuse()
+    linked = {
+        name: LinkedTable.opened(engine, name, table, opened[name])
+        for name, table in policy.tables.items()
+        if not table.public
+    }
+    check_links(engine, linked)
+    public = {name: opened[name] for name, table in policy.tables.items() if table.public}
+    return OpenedTables(engine, context, policy, linked, public)
+
+
+@dataclass(frozen=True)
+class MemberTable:
+    """One of several tables that are published: its policy held against its rows with numbers in place of keys."""
+
+    linked: LinkedTable
+    resolved: Resolved
+    algorithm: Algorithm
+    target: Relation
+
+    @property
+    def name(self) -> str:
+        return self.linked.name
+
+
+def resolve_tables(opened: OpenedTables, secret: str) -> list[MemberTable]:
+    """The policy of each table held against its rows, each after that which its rows belong to.
+
+    Raises PolicyError with all that is wrong, of targets as well.
+    """
+    engine, folder = opened.engine, opened.context.folder
+    rows, problems, found = linked_rows(engine, opened.tables, secret, PERSON), Problems(), list[MemberTable]()
+    policies = members_of(opened.policy)
+    for linked in in_order(opened.tables.values()):
+        policy = policies[linked.name].with_source(Frame(rows[linked.name], str(linked.table.source)))
+        with problems.collected(f"tables.{linked.name}"):
+            resolved, algorithm = resolve_algorithm(engine, policy, folder)
+            if algorithm.traits.recodes_globally:
+                what = f"{algorithm.name} gives a value one label wherever it is, and people have several rows"
+                raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
+            found.append(MemberTable(linked, resolved, algorithm, checked_target(opened, linked.name, policy)))
+    problems.refuse()
+    return found
+
+
+def checked_target(opened: OpenedTables, name: str, policy: Policy) -> Relation:
+    """Where a table goes; raises PolicyError unless it may go there, whatever the release reads."""
+    engine, target = opened.engine, opened.policy.tables[name].target
+    destination = destination_of(engine, target, opened.context.folder, [])
+    if not isinstance(destination, InDatabase):
+        what = "one transaction writes all tables and the ledger, in one database"
+        raise PolicyError([Problem("target", what, "name a table of the database that has the ledger")])
+    for read in (*(table.relation for table in opened.tables.values()), *opened.public.values()):
+        TargetCheck(destination, policy, opened.context.folder, read, None).refuse()
+    require_rights(destination, policy)
+    return destination.table
+
+
+def _public_targets(opened: OpenedTables) -> dict[str, Relation]:
+    """Where the tables go that belong to nobody; raises PolicyError for columns that the policy does not classify."""
+    problems, found = Problems(), dict[str, Relation]()
+    for name, rows in opened.public.items():
+        table = opened.policy.tables[name]
+        own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
+        policy = opened.policy.model_copy(update={**own, "identifiers": table.identifiers, "individual": None})
+        with problems.collected(f"tables.{name}"):
+            refuse(column_problems(policy, columns_of(opened.engine, rows)))
+            found[name] = checked_target(opened, name, policy)
+    problems.refuse()
+    return found
+
+
+# -- people --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class PreparedTables(Shown):
+    """Several tables whose policy their people can meet: what runs next, with all tables encoded."""
+
+    opened: OpenedTables
+    tables: Sequence[MemberTable]
+    stack: Stack
+    task: Task
+    algorithm: Algorithm
+    feasibility: Feasibility
+    earlier: Earlier
+    watch: Watch
+    #: Where the tables go that belong to nobody.
+    public: Mapping[str, Relation]
+    #: How many rows each table has, and how many of them are to be published.
+    rows: Mapping[str, tuple[int, int]]
+    reasons: Sequence[str] = field(default_factory=tuple)
+
+    @property
+    def units(self) -> Units:
+        assert self.task.units is not None  # noqa: S101 - people are planned
+        return self.task.units
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan as JSON has it: keys of one table's, and the rows of each table."""
+        rows, policy = self.rows, self.opened.policy
+        return {
+            "source": self.opened.source,
+            "target": ", ".join(str(table.target) for table in policy.tables.values()),
+            "algorithm": self.algorithm.name,
+            "people": sum(level.encoded.row_count for level in self.units.levels),
+            "rows_in": sum(before for before, _ in rows.values()),
+            "rows_suppressed": self.feasibility.rows_suppressed,
+            "classes_made": self.feasibility.classes,
+            "requirements": [
+                {"name": one.name, "parameters": one.parameters, "sensitive": name or None}
+                for name, own in self.task.wanted.items()
+                for one in own
+            ],
+            "tables": [{"table": n, "rows_in": a, "rows_published": b} for n, (a, b) in rows.items()],
+            "inferred": [found.as_dict() for one in self.tables for found in one.resolved.inferred],
+            "unchanged": self.earlier.unchanged,
+            "notes": [*self.earlier.told(), *self.reasons, *self.feasibility.notes],
+        }
+
+    def rows_of(self, member: Member) -> Relation:
+        """(row_id, own_id, turn) of the rows of a member that are published."""
+        where = [Where("member", member.number)]
+        return self.task.engine.select("own", self.units.members, "row_id", "own_id", "turn", where=where)
+
+
+def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: bool, run_id: str) -> PreparedTables:
+    """The tables encoded, and people in levels that can meet the policy; raises before any work if they cannot."""
+    others = engine.snapshot.others
+    with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
+        opened = open_tables(engine, context, policy)
+        earlier, watch = _look_back(opened, run_id)
+        if publishes:
+            earlier.require_safe()
+        if earlier.seed is not None:
+            opened = replace(opened, policy=policy.model_copy(update={"seed": earlier.seed}))
+        seed = str(opened.policy.seed)
+        secret = keyed(seed, [opened.content(seed), _said(opened)])
+        tables = resolve_tables(opened, secret)
+        public = _public_targets(opened)
+        stack = stacked(engine, list(_encoded(engine, context, tables)))
+    task, algorithm, chosen = _task(engine, context, opened.policy, tables, stack, secret)
+    feasible = check_levels(algorithm, task, context.show_values)
+    assert task.units is not None  # noqa: S101 - people are planned
+    counts = dict(engine.tally(task.units.members, "member"))
+    rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
+    told = told_of_shapes(task.units, rows)
+    notes = [*filter(None, (chosen, told)), *(w for t in tables for w in t.resolved.warnings)]
+    return PreparedTables(opened, tables, stack, task, algorithm, feasible, earlier, watch, public, rows, notes)
+
+
+def _look_back(opened: OpenedTables, run_id: str) -> tuple[Earlier, Watch]:
+    engine, folder = opened.engine, opened.context.folder
+    key = Published.in_ledger(engine).key or secrets.token_hex(32)
+    fingerprint = Fingerprint(key, opened.content(key), keyed(key, _said(opened)))
+    independent = opened.policy.over_time == "independent"
+    return look_back_on_tables(engine, opened.source, folder, fingerprint, independent, run_id)
+
+
+def _said(opened: OpenedTables) -> list[Any]:
+    """All that a release rests on beside the rows and the seed."""
+    problems, policy = Problems(), opened.policy
+    taxonomies = collect_hierarchies(opened.engine, policy.quasi_identifiers, opened.context.folder, problems)
+    problems.refuse()
+    return [content_of(policy), taxonomies, versions()]
+
+
+def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:
+    """Each table encoded, with the numbers of its links among what it keeps."""
+    numbers, before, parents = {"": 0}, 0, {one.linked.above for one in tables}
+    for number, one in enumerate(tables, 1):
+        source, linked = one.resolved.source, one.linked
+        key = linked.table.key if one.name in parents else None
+        columns = {column.name.lower(): column for column in one.resolved.columns}
+        kept = {column.name.lower() for column in source.keep}
+        links = [n for n in (linked.owner, key, PERSON if linked.above else None) if n and n.lower() not in kept]
+        keep = (*source.keep, *(replace(columns[name.lower()], name=name) for name in links))
+        bare = replace(source, individual=None, counts_people=False, together=False, keep=keep)
+        coding = read_source(engine, bare, context.show_values)
+        encoded = coding.encode()
+        engine.drop(coding.snapshot)
+        if encoded.rows_in != engine.count(linked.relation):
+            raise AuditError(f"{one.name}: {encoded.rows_in:,} of {engine.count(linked.relation):,} rows are linked")
+        alias = {column.column.name: column.alias for column in encoded.kept}
+        whose, parent = (alias[PERSON], alias[linked.owner]) if linked.above else (alias[linked.owner], None)
+        order = Identifier("o1") if source.order else None
+        own = alias.get(key or "")
+        yield Member(number, one.name, encoded, whose, own, parent, numbers[linked.above], order, before)
+        numbers[one.name] = number
+        before += encoded.row_count
+
+
+def _task(
+    engine: Engine, context: Context, policy: Policy, tables: Sequence[MemberTable], stack: Stack, secret: str
+) -> tuple[Task, Algorithm, str]:
+    """The task of people, whose levels can all meet what is required; raises InfeasibleError if there are none."""
+    wanted = _wanted(engine, policy, tables, stack)
+    every, listener = [found for own in wanted.values() for found in own], context.listener
+    shapes, algorithm, failed = shapes_of(engine, stack, secret), tables[0].algorithm, ""
+    fewest = max([1, *(one.least_rows for one in every)])
+    forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
+    known, judged = dict[LevelKey, Level](), dict[LevelKey, str]()
+    with engine.scope() as scope:
+        while chosen := settled(shapes, fewest):
+            units = shaped_units(engine, stack, shapes, chosen, known)
+            heard = (listener.on_progress, listener.on_search)
+            task = Task(engine, units.encoded, every, policy.seed, *heard, wanted, forms=forms, units=units)
+            task = replace(task, suppression=policy.left_out_at_most, stage=listener.on_stage)
+            largest = max((own for _, own in level_tasks(task)), key=lambda own: own.encoded.row_count)
+            able, why = algorithm.chosen(largest)
+            able.refuse_unfit(largest)
+            keys = levels_of(chosen)
+            for key, (level, own) in zip(keys, level_tasks(task), strict=True):
+                judged[key] = judged[key] if key in judged else _poor(able, level, own)
+            each = zip(keys, units.levels, strict=True)
+            poor = sorted((level.rows, key[0], judged[key]) for key, level in each if judged[key])
+            if not poor:
+                for relation in (units.members, *(table for level in units.levels for table in level.tables)):
+                    scope.keep(relation)
+                return task, able, why
+            *_, (_, most, failed) = poor
+            every_poor = shapes.without({kept for _, kept, _ in poor})
+            shapes = every_poor if settled(every_poor, fewest) else shapes.without({most})
+    few = f"no {fewest:,} people can publish as many rows in each table as others"
+    raise InfeasibleError(f"{failed or few}: ask for less, or leave out the rows of those who have few in a query")
+
+
+def _poor(algorithm: Algorithm, level: Level, own: Task) -> str:
+    """Why the people of a level cannot meet the policy; empty if they can."""
+    people = count_phrase(own.encoded.row_count, "person", "people")
+    who = f"{people} who would publish {rows_phrase(level.rows)} each"
+    if not own.encoded.axes:
+        return f"{who} have none in a table with quasi-identifiers"
+    try:
+        algorithm.checked(own)
+    except InfeasibleError as error:
+        return f"{error.message}\n{who} are too few, or too much alike"
+    return ""
+
+
+def _wanted(
+    engine: Engine, policy: Policy, tables: Sequence[MemberTable], stack: Stack
+) -> dict[str, list[Requirement]]:
+    """What is required of people by each sensitive column, and of those alone who have no value of any."""
+    wanted: dict[str, list[Requirement]] = {}
+    for one, member in zip(tables, stack.members, strict=True):
+        found, _ = resolve_requirements(engine, one.resolved.required, member.encoded)
+        for axis in member.encoded.told:
+            refuse_people(found[axis.column.name], one.resolved.suppressed)
+            wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
+    least = max([1, *(one.least_rows for own in wanted.values() for one in own)])
+    of_rows = [spec for spec in policy.require if spec.kind.rows_only] or [RequirementSpec("k", least)]
+    return {**wanted, ROWS_ALONE.name: [spec.resolve(None) for spec in of_rows]}
+
+
+def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
+    """A line on how many rows people publish in how many ways, and on the rows of each table that are left out."""
+    people = sum(level.encoded.row_count for level in units.levels)
+    ways = f"{count_phrase(people, 'person', 'people')} publish their rows in {len(units.levels):,} different numbers"
+    told = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
+    out = f"; {', '.join(told)} are left out, of people who have more than others, and nothing is promised of them"
+    return ways + (out if told else "")

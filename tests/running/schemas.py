@@ -1,0 +1,190 @@
+"""Small random schemas, their releases, and every world that these allow to who knows everything but the values."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import duckdb
+
+#: A row: its number, its quasi-identifier or label, its sensitive value, and the rows that belong to it, by table.
+Node = tuple[int, Any, str, dict[str, list[Any]]]
+#: The rows of a person, by table.
+Tree = Mapping[str, Sequence[Node]]
+TABLES: dict[str, dict[str, Any]] = {
+    "patients": {"person": "who", "quasi_identifiers": {"age": {"numeric": True}}},
+    "stays": {
+        "person": "who",
+        "key": "stay",
+        "order": "day",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"],
+        "identifiers": ["day"],
+    },
+    "labs": {"parent": {"stay": "stays"}, "sensitive": ["value"]},
+    "orders": {
+        "person": "buyer",
+        "order": "day",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"],
+        "identifiers": ["day"],
+    },
+}
+CHOICES = (
+    ("patients", "stays", "labs"),
+    ("patients", "stays"),
+    ("stays", "labs"),
+    ("stays",),
+    ("patients", "orders"),
+    ("patients", "stays", "orders"),
+)
+
+
+def drawn(
+    rng: random.Random, names: Sequence[str], people: int, most: int = 3, values: str = "abcde"
+) -> dict[int, Tree]:
+    """The rows of so many people, up to `most` of each table but the first, and one of that if it has one a person."""
+    number = iter(range(10**6))
+
+    def node(name: str) -> Node:
+        below = (
+            {"labs": [node("labs") for _ in range(rng.randrange(most))]}
+            if (name, "labs" in names) == ("stays", True)
+            else {}
+        )
+        return next(number), rng.randrange(8), rng.choice(values), below
+
+    found = {}
+    for person in range(people):
+        least = 0 if "patients" in names else 1
+        counts = {name: 1 if name == "patients" else rng.randrange(least, most + 1) for name in names if name != "labs"}
+        found[person] = {name: [node(name) for _ in range(count)] for name, count in counts.items()}
+    return found
+
+
+def fill(con: duckdb.DuckDBPyConnection, names: Sequence[str], people: Mapping[int, Tree]) -> None:
+    """The tables of all rows, those of people in any order; keys say nothing."""
+    con.execute("CREATE SCHEMA IF NOT EXISTS published")
+    made = {
+        "patients": "no INT, who INT, age INT",
+        "stays": "no INT, who INT, stay VARCHAR, day INT, age INT, value VARCHAR",
+        "labs": "no INT, stay VARCHAR, value VARCHAR",
+        "orders": "no INT, buyer INT, day INT, age INT, value VARCHAR",
+    }
+    for name in names:
+        con.execute(f"CREATE OR REPLACE TABLE {name} ({made[name]})")
+    rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for person, tree in people.items():
+        for name, nodes in tree.items():
+            for day, (no, age, value, below) in enumerate(nodes):
+                rows[name].append(
+                    {
+                        "patients": (no, person, age),
+                        "stays": (no, person, f"s{no}", day, age, value),
+                        "orders": (no, person, day, age, value),
+                    }[name]
+                )
+                rows["labs"] += [(lab, f"s{no}", result) for lab, _, result, _ in below.get("labs", ())]
+    for name in names:
+        shuffled = random.Random(1).sample(rows[name], len(rows[name]))
+        if shuffled:
+            con.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(shuffled[0]))})", shuffled)
+
+
+def policy_of(names: Sequence[str], **changes: Any) -> dict[str, Any]:
+    """A policy of these tables, which keeps the numbers of rows, so that a test knows whose they are."""
+    return {
+        "individual": "who",
+        "tables": {name: {**TABLES[name], "source": name, "keep": ["no"], "target": target(name)} for name in names},
+        "require": [{"frequency": 2}],
+        "algorithm": "topdown",
+        "output": {"bounds": True},
+        "over_time": "independent",
+        "seed": 7,
+        **changes,
+    }
+
+
+def target(name: str) -> dict[str, str]:
+    return {"table": f"published.{name}", "if_exists": "replace"}
+
+
+def published(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> dict[int, Tree]:
+    """The rows of each pseudonym, in the order that is published, with their labels (low, high)."""
+    labs: dict[int, list[Node]] = defaultdict(list)
+    if "labs" in names:
+        for no, stay, value in con.execute("SELECT no, stay, value FROM published.labs").fetchall():
+            labs[stay].append((no, None, value, {}))
+    found: dict[int, dict[str, list[Node]]] = defaultdict(dict)
+    for name in (name for name in names if name != "labs"):
+        owner = TABLES[name]["person"]
+        value, key = (
+            ("''", "0") if name == "patients" else ("value", "stay" if "labs" in names and name == "stays" else "0")
+        )
+        order = "no" if name == "patients" else "position"
+        shown = f"SELECT {owner}, no, age_min, age_max, {value}, {key} FROM published.{name} ORDER BY {order}"
+        for who, no, low, high, known, stay in con.execute(shown).fetchall():
+            below = {"labs": labs[stay]} if "labs" in names and name == "stays" else {}
+            found[who].setdefault(name, []).append((no, (low, high), known, below))
+    return found
+
+
+def shape_of(tree: Tree) -> Any:
+    """How many rows of each table there are, and of each row's own."""
+    return sorted((name, [shape_of(below) for *_, below in nodes]) for name, nodes in tree.items() if nodes)
+
+
+def rows_of(tree: Tree) -> Iterator[tuple[str, Node]]:
+    for name, nodes in tree.items():
+        for one in nodes:
+            yield name, one
+            yield from rows_of(one[3])
+
+
+def covers(labels: Tree, known: Tree) -> bool:
+    """Whether the rows of a pseudonym may be the first ones of a person, each with a label that covers it."""
+    return all(
+        len(nodes) <= len(known.get(name, ()))
+        and all(
+            (label is None or label[0] <= age <= label[1]) and covers(below, own)
+            for (_, label, _, below), (_, age, _, own) in zip(nodes, known.get(name, ()), strict=False)
+        )
+        for name, nodes in labels.items()
+        if nodes
+    )
+
+
+def posteriors(people: Mapping[int, Tree], shown: Mapping[int, Tree]) -> dict[tuple[int, str, str], Fraction]:
+    """The share of the worlds in which a person has a value in some published row of a table."""
+    numbers = {no: pseudonym for pseudonym, tree in shown.items() for _, (no, *_) in rows_of(tree)}
+    true = {p: next(numbers[no] for _, (no, *_) in rows_of(tree) if no in numbers) for p, tree in people.items()}
+    shapes = {pseudonym: shape_of(tree) for pseudonym, tree in shown.items()}
+    who, pseudonyms = list(people), list(shown)
+    # Who knows how many rows everybody has, and the method, knows how many everybody publishes.
+    fits = {p: [n for n in pseudonyms if shapes[n] == shapes[true[p]] and covers(shown[n], people[p])] for p in who}
+
+    def worlds(order: Sequence[int], place: int, left: frozenset[int], known: dict[Any, int]) -> int:
+        if place == len(order):
+            return 1
+        if (place, left) not in known:
+            able = [n for n in fits[order[place]] if n in left]
+            known[place, left] = sum(worlds(order, place + 1, left - {n}, known) for n in able)
+        return known[place, left]
+
+    found: dict[tuple[int, str, str], Fraction] = defaultdict(Fraction)
+    for person in who:
+        order, known, every = [person, *(p for p in who if p != person)], {}, frozenset(pseudonyms)
+        total = worlds(order, 0, every, known)
+        assert total, "the truth is a world"
+        for n in fits[person]:
+            share = Fraction(worlds(order, 1, every - {n}, known), total)
+            for name, value in {(name, value) for name, (_, _, value, _) in rows_of(shown[n]) if value}:
+                found[person, name, value] += share
+    return found
+
+
+def counts(con: duckdb.DuckDBPyConnection, query: str) -> Counter[Any]:
+    return Counter(con.execute(query).fetchall())

@@ -1,0 +1,207 @@
+"""Releases of several tables: links that are checked, keys that are numbers, joins, and what people publish."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter, defaultdict
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db import InfeasibleError, PolicyError
+from tests.running.schemas import counts, drawn, fill, policy_of, published, rows_of, shape_of, target
+
+NAMES = ("patients", "stays", "labs")
+
+
+def clinic(people: int = 80, seed: int = 3, names: tuple[str, ...] = NAMES) -> tuple[Any, Any]:
+    con = duckdb.connect()
+    rows = drawn(random.Random(seed), names, people, values="abcdefghijkl")
+    fill(con, names, rows)
+    return con, rows
+
+
+def refused(con: Any, **changes: Any) -> str:
+    with pytest.raises(PolicyError) as error:
+        ldiv_db.run(con, policy_of(NAMES, **changes))
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE stays SET stay = NULL WHERE no = (SELECT min(no) FROM stays)", r"stays\.key: stay is NULL in 1 row"),
+        ("UPDATE stays SET stay = 's'", r"stays\.key: \d+ rows share their stay with another"),
+        ("UPDATE labs SET stay = NULL", r"labs\.parent: stay is NULL in \d+ rows, which belong to nobody"),
+        ("INSERT INTO labs VALUES (1, 'x', 'a'), (2, 'x', 'a'), (3, 'y', 'a')", "3 rows have 2 values of stay"),
+        ("UPDATE patients SET who = NULL WHERE who = 3", r"patients\.person: who is NULL in 1 row, which belong to"),
+        ("DELETE FROM patients WHERE who < 5", r"people are not in patients, who have \d+ rows"),
+        ("ALTER TABLE patients ALTER who TYPE VARCHAR", r"who is INTEGER, and who of patients is VARCHAR"),
+        ("ALTER TABLE patients RENAME who TO whom", r"patients\.person: the source has no column who"),
+        ("ALTER TABLE labs RENAME stay TO visit", r"labs\.parent: the source has no column stay"),
+        ("ALTER TABLE stays RENAME day TO date", r"stays\.order: the source has no column day"),
+        ("ALTER TABLE labs ADD COLUMN more INT", r"tables\.labs\.more: is a column of the source that the policy does"),
+    ],
+)  # fmt: skip
+def test_links_are_checked_before_any_work(change: str, message: str) -> None:
+    con, _ = clinic()
+    con.execute(change)
+    found = refused(con)
+    assert re.search(message, found), found
+    assert all(line.endswith(")") for line in found.splitlines()), "a way out is missing"
+
+
+def test_several_links_are_reported_at_once() -> None:
+    con, _ = clinic()
+    con.execute("INSERT INTO labs VALUES (1, 'x', 'a'); UPDATE patients SET who = NULL WHERE who = 3")
+    assert len(refused(con).splitlines()) == 2
+
+
+def test_people_without_an_order_have_one_row_each() -> None:
+    con, _ = clinic()
+    policy = policy_of(NAMES)
+    del policy["tables"]["stays"]["order"]
+    with pytest.raises(PolicyError, match=r"tables\.stays\.order: is required"):
+        ldiv_db.run(con, policy)
+
+
+@pytest.mark.parametrize("name", ["cuts", "tds", "incognito"])
+def test_global_recodings_are_refused(name: str) -> None:
+    con, _ = clinic()
+    assert "algorithm.name" in refused(con, algorithm=name)
+
+
+def test_joins_have_as_many_rows_as_in_the_source() -> None:
+    con, _ = clinic()
+    result = ldiv_db.run(con, policy_of(NAMES))
+    join = "SELECT p.no, s.no, l.no FROM {0}patients p JOIN {0}stays s ON s.who = p.who"
+    join += " LEFT JOIN {0}labs l ON l.stay = s.stay"
+    ours, theirs = counts(con, join.format("published.")), counts(con, join.format(""))
+    lefts = {name: {no for (no,) in con.execute(f"SELECT no FROM {name}").fetchall()} for name in NAMES}
+    kept = {name: {no for (no,) in con.execute(f"SELECT no FROM published.{name}").fetchall()} for name in NAMES}
+    for (patient, stay, lab), number in theirs.items():
+        if stay in kept["stays"] and (lab is None or lab in kept["labs"]):
+            assert ours[patient, stay, lab] == number
+    assert not {key[:2] for key in ours} - {key[:2] for key in theirs}
+    assert {one.name: one.loss.rows_suppressed for one in result.tables} == {
+        name: len(lefts[name] - kept[name]) for name in NAMES
+    }
+
+
+def test_keys_are_numbers_of_this_release_in_an_order_that_says_nothing() -> None:
+    con, _ = clinic(people=200)
+    found = []
+    for seed in (1, 2):
+        ldiv_db.run(con, policy_of(NAMES, seed=seed))
+        numbers = con.execute("SELECT p.who, n.who FROM patients p JOIN published.patients n USING (no)").fetchall()
+        stays = con.execute("SELECT s.no, n.stay FROM stays s JOIN published.stays n USING (no)").fetchall()
+        found.append((dict(numbers), dict(stays)))
+        assert len(set(dict(numbers).values())) == len(numbers) and len(set(dict(stays).values())) == len(stays)
+        for pairs in (numbers, stays):  # about as often in order as not
+            rising = sum(a < b for (_, a), (_, b) in zip(sorted(pairs), sorted(pairs)[1:], strict=False))
+            assert 0.35 < rising / len(pairs) < 0.65
+    assert all(a != b for a, b in zip(*found, strict=True))
+    assert {name for name, *_ in con.execute("DESCRIBE published.labs").fetchall()} == {"value", "no", "stay"}
+
+
+def test_a_key_that_nobody_joins_by_is_left_out() -> None:
+    con, _ = clinic(names=("patients", "stays"))
+    ldiv_db.run(con, policy_of(("patients", "stays")))
+    assert "stay" not in {name for name, *_ in con.execute("DESCRIBE published.stays").fetchall()}
+
+
+def test_people_of_a_class_have_equally_many_rows_everywhere() -> None:
+    con, people = clinic()
+    ldiv_db.run(con, policy_of(NAMES))
+    shown = published(con, NAMES)
+    source = {no: (name, age, value) for tree in people.values() for name, (no, age, value, _) in rows_of(tree)}
+    classes: dict[Any, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for tree in shown.values():
+        for name, (no, label, value, _) in rows_of(tree):
+            true_name, age, true_value = source[no]
+            assert name == true_name and value in ("", true_value)
+            assert label is None or label[0] <= age <= label[1]
+        labels = str([(name, label) for name, (_, label, *_) in rows_of(tree)])
+        own = classes[labels, str(shape_of(tree))]
+        own.update({(name, value) for name, (_, _, value, _) in rows_of(tree)})
+        own["people", ""] += 1
+    for values in classes.values():
+        assert all(2 * n <= values["people", ""] for (_, value), n in values.items() if value)
+
+
+def test_threads_and_the_order_of_rows_change_nothing() -> None:
+    found = []
+    for threads, shuffled in ((1, False), (2, True)):
+        con = duckdb.connect(config={"threads": threads})
+        fill(con, NAMES, drawn(random.Random(9), NAMES, 60, values="abcdefghij"))
+        if shuffled:
+            for name in NAMES:
+                con.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} ORDER BY md5(CAST(no AS VARCHAR))")
+        ldiv_db.run(con, policy_of(NAMES))
+        found.append([con.execute(f"SELECT * FROM published.{name}").fetchall() for name in NAMES])
+    assert found[0] == found[1]
+
+
+def test_a_public_table_is_published_as_it_is() -> None:
+    con, _ = clinic()
+    con.execute(
+        "CREATE TABLE wards (ward INT, beds INT, note VARCHAR); INSERT INTO wards VALUES (1, 20, 'x'), (2, 7, 'y')"
+    )
+    policy = policy_of(NAMES)
+    policy["tables"]["wards"] = {"source": "wards", "public": True, "keep": ["ward", "beds"], "target": target("wards")}
+    with pytest.raises(PolicyError, match=r"tables\.wards\.note: is a column of the source"):
+        ldiv_db.run(con, policy)
+    policy["tables"]["wards"]["identifiers"] = ["note"]
+    ldiv_db.run(con, policy)
+    assert con.execute("SELECT * FROM published.wards ORDER BY ward").fetchall() == [(1, 20), (2, 7)]
+
+
+def test_one_transaction_has_all_tables_or_none(snapshot: Any) -> None:
+    con, _ = clinic()
+    con.execute("CREATE TABLE published.labs (x INT)")
+    policy, before = policy_of(NAMES), snapshot(con)
+    policy["tables"]["labs"]["target"] = "published.labs"
+    with pytest.raises(PolicyError, match=r"tables\.labs\.target: published\.labs exists"):
+        ldiv_db.run(con, policy)
+    assert snapshot(con) == before
+    con.execute("BEGIN")
+    ldiv_db.run(con, policy_of(NAMES))
+    con.execute("ROLLBACK")
+    assert snapshot(con) == before
+
+
+def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
+    con, _ = clinic()
+    policy = policy_of(NAMES)
+    del policy["over_time"]
+    first = ldiv_db.run(con, policy)
+    again = ldiv_db.run(con, policy)
+    assert again.earlier.unchanged == first.run_id
+    (sources,) = {source for (source,) in con.execute("SELECT source FROM ldiv.run").fetchall()}
+    assert sources == "patients & stays & labs"
+    con.execute("UPDATE stays SET age = age + 1")
+    assert "published this source, and its rows have changed" in refused(con, over_time=None)
+    single = {
+        **{"source": "stays", "target": "one", "quasi_identifiers": ["age"], "sensitive": ["value"]},
+        **{"identifiers": ["no", "who", "stay", "day"], "require": [{"k": 4}]},
+    }
+    with pytest.raises(PolicyError, match="published this source"):
+        ldiv_db.run(con, single)
+
+
+def test_what_nobody_can_meet_is_refused_with_its_reasons() -> None:
+    con, _ = clinic(people=5)
+    with pytest.raises(InfeasibleError, match="people"):
+        ldiv_db.run(con, policy_of(NAMES, require=[{"frequency": 6}]))
+
+
+def test_rows_that_are_left_out_are_counted_and_said() -> None:
+    con, _ = clinic()
+    result = ldiv_db.run(con, policy_of(NAMES, require=[{"k": 6}]))
+    left = {one.name: one.loss.rows_suppressed for one in result.tables}
+    assert left["patients"] == 0 and left["labs"] > 0
+    assert any(f"{left['labs']} rows of labs are left out, of people who have more" in note for note in result.notes)
+    assert result.loss.rows_suppressed == sum(left.values())
