@@ -525,6 +525,8 @@ def count_people(con, listener):
     together = {"individual": {"column": "p", "rows": "together"}, "output": {"person": "who"}}
     ldiv_db.run(con, {**policy, **together, "target": "together", "algorithm": "topdown"}, listener=listener)
     ldiv_db.attack(con, "together", policy=policy | together, listener=listener)
+    aligned = {"individual": {"column": "p", "rows": "aligned", "order": "n"}, "require": [{"k": 2}]}
+    ldiv_db.run(con, {**policy, **aligned, "target": "aligned", "algorithm": "topdown"}, listener=listener)
     cut = {"identifiers": ["n"], "quasi_identifiers": keys, "require": [{"k": 2}], "algorithm": "tds"}
     ldiv_db.run(con, {**policy, **cut, "target": "cut"}, listener=listener)
 
