@@ -21,7 +21,7 @@ from ldiv_db.measuring.least_loss.labels import Labels, list_labels
 #: The pairs of label and cell that are looked at, summed over steps, and those that are held at a time.
 MOST_WORK, MOST_PAIRS = 600_000_000, 8_000_000
 #: The work for a pair where the best class of a label is searched by the most rows of a value.
-_OF_SHARES = 4
+_OF_SHARES = 2
 #: Steps of a round, and those in a row without a gain after which they become shorter, by how much.
 _STEPS, _PATIENCE, _SHORTER = 30, 8, 0.7
 #: The gain of a step, in parts of the bound, that counts; the length below which steps end.
