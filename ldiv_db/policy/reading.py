@@ -120,8 +120,6 @@ def described_policy(
 
 def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy | Mapping[str, Any]:
     """The policy with this source, if one is given, and with a target in memory where it names none."""
-    if policy.tables if isinstance(policy, Policy) else policy.get("tables"):
-        return policy
     if isinstance(policy, Policy):
         target = {} if "target" in policy.model_fields_set else {"target": Target(table=RELEASE)}
         found = policy.model_copy(update=target)
@@ -173,7 +171,10 @@ def take_for_source(shape: Signature, given: Any, args: Sequence[Any], kwargs: M
             what = "makes releases over time, which need a database that stays, unlike a frame"
             raise refused("key", what, "give the address of a file, and the frame as its source")
         keys = policy.model_fields_set if isinstance(policy, Policy) else policy
-        is_named = isinstance(given, Mapping) and not {"source", "tables"}.isdisjoint(keys)
+        if "tables" in keys:
+            what = "are written into one database, which stays, unlike a frame"
+            raise refused("tables", what, "give the address of a file, and the frames as sources of its tables")
+        is_named = isinstance(given, Mapping) and "source" in keys
         bound.arguments["policy"] = completed(policy, None if is_named else only_frame(given))
     return bound
 

@@ -78,7 +78,7 @@ def hash_tables(
     engine: Engine, tables: Mapping[str, tuple[Relation | FileRelation, Sequence[Identifier]]], key: str
 ) -> str:
     """The keyed hash of the rows of several tables, in the columns that are read of each."""
-    hashes = [(name, hash_rows(engine, rows, columns, None, key)) for name, (rows, columns) in tables.items()]
+    hashes = [(name, hash_rows(engine, rows, columns, None, key)) for name, (rows, columns) in sorted(tables.items())]
     return keyed(key, hashes)
 
 

@@ -220,13 +220,14 @@ def look_back_on_tables(
     own = listed.of(known_as(engine, source, folder), fingerprint)
     watch = Watch(engine, source, folder, own.names, fingerprint, listed.key, run_id)
     earlier = Earlier(fingerprint=fingerprint, independent=is_independent)
-    if not own.runs:
+    latest = own.runs[::-1]
+    rows = [(run["hash_key"], run["rows_hash"]) == (fingerprint.key, fingerprint.rows) for run in latest]
+    for run, same_rows in zip(latest, rows, strict=True):
+        if same_rows and run["policy_hash"] == fingerprint.policy and all(rows):
+            return replace(earlier, run_id=run["run_id"], same_rows=True, seed=int(run["seed"])), watch
+    if not latest or (own.releases and all(rows)):
         return replace(earlier, series=own.latest_release), watch
-    run = own.runs[-1]
-    same_rows = (run["hash_key"], run["rows_hash"]) == (fingerprint.key, fingerprint.rows)
-    is_same = same_rows and run["policy_hash"] == fingerprint.policy
-    seed = int(run["seed"]) if is_same else None
-    return replace(earlier, run_id=run["run_id"], same_rows=same_rows, seed=seed), watch
+    return replace(earlier, run_id=latest[rows.index(min(rows))]["run_id"], same_rows=all(rows)), watch
 
 
 def _least_alike(

@@ -166,6 +166,8 @@ class PreparedTables(Shown):
     watch: Watch
     #: Where the tables go that belong to nobody.
     public: Mapping[str, Relation]
+    #: How many rows each table has, and how many of them are to be published.
+    rows: Mapping[str, tuple[int, int]]
     reasons: Sequence[str] = field(default_factory=tuple)
 
     @property
@@ -175,8 +177,7 @@ class PreparedTables(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON has it: keys of one table's, and the rows of each table."""
-        counts, policy = dict(self.task.engine.tally(self.units.members, "member")), self.opened.policy
-        rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in self.stack.members}
+        rows, policy = self.rows, self.opened.policy
         return {
             "source": self.opened.source,
             "target": ", ".join(str(table.target) for table in policy.tables.values()),
@@ -219,8 +220,12 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
         stack = stacked(engine, list(_encoded(engine, context, tables)))
     task, algorithm, chosen = _task(engine, context, opened.policy, tables, stack, secret)
     feasible = check_levels(algorithm, task, context.show_values)
-    notes = [*filter(None, (chosen, told_of_shapes(stack, task))), *(w for t in tables for w in t.resolved.warnings)]
-    return PreparedTables(opened, tables, stack, task, algorithm, feasible, earlier, watch, public, notes)
+    assert task.units is not None  # noqa: S101 - people are planned
+    counts = dict(engine.tally(task.units.members, "member"))
+    rows = {m.name: (m.encoded.row_count, counts.get(m.number, 0)) for m in stack.members}
+    told = told_of_shapes(task.units, rows)
+    notes = [*filter(None, (chosen, told)), *(w for t in tables for w in t.resolved.warnings)]
+    return PreparedTables(opened, tables, stack, task, algorithm, feasible, earlier, watch, public, rows, notes)
 
 
 def _look_back(opened: OpenedTables, run_id: str) -> tuple[Earlier, Watch]:
@@ -327,14 +332,10 @@ def _wanted(
     return {**wanted, ROWS_ALONE.name: [spec.resolve(None) for spec in of_rows]}
 
 
-def told_of_shapes(stack: Stack, task: Task) -> str:
+def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:
     """A line on how many rows people publish in how many ways, and on the rows of each table that are left out."""
-    units = task.units
-    assert units is not None  # noqa: S101 - people are planned
-    counts = dict(task.engine.tally(units.members, "member"))
     people = sum(level.encoded.row_count for level in units.levels)
     ways = f"{count_phrase(people, 'person', 'people')} publish their rows in {len(units.levels):,} different numbers"
-    left = {m.name: m.encoded.row_count - counts.get(m.number, 0) for m in stack.members}
-    told = [f"{rows_phrase(rows)} of {name}" for name, rows in left.items() if rows]
+    told = [f"{rows_phrase(before - after)} of {name}" for name, (before, after) in rows.items() if after < before]
     out = f"; {', '.join(told)} are left out, of people who have more than others, and nothing is promised of them"
     return ways + (out if told else "")

@@ -201,6 +201,7 @@ PARTS["entry"] = obj(
         "one_table": FLAG,
     },
 )
+_TABLE = ("rows_published", "rows_suppressed", "lm_mean")
 ONE_RUN = obj(
     {
         **of(Result, "run_id", "algorithm", "source", "target", "seconds"),
@@ -217,7 +218,10 @@ ONE_RUN = obj(
         "versions": ref("versions"),
         "notes": TEXTS,
     },
-    {"seed": COUNT, "compared": many(ref("attack_found")), "snapshot": COUNT},
+    {
+        **{"seed": COUNT, "compared": many(ref("attack_found")), "snapshot": COUNT},
+        "tables": many(obj({"table": TEXT, **of(Loss, *_TABLE), "rows_in": COUNT})),
+    },
 )
 _PLANNED = obj(
     {
@@ -245,6 +249,15 @@ _PLANNED = obj(
         "tried": many(OPEN),
         "statements": many(obj({"template": TEXT, "sql": TEXT})),
     },
+)
+_TABLES_PLANNED = obj(
+    {
+        **of(Result, "source", "target", "algorithm"),
+        **dict.fromkeys(("people", "rows_in", "rows_suppressed", "classes_made"), COUNT),
+        "requirements": many(obj({"name": TEXT, "parameters": each(ANY), "sensitive": maybe(TEXT)})),
+        "tables": many(obj({"table": TEXT, "rows_in": COUNT, "rows_published": COUNT})),
+        **{"inferred": many(ref("inferred")), "unchanged": maybe(TEXT), "notes": TEXTS},
+    }
 )
 _VARIANT = obj(
     {**dict.fromkeys(("label", "status"), TEXT), "number": COUNT, "varied": OPEN, "change": OPEN, "policy": OPEN},
@@ -385,7 +398,7 @@ COMMANDS: dict[str, Schema] = {
         ]
     },
     "run": {"anyOf": [ONE_RUN, RELEASED]},
-    "plan": {"anyOf": [_PLANNED, RELEASED]},
+    "plan": {"anyOf": [_PLANNED, _TABLES_PLANNED, RELEASED]},
     "explore": obj(
         {
             **of(Exploration, "source", "rows", "by", "interrupted", "seed_is_written", "seconds"),

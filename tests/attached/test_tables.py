@@ -1,0 +1,62 @@
+"""Several tables as one release in databases that are attached: all of them and the ledger at once, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from ldiv_db.database.errors import AuditError
+from ldiv_db.publishing import tables_draft
+
+TABLES: dict[str, Any] = {
+    "people": {"person": "who", "quasi_identifiers": {"age": {"numeric": True}}},
+    "stays": {
+        **{"person": "who", "key": "stay", "order": "day", "identifiers": ["day"]},
+        **{"quasi_identifiers": {"unit": {"numeric": True}}, "sensitive": ["disease"]},
+    },
+    "labs": {"parent": {"stay": "stays"}, "sensitive": ["result"]},
+}
+POLICY: dict[str, Any] = {
+    "individual": "who",
+    "tables": {
+        name: {**table, "source": name, "target": {"table": f"open_{name}", "if_exists": "replace"}}
+        for name, table in TABLES.items()
+    },
+    "require": [{"frequency": 2}],
+    "algorithm": "topdown",
+    "seed": 4,
+}
+
+
+def write(home: Any) -> None:
+    home.sql("CREATE TABLE people (who integer, age integer)")
+    home.sql("CREATE TABLE stays (stay integer, who integer, day integer, unit integer, disease varchar(9))")
+    home.sql("CREATE TABLE labs (stay integer, result varchar(9))")
+    people = [(who, 20 + who * 7 % 40) for who in range(24)]
+    stays = [(2 * who + n, who, n, who % 5, f"d{(who + n) % 7}") for who in range(24) for n in range(1 + who % 2)]
+    labs = [(2 * who, f"r{who % 6}") for who in range(24)]
+    for name, rows in (("people", people), ("stays", stays), ("labs", labs)):
+        home.sql(f"INSERT INTO {name} VALUES {', '.join(map(str, rows))}")
+    home.policy.write_text(yaml.safe_dump(POLICY, sort_keys=False))
+
+
+def test_all_tables_and_the_ledger_are_one_transaction(home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(home)
+    found = home.json("run", home.policy)
+    published = {one["table"]: one["rows_published"] for one in found["tables"]}
+    assert published == {"people": 24, "stays": 36, "labs": 24}
+    join = "SELECT count(*) FROM {0}people p JOIN {0}stays s ON s.who = p.who JOIN {0}labs l ON l.stay = s.stay"
+    assert home.sql(join.format("open_")) == home.sql(join.format("")) == [(24,)]
+    assert home.sql(f"SELECT source, rows_published FROM {home.table('run')}") == [("people & stays & labs", 84)]
+    before = [sorted(home.sql(f"SELECT * FROM open_{name}")) for name in TABLES]
+
+    def fail(*_: Any) -> None:
+        raise AuditError("as the test wants it")
+
+    monkeypatch.setattr(tables_draft, "audit_tables", fail)
+    home.policy.write_text(yaml.safe_dump(POLICY | {"seed": 5}))
+    called = home.call("run", home.address, home.policy)
+    assert called.exit_code == 1 and "as the test wants it" in called.output, called.output
+    assert [sorted(home.sql(f"SELECT * FROM open_{name}")) for name in TABLES] == before

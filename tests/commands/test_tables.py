@@ -1,0 +1,80 @@
+"""The commands and a policy of several tables: those that take it, and those that refuse it with a way out."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+
+import ldiv_db
+from ldiv_db import PolicyError
+from tests.running.schemas import drawn, fill, policy_of
+
+NAMES = ("patients", "stays", "labs")
+
+
+@pytest.fixture
+def clinic(bed: Any) -> Any:
+    bed.sql("DROP TABLE patients")
+    with duckdb.connect(str(bed.database)) as con:
+        fill(con, NAMES, drawn(random.Random(4), NAMES, 40, values="abcdefghij"))
+    bed.policy.write_text(yaml.safe_dump(policy_of(NAMES, require=[{"k": 2}]), sort_keys=False))
+    return bed
+
+
+def test_plan_tells_of_every_table_and_writes_nothing(clinic: Any) -> None:
+    before = clinic.files()
+    called = clinic.call("plan", clinic.database, clinic.policy)
+    assert called.code == 0, called.err
+    assert "nothing was written" in called.out and "publish their rows in" in called.out
+    plan = json.loads(clinic.call("plan", clinic.database, clinic.policy, "--json").out)
+    assert clinic.files() == before
+    assert plan["people"] == 40 and [one["table"] for one in plan["tables"]] == list(NAMES)
+    assert plan["rows_in"] == sum(one["rows_in"] for one in plan["tables"])
+    run = json.loads(clinic.run("--json").out)
+    assert run["classes_made"] <= plan["classes_made"] and run["rows_suppressed"] == plan["rows_suppressed"]
+    assert [one["rows_published"] for one in run["tables"]] == [one["rows_published"] for one in plan["tables"]]
+
+
+def test_run_tells_of_every_table(clinic: Any) -> None:
+    called = clinic.run()
+    assert called.code == 0, called.err
+    assert "lost per cell" in called.out and "audit of stays.value" in called.out
+    (listed,) = json.loads(clinic.call("runs", clinic.database, "--json").out)["runs"]
+    assert listed["source"] == "patients & stays & labs"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "POLICY", "--sql"),
+        ("explore", "POLICY"),
+        ("check", "published.stays", "--policy", "POLICY"),
+        ("measure", "published.stays", "--policy", "POLICY"),
+        ("attack", "published.stays", "--policy", "POLICY"),
+        ("report", "published.stays", "--policy", "POLICY", "--out", "report.html"),
+        ("run", "POLICY", "--kl"),
+    ],
+)
+def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -> None:
+    assert clinic.run().code == 0
+    command, *rest = (clinic.policy if word == "POLICY" else word for word in words)
+    error = clinic.fails(2, command, clinic.database, *rest)
+    assert any(f"{key}: " in error for key in ("tables", "rehearse", "kl")) and "(" in error
+
+
+def test_frames_are_sources_of_a_database_that_stays() -> None:
+    con = duckdb.connect()
+    fill(con, NAMES, drawn(random.Random(4), NAMES, 40, values="abcdefghij"))
+    frames = {name: con.sql(f"SELECT * FROM {name}").to_arrow_table() for name in NAMES}
+    policy = policy_of(NAMES, require=[{"k": 2}])
+    with pytest.raises(PolicyError, match="tables: are written into one database"):
+        ldiv_db.run(frames, policy)
+    for name, frame in frames.items():
+        policy["tables"][name]["source"] = frame
+    con.execute("DROP TABLE patients; DROP TABLE stays; DROP TABLE labs")
+    assert {one.name for one in ldiv_db.run(con, policy).tables} == set(NAMES)
