@@ -72,6 +72,7 @@ from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
 from tests.benchmarks.audit import ARGUMENTS
 from tests.benchmarks.command import SQL
+from tests.running import schemas
 
 TEMPLATES = all_templates()
 #: Folders of templates that no release is made, judged or attacked by.
@@ -528,6 +529,13 @@ def count_people(con, listener):
     ldiv_db.run(con, {**policy, **cut, "target": "cut"}, listener=listener)
 
 
+def publish_tables(con, listener):
+    """Several tables as one release: of people, of their rows in an order, and of what belongs to these."""
+    names = ("patients", "stays", "labs")
+    schemas.fill(con, names, schemas.drawn(random.Random(4), names, 24, values="abcdefghij"))
+    ldiv_db.run(con, schemas.policy_of(names, require=[{"k": 2}]), listener=listener)
+
+
 def count_sets(con, listener):
     """Rows with sets of values."""
     fill(con, "source", {"n": "INTEGER", "s": "VARCHAR"}, [(i, ["a;b", "c", "a; c", "d"][i % 4]) for i in range(12)])
@@ -972,7 +980,7 @@ SCENARIOS = {
         for scenario in (
             replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
             let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
-            leave_open, read_a_file, profile_orders, count_people, count_sets,
+            leave_open, read_a_file, profile_orders, count_people, count_sets, publish_tables,
         )
     },
     "several_bisect": alone(several, "bisect"),
