@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sqlite3
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -205,3 +206,36 @@ def test_rows_that_are_left_out_are_counted_and_said() -> None:
     assert left["patients"] == 0 and left["labs"] > 0
     assert any(f"{left['labs']} rows of labs are left out, of people who have more" in note for note in result.notes)
     assert result.loss.rows_suppressed == sum(left.values())
+
+
+def test_a_chain_of_tables_joins_from_end_to_end() -> None:
+    """Rows of rows of rows, each in its order where it has one, with quasi-identifiers of their own."""
+    con, _ = clinic(people=60, seed=4)
+    con.execute("CREATE TABLE tests AS SELECT *, no + 7 AS lab, no % 4 AS hour FROM labs")
+    con.execute("CREATE TABLE notes AS SELECT lab, 'n' || (lab % 5) AS note, no FROM tests WHERE lab % 2 = 0")
+    policy = policy_of(NAMES, require=[{"frequency": 2}])
+    own = {"source": "tests", "key": "lab", "order": "no", "quasi_identifiers": {"hour": {"numeric": True}}}
+    policy["tables"]["labs"] |= own
+    policy["tables"]["notes"] = {
+        **{"source": "notes", "parent": {"lab": "labs"}, "sensitive": ["note"], "keep": ["no"]},
+        "target": target("notes"),
+    }
+    result = ldiv_db.run(con, policy)
+    assert [audit.sensitive for audit in result.audits][-2:] == ["notes.note", ""]
+    join = "FROM published.notes n JOIN published.labs l USING (lab) JOIN published.stays s USING (stay)"
+    shown = con.execute(f"SELECT n.no, l.no, s.who {join}").fetchall()
+    assert shown and len(shown) == con.execute("SELECT count(*) FROM published.notes").fetchall()[0][0]
+    assert all(note == lab for note, lab, _ in shown)  # a note has the number of its test
+
+
+def test_a_budget_of_rows_left_out_is_kept() -> None:
+    con, _ = clinic(people=60, seed=4)
+    with pytest.raises(InfeasibleError, match="rows"):
+        ldiv_db.run(con, policy_of(NAMES, suppression=0.1))
+    left = ldiv_db.run(con, policy_of(NAMES, suppression=0.6)).loss
+    assert left.rows_suppressed <= 0.6 * (left.rows_suppressed + left.rows_published)
+
+
+def test_warehouses_are_refused() -> None:
+    with pytest.raises(PolicyError, match="tables: a warehouse counts one table"):
+        ldiv_db.run(sqlite3.connect(":memory:"), policy_of(NAMES), dialect="postgres")
