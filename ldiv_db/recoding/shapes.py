@@ -25,7 +25,7 @@ Option = tuple[int, int, int]
 LevelKey = tuple[int, tuple[int, ...]]
 #: A level of fewer people than one in so many, or than so many classes have, is joined with another: its classes would
 #: be wide.
-ONE_IN, CLASSES = 200, 5
+ONE_IN, CLASSES = 50, 5
 #: How many rows of a table people keep at most, where too few have more; and the most of all that is looked at.
 _CAPS, _MOST_CAPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 600
 
