@@ -48,6 +48,10 @@ from ldiv_db.running.unchanged import published_again
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
 
+#: Why what is asked for is not known of a series, nor of several tables.
+_SERIES = "is of a table and its source, and a series has rows of earlier sources"
+_SEVERAL = "is of one table and its source"
+
 
 @takes_database(read_only=False, of_frame=take_for_source, of_warehouse=open_planned)
 def run(
@@ -135,29 +139,29 @@ def publish_run(
     Where it goes is `there` or, if that is None, as the policy says.
     """
     if policy.tables:
-        if kl:
-            raise refused("kl", "is of one table and its source", "leave it out")
+        _refuse_asked(_SEVERAL, kl=kl, bound=bound)
         return publish_tables(engine, context, policy, begun)
     if policy.is_series:
-        _refuse_of_series(kl=kl, bound=bound)
+        _refuse_asked(_SERIES, kl=kl, bound=bound)
         release = draft_release(engine, context, policy, settle_crashed, there, begun)
         context.listener.on_stage("writing, auditing and comparing releases")
         return release.start.target.destination.publish(release)
     spec = resolve_run(engine, policy, context.folder, there)
     refuse_read_only(spec.destination)
     ready = prepare(spec, context.listener, context.show_values, publishes=True)
-    proved = _bound(ready, context) if bound else None
-    if (again := published_again(ready, kl, begun)) is not None:
-        return replace(again, bound=proved)
+    again = published_again(ready, kl, begun)
     ready.destination.held.close()
+    proved = _bound(ready, context) if bound else None
+    if again is not None:
+        return replace(again, bound=proved)
     draft = _draft_run(ready, context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place, bound=proved)
 
 
-def _refuse_of_series(**asked: bool) -> None:
+def _refuse_asked(why: str, **asked: bool) -> None:
     for name in (name for name, is_asked in asked.items() if is_asked):
-        raise refused(name, "is of a table and its source, and a series has rows of earlier sources")
+        raise refused(name, why, "leave it out")
 
 
 def _bound(ready: Preparation, context: Context) -> LossBound:
@@ -236,11 +240,10 @@ def plan(
     context = Context(listener or Listener(), Path(folder), show_values)
     with _opened(connection, asked, context, catalog) as (engine, counted, there):
         if counted.tables:
-            if rehearse:
-                raise refused("rehearse", "a plan of several tables is made from counts", "leave it out")
+            _refuse_asked(_SEVERAL, rehearse=rehearse, bound=bound)
             return prepare_tables(engine, context, counted, False, new_run())
         if counted.is_series:
-            _refuse_of_series(bound=bound)
+            _refuse_asked(_SERIES, bound=bound)
             return draft_release(engine, context, counted, refuse_unsettled, there, begun).foreseen()
         spec = resolve_run(engine, counted, context.folder, there)
         ready = strictest(prepare(spec, context.listener, show_values))

@@ -58,13 +58,15 @@ def test_run_tells_of_every_table(clinic: Any) -> None:
         ("attack", "published.stays", "--policy", "POLICY"),
         ("report", "published.stays", "--policy", "POLICY", "--out", "report.html"),
         ("run", "POLICY", "--kl"),
+        ("run", "POLICY", "--bound"),
+        ("plan", "POLICY", "--bound"),
     ],
 )
 def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -> None:
     assert clinic.run().code == 0
     command, *rest = (clinic.policy if word == "POLICY" else word for word in words)
     error = clinic.fails(2, command, clinic.database, *rest)
-    assert any(f"{key}: " in error for key in ("tables", "rehearse", "kl")) and "(" in error
+    assert any(f"{key}: " in error for key in ("tables", "rehearse", "kl", "bound")) and "(" in error
 
 
 def test_frames_are_sources_of_a_database_that_stays() -> None:
