@@ -72,7 +72,7 @@ def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -
 def test_frames_are_sources_of_a_database_that_stays() -> None:
     con = duckdb.connect()
     fill(con, NAMES, drawn(random.Random(4), NAMES, 40, values="abcdefghij"))
-    frames = {name: con.sql(f"SELECT * FROM {name}").to_arrow_table() for name in NAMES}
+    frames = {name: con.sql(f"SELECT * FROM {name}").df() for name in NAMES}
     policy = policy_of(NAMES, require=[{"k": 2}])
     with pytest.raises(PolicyError, match="tables: are written into one database"):
         ldiv_db.run(frames, policy)
