@@ -224,8 +224,13 @@ class Queries(ABC):
 
     def refresh_servers(self) -> None:
         """Look up the names of a server's tables anew: others may have changed them, or we rolled ours back."""
-        if self.snapshot.has("postgres"):
+        servers = [database.name for database in self.snapshot.databases.values() if database.kind == "postgres"]
+        if servers:
             self.execute("CALL pg_clear_cache()")
+        for server in servers:
+            # The extension leaves a COPY of an open transaction unread, by which its next look-up of names would fail.
+            with suppress(DatabaseError):
+                self.execute(f"FROM postgres_query({literal(server)}, 'SELECT 1')")
 
     def in_transaction(self) -> bool:
         """True if one is open: outside, every statement is a transaction of its own, with its own number."""
