@@ -171,7 +171,7 @@ def main_schema(engine: Engine, database: str) -> str:
 
 def compare_here(engine: Engine) -> None:
     """Have DuckDB itself compare the rows of MySQL, which takes `flu` and `Flu` for one, from here on."""
-    if not engine.snapshot.has("mysql"):
+    if not engine.snapshot.of_kind("mysql"):
         return
     for (name,) in engine.execute("SELECT name FROM duckdb_settings() WHERE name LIKE 'mysql_%pushdown%'"):
         engine.execute(f"SET {name} = false")

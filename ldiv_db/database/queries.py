@@ -224,7 +224,7 @@ class Queries(ABC):
 
     def refresh_servers(self) -> None:
         """Look up the names of a server's tables anew: others may have changed them, or we rolled ours back."""
-        servers = [database.name for database in self.snapshot.databases.values() if database.kind == "postgres"]
+        servers = self.snapshot.of_kind("postgres")
         if servers:
             self.execute("CALL pg_clear_cache()")
         for server in servers:

@@ -119,9 +119,9 @@ class Snapshot:
         """The files of all databases that are attached."""
         return [found.file for found in self.databases.values() if found.file and not found.is_internal]
 
-    def has(self, kind: str) -> bool:
-        """True if a database of that type is attached."""
-        return any(database.kind == kind for database in self.databases.values())
+    def of_kind(self, kind: str) -> list[str]:
+        """The names of the attached databases of that type."""
+        return [database.name for database in self.databases.values() if database.kind == kind]
 
     @property
     def memory_limit(self) -> int:
