@@ -32,7 +32,8 @@ from ldiv_db.commands.cli import app
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "ldiv_db" / "README.md", *sorted(DOCS.rglob("*.md"))]
+#: The site's first page is README's.
+PAGES = [ROOT / "README.md", ROOT / "ldiv_db" / "README.md", *sorted({*DOCS.rglob("*.md")} - {DOCS / "index.md"})]
 CLINIC = "<!-- clinic -->"
 _BLOCK = re.compile(
     r"(?:^<!-- (?P<rule>needs|exits): (?P<value>[^>\n]+) -->\n\n?)?"

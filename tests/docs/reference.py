@@ -193,7 +193,13 @@ def members(thing: type) -> Iterator[str]:
             yield f"- `{called}`: {plain(sentence)}."
 
 
-PAGES = {"commands.md": commands, "python.md": python, "output.schema.json": output_schema.page}
+def front() -> str:
+    """The first page of the site: README's, but for what developers read; its links start in `docs/`."""
+    text = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+    return text.partition("\n## For developers\n")[0].replace("](docs/", "](")
+
+
+PAGES = {"commands.md": commands, "python.md": python, "output.schema.json": output_schema.page, "../index.md": front}
 
 
 def main() -> None:
