@@ -45,6 +45,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
+from ldiv_db.requirements.guarantees import ONE, together
 
 #: Candidates of one class are numbered up to this.
 POWERS = 40
@@ -122,6 +123,34 @@ class Absorption(EngineFlow):
         return counts, self._state.checker.margins(counts)
 
 
+#: So many numbers of rows are tried for a class that cannot keep all of them.
+TRIES = 6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`shares` (code, share, most) of the sensitive values, and the most by which all together may exceed theirs."""
+
+    shares: Relation
+    difference: float
+
+    @classmethod
+    def of(cls, task: Task) -> Limits | None:
+        """Those of a task; None if its requirements bound no shares, or of more than the rows of one attribute."""
+        axes, promise = task.encoded.sensitive, together(r.promise() for r in task.requirements)
+        plain = len(axes) == 1 and axes[0].bags is None and axes[0].judged is None and not promise.shares
+        bounds = promise.share < ONE or promise.difference < ONE or promise.ratio is not None
+        if not (plain and bounds) or any(r.harmless or not r.monotone for r in task.requirements):
+            return None
+        params = {"share": float(promise.share), "difference": float(promise.difference)}
+        params |= {"ratio": float(promise.ratio or 1), "bounds_ratio": promise.ratio is not None}
+        dictionary, logarithmic = axes[0].reference, promise.logarithmic
+        shares = task.engine.materialise(
+            "shares", "local/peel/list_shares", dictionary=dictionary, logarithmic=logarithmic, **params
+        )
+        return cls(shares, params["difference"])
+
+
 #: How many rows times vectors one statement works on, and the most vectors.
 BATCH, MOST_AT_ONCE = 4_000_000, 256
 #: A batch is tried again as long as it places one row in so many, at most so often.
@@ -151,6 +180,8 @@ class Peeling:
     left: Relation
     assigned: Relation
     unassigned_rows: int
+    #: What classes may keep of the rows alike; None if they keep all or nothing.
+    limits: Limits | None = None
     steps: list[int] = field(default_factory=list)
     #: The rows of classes that were not good beside the table without the rows that are left out.
     resettled: int = 0
@@ -171,12 +202,17 @@ class Peeling:
         engine, encoded = self.task.engine, self.task.encoded
         with engine.scope():
             keys = self.keys(self.vectors[first:last], first)
-            good = self._good(keys, self.left, least=self.checker.least)
+            good, _ = self._fitted(keys, self.checker.least)
             cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
-            columns = ("row_id", ("class_no", "class_id"))
-            kept = self._good(cheapest, self.left)
-            placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
+            kept, fitted = self._fitted(cheapest)
+            if fitted is None:
+                columns = ("row_id", ("class_no", "class_id"))
+                placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
+            else:
+                params = {"rows": self.left, "seats": cheapest, "fitted": fitted, "good": kept}
+                key = self.task.encoded.sensitive[0].code
+                placed = engine.materialise("placed", "local/peel/seat_rows", key=key, **params)
             count = engine.count(placed)
             if count:
                 engine.extend(self.assigned, placed)
@@ -185,6 +221,19 @@ class Peeling:
                 self.steps.append(count)
                 self.task.progress(encoded.row_count - self.unassigned_rows, encoded.row_count)
         return count
+
+    def _fitted(self, members: Relation, least: int = 1) -> tuple[Relation, Relation | None]:
+        """(class_no): the good classes of these members, and how many rows of each value they keep, None if all."""
+        if self.limits is None:
+            return self._good(members, self.left, least=least), None
+        engine, axis = self.task.engine, self.task.encoded.sensitive[0]
+        with engine.scope() as scope:
+            counts = count_classes(engine, (axis,), self.left, members, least=least)
+            params = {"shares": self.limits.shares, "difference": self.limits.difference, "key": axis.code}
+            fitted = engine.materialise(
+                "fitted", "local/peel/fit_classes", counts=counts, least=max(least, 2), tries=TRIES, **params
+            )
+            return scope.keep(self.checker.good(fitted)), scope.keep(fitted)
 
     def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
         """The keys of the rows that are left, or of others, by these vectors, which are numbered from the first."""
@@ -269,7 +318,8 @@ class Peel(LocalAlgorithm):
             grid = generalise_rows(task, hierarchies)
             left = engine.copy("left", grid)
             assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            state = Peeling(task, checker, hierarchies, vectors_of(hierarchies), grid, left, assigned, rows)
+            vectors = vectors_of(hierarchies)
+            state = Peeling(task, checker, hierarchies, vectors, grid, left, assigned, rows, Limits.of(task))
             state.peel()
             left_over = state.unassigned_rows
             if left_over == rows and not checker.monotone:
