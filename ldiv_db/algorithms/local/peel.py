@@ -2,7 +2,9 @@
 
 Ways to generalise (vectors of levels, `hierarchies`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
-wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone.
+wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Where
+requirements bound shares, a class that is too one-sided keeps the most rows that are good together, and passes on the
+others (`limits`).
 
 Rows that are no good class of their own in the end join classes that can bear them (`Absorption`). In rising order of
 cost, rows that are left are dealt out to the classes that have rows in the same place, small ones with slack first. A
@@ -38,6 +40,7 @@ from ldiv_db.algorithms.local.class_checker import (
     require_good,
 )
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
+from ldiv_db.algorithms.local.limits import Limits
 from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
@@ -45,7 +48,6 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import SensitiveAxis
 from ldiv_db.requirements import Distribution
-from ldiv_db.requirements.guarantees import ONE, together
 
 #: Candidates of one class are numbered up to this.
 POWERS = 40
@@ -123,36 +125,10 @@ class Absorption(EngineFlow):
         return counts, self._state.checker.margins(counts)
 
 
-#: So many numbers of rows are tried for a class that cannot keep all of them.
-TRIES = 6
-
-
-@dataclass(frozen=True)
-class Limits:
-    """`shares` (code, share, most) of the sensitive values, and the most by which all together may exceed theirs."""
-
-    shares: Relation
-    difference: float
-
-    @classmethod
-    def of(cls, task: Task) -> Limits | None:
-        """Those of a task; None if its requirements bound no shares, or of more than the rows of one attribute."""
-        axes, promise = task.encoded.sensitive, together(r.promise() for r in task.requirements)
-        plain = len(axes) == 1 and axes[0].bags is None and axes[0].judged is None and not promise.shares
-        bounds = promise.share < ONE or promise.difference < ONE or promise.ratio is not None
-        if not (plain and bounds) or any(r.harmless or not r.monotone for r in task.requirements):
-            return None
-        params = {"share": float(promise.share), "difference": float(promise.difference)}
-        params |= {"ratio": float(promise.ratio or 1), "bounds_ratio": promise.ratio is not None}
-        dictionary, logarithmic = axes[0].reference, promise.logarithmic
-        shares = task.engine.materialise(
-            "shares", "local/peel/list_shares", dictionary=dictionary, logarithmic=logarithmic, **params
-        )
-        return cls(shares, params["difference"])
-
-
 #: How many rows times vectors one statement works on, and the most vectors.
 BATCH, MOST_AT_ONCE = 4_000_000, 256
+#: The same where classes pass on rows, which then look for the cheapest class of all ways after them.
+BATCH_FITTED = 1_000_000
 #: A batch is tried again as long as it places one row in so many, at most so often.
 LEAST_PART, MOST_TRIES = 2_000, 8
 #: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
@@ -190,8 +166,9 @@ class Peeling:
         """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
         least, first = self.task.encoded.row_count // LEAST_PART, 0
         tries = MOST_TRIES if self.checker.monotone else 1  # a second try adds rows to classes that stand
+        batch = BATCH_FITTED if self.limits else BATCH
         while first < len(self.vectors) and self.unassigned_rows:
-            last = min(len(self.vectors), first + max(1, min(MOST_AT_ONCE, BATCH // self.unassigned_rows)))
+            last = min(len(self.vectors), first + max(1, min(MOST_AT_ONCE, batch // self.unassigned_rows)))
             for _ in range(tries):
                 if self._place(first, last) <= least or not self.unassigned_rows:
                     break
@@ -211,8 +188,7 @@ class Peeling:
                 placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
             else:
                 params = {"rows": self.left, "seats": cheapest, "fitted": fitted, "good": kept}
-                key = self.task.encoded.sensitive[0].code
-                placed = engine.materialise("placed", "local/peel/seat_rows", key=key, **params)
+                placed = engine.materialise("placed", "local/peel/seat_rows", key=encoded.sensitive[0].code, **params)
             count = engine.count(placed)
             if count:
                 engine.extend(self.assigned, placed)
@@ -226,13 +202,10 @@ class Peeling:
         """(class_no): the good classes of these members, and how many rows of each value they keep, None if all."""
         if self.limits is None:
             return self._good(members, self.left, least=least), None
-        engine, axis = self.task.engine, self.task.encoded.sensitive[0]
+        engine, sensitive = self.task.engine, self.task.encoded.sensitive
         with engine.scope() as scope:
-            counts = count_classes(engine, (axis,), self.left, members, least=least)
-            params = {"shares": self.limits.shares, "difference": self.limits.difference, "key": axis.code}
-            fitted = engine.materialise(
-                "fitted", "local/peel/fit_classes", counts=counts, least=max(least, 2), tries=TRIES, **params
-            )
+            counts = count_classes(engine, sensitive, self.left, members, least=least)
+            fitted = self.limits.fit(engine, counts, least)
             return scope.keep(self.checker.good(fitted)), scope.keep(fitted)
 
     def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
