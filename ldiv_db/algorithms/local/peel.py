@@ -129,6 +129,8 @@ class Absorption(EngineFlow):
 BATCH, MOST_AT_ONCE = 4_000_000, 256
 #: The same where classes pass on rows, which then look for the cheapest class of all ways after them.
 BATCH_FITTED = 1_000_000
+#: Then so many rows times vectors are looked at: of more, a share of the vectors.
+MOST_FITTED = 80_000_000
 #: A batch is tried again as long as it places one row in so many, at most so often.
 LEAST_PART, MOST_TRIES = 2_000, 8
 #: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
@@ -291,8 +293,10 @@ class Peel(LocalAlgorithm):
             grid = generalise_rows(task, hierarchies)
             left = engine.copy("left", grid)
             assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            vectors = vectors_of(hierarchies)
-            state = Peeling(task, checker, hierarchies, vectors, grid, left, assigned, rows, Limits.of(task))
+            vectors, limits = vectors_of(hierarchies), Limits.of(task)
+            if limits:
+                vectors = [*vectors[: -1 : max(1, rows * len(vectors) // MOST_FITTED)], vectors[-1]]
+            state = Peeling(task, checker, hierarchies, vectors, grid, left, assigned, rows, limits)
             state.peel()
             left_over = state.unassigned_rows
             if left_over == rows and not checker.monotone:
