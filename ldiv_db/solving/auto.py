@@ -14,6 +14,7 @@ from ldiv_db.algorithms.baselines.annealing import Annealing
 from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.cuts.cuts import Cuts
 from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
+from ldiv_db.algorithms.local.limits import passes_on
 from ldiv_db.algorithms.tp.hilbert import TpPlus
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError, count_phrase
 from ldiv_db.recoding.axes import among
@@ -135,7 +136,7 @@ class Auto(Chooser):
 
     def _trials(self, task: Task) -> int:
         """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
-        effort, compared = self._effort(task), task.compares_with_table
+        effort, compared = self._effort(task), task.compares_with_table and not passes_on(task)
         is_open = compared or (effort.asked is not None and shares_decide(task))
         trials = max(effort.trials, WORK["topdown"]) if is_open else effort.trials
         is_tiny = effort.asked is not None and task.cell_count <= TINY

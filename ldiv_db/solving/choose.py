@@ -19,6 +19,7 @@ from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.bsgi.bsgi import LEAVES, Bsgi
 from ldiv_db.algorithms.eligibility import class_size
+from ldiv_db.algorithms.local.limits import passes_on
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.algorithms.local.peel import Peel
 from ldiv_db.algorithms.local.stratified import Stratified
@@ -89,8 +90,9 @@ def _promising(task: Task, bsgi: Candidate, peeling: Peel) -> list[Candidate]:
     if task.encoded.row_count >= LARGE:
         return listed
     stratified = Candidate(Stratified({}), "its classes keep the shares that they are compared with")
-    compared = task.compares_with_table
-    return [stratified, *listed] if compared else [*listed, stratified]
+    if task.compares_with_table:
+        return [peel, stratified, topdown, bsgi] if passes_on(task) else [stratified, *listed]
+    return [*listed, stratified]
 
 
 def fast_candidates(task: Task) -> list[Candidate]:

@@ -231,7 +231,7 @@ def test_what_cannot_be_judged_where_values_are_unknown_is_refused_before_any_wo
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("seed", [0, 1, 10, 44, 47])
+@pytest.mark.parametrize("seed", [5, 11, 18, 25, 38])
 def test_shares_are_compared_with_those_of_the_table_as_it_is_published(seed, con):
     """Rows left out of a release by `peel` are not in the table that t-closeness compares classes with."""
     draw = random.Random(seed)

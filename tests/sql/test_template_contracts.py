@@ -429,7 +429,7 @@ def plan_from_counts(con, listener):
 
 def let_rows_flow(con, listener):
     """`auto` on rows of which some go to classes that cost less."""
-    draw = random.Random(3)
+    draw = random.Random(5)
     rows = [(draw.randrange(12), f"{draw.randrange(12):02d}", draw.choice("aaabbcd")) for _ in range(60)]
     fill(con, "source", {"age": "INTEGER", "zip": "VARCHAR", "s": "VARCHAR"}, rows)
     policy = {
@@ -437,7 +437,7 @@ def let_rows_flow(con, listener):
         "target": {"table": "out", "if_exists": "replace"},
         "quasi_identifiers": {"age": {"numeric": True}, "zip": {"taxonomy": {"prefix": [2, 1]}}},
         "sensitive": ["s"],
-        "require": [{"t_closeness": 0.2}],
+        "require": [{"t_closeness": 0.1}],
         "seed": 0,
     }
     assert sum(ldiv_db.run(con, policy, listener=listener).search["flows"])
@@ -841,7 +841,7 @@ def run_all_requirements(con, listener):
 
 def leave_out_everything(con, listener):
     """Rows that are not judged, and rows that are not published where shares are compared with the table's."""
-    draw = random.Random(0)
+    draw = random.Random(2)
     n = draw.choice([24, 30, 40])
     rows = [(draw.randint(0, 40), draw.choice("abcde"), draw.choice("xxxyyz")) for _ in range(n)]
     fill(con, "source", {"age": "INTEGER", "town": "VARCHAR", "s": "VARCHAR"}, rows)

@@ -2,7 +2,9 @@
 
 Ways to generalise (vectors of levels, `hierarchies`) come in rising order of cost, many to a statement. Every row left
 goes to the cheapest of them in which it stands in a good class; classes that lost too many rows to cheaper ones
-wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone.
+wait. What is good stays good with more rows of its kind, so nothing that was published is ever undone. Where
+requirements bound shares, a class that is too one-sided keeps the most rows that are good together, and passes on the
+others (`limits`).
 
 Rows that are no good class of their own in the end join classes that can bear them (`Absorption`). In rising order of
 cost, rows that are left are dealt out to the classes that have rows in the same place, small ones with slack first. A
@@ -38,6 +40,7 @@ from ldiv_db.algorithms.local.class_checker import (
     require_good,
 )
 from ldiv_db.algorithms.local.hierarchies import ValueHierarchy, Vector, generalise_rows, hierarchies_of, vectors_of
+from ldiv_db.algorithms.local.limits import Limits
 from ldiv_db.algorithms.neighbours.passes import ASKED, Improving, improve
 from ldiv_db.algorithms.neighbours.trades import TRADES
 from ldiv_db.database.errors import count_phrase
@@ -124,6 +127,10 @@ class Absorption(EngineFlow):
 
 #: How many rows times vectors one statement works on, and the most vectors.
 BATCH, MOST_AT_ONCE = 4_000_000, 256
+#: The same where classes pass on rows, which then look for the cheapest class of all ways after them.
+BATCH_FITTED = 1_000_000
+#: Then so many rows times vectors are looked at: of more, a share of the vectors.
+MOST_FITTED = 80_000_000
 #: A batch is tried again as long as it places one row in so many, at most so often.
 LEAST_PART, MOST_TRIES = 2_000, 8
 #: By how many vectors rows that are left look for a class, at most, and of how many rows one; how often anywhere.
@@ -151,6 +158,8 @@ class Peeling:
     left: Relation
     assigned: Relation
     unassigned_rows: int
+    #: What classes may keep of the rows alike; None if they keep all or nothing.
+    limits: Limits | None = None
     steps: list[int] = field(default_factory=list)
     #: The rows of classes that were not good beside the table without the rows that are left out.
     resettled: int = 0
@@ -159,8 +168,9 @@ class Peeling:
         """Go through the vectors, as many at once as there is room for, each batch as long as it yields."""
         least, first = self.task.encoded.row_count // LEAST_PART, 0
         tries = MOST_TRIES if self.checker.monotone else 1  # a second try adds rows to classes that stand
+        batch = BATCH_FITTED if self.limits else BATCH
         while first < len(self.vectors) and self.unassigned_rows:
-            last = min(len(self.vectors), first + max(1, min(MOST_AT_ONCE, BATCH // self.unassigned_rows)))
+            last = min(len(self.vectors), first + max(1, min(MOST_AT_ONCE, batch // self.unassigned_rows)))
             for _ in range(tries):
                 if self._place(first, last) <= least or not self.unassigned_rows:
                     break
@@ -171,12 +181,16 @@ class Peeling:
         engine, encoded = self.task.engine, self.task.encoded
         with engine.scope():
             keys = self.keys(self.vectors[first:last], first)
-            good = self._good(keys, self.left, least=self.checker.least)
+            good, _ = self._fitted(keys, self.checker.least)
             cheapest = engine.materialise("seats", "local/peel/choose_classes", keys=keys, good=good)
             engine.drop(keys)  # a row for every row and vector
-            columns = ("row_id", ("class_no", "class_id"))
-            kept = self._good(cheapest, self.left)
-            placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
+            kept, fitted = self._fitted(cheapest)
+            if fitted is None:
+                columns = ("row_id", ("class_no", "class_id"))
+                placed = engine.select_among("placed", cheapest, kept, "class_no", columns=columns)
+            else:
+                params = {"rows": self.left, "seats": cheapest, "fitted": fitted, "good": kept}
+                placed = engine.materialise("placed", "local/peel/seat_rows", key=encoded.sensitive[0].code, **params)
             count = engine.count(placed)
             if count:
                 engine.extend(self.assigned, placed)
@@ -185,6 +199,16 @@ class Peeling:
                 self.steps.append(count)
                 self.task.progress(encoded.row_count - self.unassigned_rows, encoded.row_count)
         return count
+
+    def _fitted(self, members: Relation, least: int = 1) -> tuple[Relation, Relation | None]:
+        """(class_no): the good classes of these members, and how many rows of each value they keep, None if all."""
+        if self.limits is None:
+            return self._good(members, self.left, least=least), None
+        engine, sensitive = self.task.engine, self.task.encoded.sensitive
+        with engine.scope() as scope:
+            counts = count_classes(engine, sensitive, self.left, members, least=least)
+            fitted = self.limits.fit(engine, counts, least)
+            return scope.keep(self.checker.good(fitted)), scope.keep(fitted)
 
     def keys(self, vectors: Sequence[Vector], first: int = 0, of: Relation | None = None) -> Relation:
         """The keys of the rows that are left, or of others, by these vectors, which are numbered from the first."""
@@ -269,7 +293,10 @@ class Peel(LocalAlgorithm):
             grid = generalise_rows(task, hierarchies)
             left = engine.copy("left", grid)
             assigned = engine.load("assigned", {"row_id": "BIGINT", "class_id": "BIGINT"}, [])
-            state = Peeling(task, checker, hierarchies, vectors_of(hierarchies), grid, left, assigned, rows)
+            vectors, limits = vectors_of(hierarchies), Limits.of(task)
+            if limits:
+                vectors = [*vectors[: -1 : max(1, rows * len(vectors) // MOST_FITTED)], vectors[-1]]
+            state = Peeling(task, checker, hierarchies, vectors, grid, left, assigned, rows, limits)
             state.peel()
             left_over = state.unassigned_rows
             if left_over == rows and not checker.monotone:
