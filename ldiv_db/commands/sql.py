@@ -85,7 +85,8 @@ def check_command(
       ldiv sql check public.release --policy policy.yml --dialect postgres --labels
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
-    question = judged.question(judged.written, split_names(judged.qi or [], set()), asked, _table)
+    request = judged.request(table, split_names(judged.qi or [], set()), asked)
+    question = request.question(judged.written, _table)
     with open_for_command(":memory:") as connection:
         found = _table(table, "TABLE")
         text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
