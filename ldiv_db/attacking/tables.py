@@ -19,7 +19,7 @@ from ldiv_db.attacking.disclosure import OF_SETS, Homogeneity, Posterior
 from ldiv_db.attacking.exposure import Journalist, Prosecutor
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge
-from ldiv_db.auditing.check_tables import PublishedTables, open_published, with_requirements
+from ldiv_db.auditing.check_tables import PublishedTables, open_published, warn_of_tables, with_requirements
 from ldiv_db.auditing.subject import counted
 from ldiv_db.auditing.tables import joined_rows, seen_people
 from ldiv_db.database.engine import Engine
@@ -61,7 +61,7 @@ def attack_tables(engine: Engine, policy: Policy, asked: AttackRequest) -> Attac
                 attacks += [replace(attack, knows=who) for attack in made]
         rows = sum(engine.count(one) for one in joined.values())
     told = [f"{name}: attacks count the values of all rows of a person; {OF_SETS}" for name in found.attributes]
-    return Attacks(rows, classes, tuple(attacks), tuple(told))
+    return Attacks(rows, classes, tuple(attacks), (*told, *warn_of_tables(engine, policy, found.tables)))
 
 
 def _attacks(

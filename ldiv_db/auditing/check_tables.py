@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,13 +100,14 @@ def check_tables(engine: Engine, policy: Policy, asked: AuditRequest, watch: Wat
     beside = policy.path.parent if policy.path else Path()
     found = open_published(engine, policy, beside if asked.folder is None else Path(asked.folder))
     audits = audit_tables(engine, found.tables, found.wanted, asked.twice or None, watch)
-    told = [warning for table in found.tables for warning in _warnings(engine, policy, table)]
+    told = warn_of_tables(engine, policy, found.tables)
     return [replace(audits[0], warnings=(*audits[0].warnings, *told)), *audits[1:]]
 
 
-def _warnings(engine: Engine, policy: Policy, table: PublishedTable) -> list[str]:
-    """The warnings of the columns of a table that are kept."""
-    person = None if table.above else table.owner.name
-    subject = Subject(table.rows, [label.name for label in table.labels], person=person)
-    told = warn_of_release(engine, subject, [c.name for c in table.sensitive.values()], policy.tables[table.name].keep)
-    return [f"{table.name}: {warning}" for warning in told]
+def warn_of_tables(engine: Engine, policy: Policy, tables: Sequence[PublishedTable]) -> Iterator[str]:
+    """The warnings of the columns that are kept, each with its table."""
+    for table in tables:
+        person = None if table.above else table.owner.name
+        subject = Subject(table.rows, [label.name for label in table.labels], person=person)
+        sensitive, kept = [column.name for column in table.sensitive.values()], policy.tables[table.name].keep
+        yield from (f"{table.name}: {warning}" for warning in warn_of_release(engine, subject, sensitive, kept))

@@ -86,6 +86,24 @@ def test_a_broken_promise_is_found_by_who_knows_it() -> None:
     assert ("patients", "stays.value") not in broken
 
 
+def test_columns_that_are_kept_are_told_of_with_their_table() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE SCHEMA published")
+    con.execute(
+        "CREATE TABLE published.patients AS SELECT i AS nr, 'a' || i // 4 AS age, i AS no FROM range(16) AS r(i)"
+    )
+    con.execute("CREATE TABLE published.stays AS SELECT i AS nr, 'd' || i % 4 AS diagnosis FROM range(16) AS r(i)")
+    tables = {
+        "patients": {"source": "p", "person": "nr", "quasi_identifiers": ["age"], "keep": ["no"]},
+        "stays": {"source": "s", "person": "nr", "sensitive": ["diagnosis"]},
+    }
+    named = {name: {**one, "target": f"published.{name}"} for name, one in tables.items()}
+    policy = {"individual": "nr", "require": [{"frequency": 4}, {"k": 4}], "tables": named}
+    found, (checked, *_) = ldiv_db.attack(con, policy=policy), ldiv_db.check(con, policy=policy)
+    assert found.holds and "patients: no is kept as it is: 16 of 16 rows" in found.warnings[-1] == checked.warnings[-1]
+    assert "similarity, skewness and background knowledge" in found.warnings[0]
+
+
 def test_what_is_said_of_one_table_is_refused() -> None:
     con, policy = clinic(), policy_of(NAMES, require=GOOD)
     ldiv_db.run(con, policy)
