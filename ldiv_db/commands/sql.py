@@ -19,7 +19,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
-from ldiv_db.policy.reading import read_policy
+from ldiv_db.policy.reading import of_one_table, read_policy
 from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
@@ -144,7 +144,7 @@ def contract_command(
       ldiv sql contract policy.yml --dialect snowflake
       ldiv sql contract policy.yml --dialect postgres --table public.release
     """
-    wanted = read_policy(policy)
+    wanted = of_one_table(read_policy(policy))
     name = table or wanted.target.table
     if name is None:
         raise PolicyError([Problem("target", "is no table", "give --table: the table that the rules are for")])

@@ -93,6 +93,11 @@ def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -
     )
 
 
+def test_statements_for_other_databases_are_of_one_table(clinic: Any) -> None:
+    for words in (("check", "t", "--policy"), ("counts",), ("contract",)):
+        assert clinic.fails(2, "sql", *words, clinic.policy).startswith("error: tables: several tables are one release")
+
+
 def test_frames_are_sources_of_a_database_that_stays() -> None:
     con = duckdb.connect()
     fill(con, NAMES, drawn(random.Random(4), NAMES, 40, values="abcdefghij"))
