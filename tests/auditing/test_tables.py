@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import duckdb
 import pytest
 
 import ldiv_db
@@ -153,6 +155,23 @@ def test_readings_that_find_other_rows_publish_nothing(clinic: Any, monkeypatch:
 # -- the check of what was published -------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def published() -> Iterator[tuple[Any, Any]]:
+    """A clinic whose tables are published, and what the run said."""
+    with duckdb.connect() as con:
+        fill(con, NAMES, drawn(random.Random(4), NAMES, 60, values="abcdefghij"))
+        yield con, run(con, require=GOOD)
+
+
+@pytest.fixture
+def released(published: Any) -> Iterator[Any]:
+    """The same, to which nothing that a test does to it stays done."""
+    con, _ = published
+    con.execute("BEGIN")
+    yield con
+    con.execute("ROLLBACK")
+
+
 def checked(con: Any, **changes: Any) -> Any:
     return ldiv_db.check(con, policy=policy_of(NAMES, **{"require": GOOD, **changes}))
 
@@ -161,8 +180,9 @@ def checked(con: Any, **changes: Any) -> Any:
 GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
 
 
-def test_a_check_says_what_the_run_said(clinic: Any) -> None:
-    result, found = run(clinic, require=GOOD), checked(clinic)
+def test_a_check_says_what_the_run_said(published: Any) -> None:
+    clinic, result = published
+    found = checked(clinic)
     assert found.holds and [replace(audit, warnings=()) for audit in found] == [*result.audits]
     assert [warning.partition(":")[0] for warning in found[0].warnings] == [*NAMES]  # of the column that is kept
     failing = checked(clinic, require=[{"frequency": 4, "sensitive": "labs.value"}, {"k": 2}])
@@ -192,40 +212,38 @@ def test_a_check_says_what_the_run_said(clinic: Any) -> None:
         ("UPDATE published.stays SET stay = 3 WHERE stay IN (SELECT stay FROM published.labs)", "rows of labs belong"),
     ],
 )
-def test_a_table_that_was_changed_is_refused(clinic: Any, changed: str, found: str) -> None:
-    run(clinic, require=GOOD)
-    clinic.execute(changed)
+def test_a_table_that_was_changed_is_refused(released: Any, changed: str, found: str) -> None:
+    released.execute(changed)
     if "belong" in found:
         with pytest.raises(AuditError, match=found):
-            checked(clinic)
+            checked(released)
         return
-    audits = checked(clinic)
+    audits = checked(released)
     assert audits.holds is False
     assert found in [audit.sensitive for audit in audits if audit.holds is False]
     assert all(verdict.agrees for audit in audits for verdict in audit.verdicts)
 
 
-def test_what_is_not_there_is_named_with_its_table(clinic: Any) -> None:
-    run(clinic)
-    clinic.execute("ALTER TABLE published.stays RENAME position TO place; DROP TABLE published.labs")
+def test_what_is_not_there_is_named_with_its_table(released: Any) -> None:
+    released.execute("ALTER TABLE published.stays RENAME position TO place; DROP TABLE published.labs")
     with pytest.raises(PolicyError) as error:
-        checked(clinic)
+        checked(released)
     assert {problem.key for problem in error.value.problems} == {"tables.stays.order", "tables.labs.target"}
 
 
-def test_what_is_said_of_one_table_is_refused(clinic: Any) -> None:
-    run(clinic)
+def test_what_is_said_of_one_table_is_refused(released: Any) -> None:
     with pytest.raises(PolicyError) as error:
-        ldiv_db.check(clinic, "published.stays", ["age_min"], {"value": {}}, policy=policy_of(NAMES), individual="who")
+        ldiv_db.check(
+            released, "published.stays", ["age_min"], {"value": {}}, policy=policy_of(NAMES), individual="who"
+        )
     assert [problem.key for problem in error.value.problems] == ["table", "qi", "sensitive", "individual"]
     with pytest.raises(PolicyError, match=r"require\.0\.sensitive: 'value' is not sensitive"):
-        ldiv_db.check(clinic, require=[{"distinct": 2, "sensitive": "value"}], policy=policy_of(NAMES))
+        ldiv_db.check(released, require=[{"distinct": 2, "sensitive": "value"}], policy=policy_of(NAMES))
 
 
 @pytest.mark.parametrize("which", [FIRST, SECOND])
-def test_a_wrong_reading_is_found_by_a_check(clinic: Any, broken: Any, which: Any) -> None:
-    run(clinic, require=GOOD)
-    clinic.execute("UPDATE published.stays SET age_min = age_min - stay")
+def test_a_wrong_reading_is_found_by_a_check(released: Any, broken: Any, which: Any) -> None:
+    released.execute("UPDATE published.stays SET age_min = age_min - stay")
     broken(*which)
-    found = checked(clinic)
+    found = checked(released)
     assert found.holds is False and not all(verdict.agrees for audit in found for verdict in audit.verdicts)
