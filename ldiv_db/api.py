@@ -15,9 +15,10 @@ from typing import Any
 from ldiv_db.attacking.attacks import Attacks
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.attacking.question import Replay
-from ldiv_db.auditing.audit import Audit, Audits
+from ldiv_db.auditing.audit import Audit, Audits, Watch
 from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.check import check as check_table
+from ldiv_db.auditing.check_tables import check_tables
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import named_databases, takes_database
@@ -30,6 +31,7 @@ from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
+from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.policy.parts import Sensitive, TaxonomySpec
 from ldiv_db.policy.reading import (
     GivenRequirement,
@@ -75,6 +77,7 @@ __all__ = [
     "Report",
     "Result",
     "Sensitive",
+    "TablesMeasurement",
     "Target",
     "TaxonomySpec",
     "attack",
@@ -111,16 +114,24 @@ def check(con: Any, request: AuditRequest) -> Audits:
     `position`, which orders their rows, a class is the people whose rows show the same in this order. If the policy
     counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
     the dbt package: each verdict has its `second`, or why it is read `once`. For an anatomised pair, `table` is joined
-    to its `sensitive_table` by the column `group`, perhaps with a column `count`; it takes no `qi` and no policy.
+    to its `sensitive_table` by the column `group`, perhaps with a column `count`; it takes no `qi` and no policy. Under
+    a policy with `tables` the published tables are read together, twice where that takes little time.
 
     Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
     for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
     with working_engine(con) as engine:
-        question = request.question(policy, partial(open_given, engine))
-        relation = open_given(engine, request.table, "table")
-        return Audits(check_table(engine, relation, with_people(engine, relation, question, policy)))
+        return audit_asked(engine, request, policy)
+
+
+def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, watch: Watch | None = None) -> Audits:
+    """The audits that are asked for, of a table or of all tables of a policy; `watch` sees the classes."""
+    if policy is not None and policy.tables:
+        return Audits(check_tables(engine, policy, request, watch))
+    question = request.question(policy, partial(open_given, engine))
+    relation = open_given(engine, request.table, "table")
+    return Audits(check_table(engine, relation, with_people(engine, relation, question, policy), watch))
 
 
 def check_sql(
@@ -174,18 +185,22 @@ def profile(con: Any, request: ProfileRequest) -> Profile:
 
 @takes_database(read_only=True, of_frame=take_for_table, of_warehouse=counted_there)
 @asks(MeasureRequest)
-def measure(con: Any, request: MeasureRequest) -> Measurement:
+def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasurement:
     """Measure what any published table, view or data file lost against its source.
 
     The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
     is the policy's by default; `folder` holds relative files. `l` is for CAVG (the policy's by default), `class_label`
     a published column for CM, `class_column` one of class ids. `seed` draws `queries` random COUNT queries. `answers`
     are those to the policy's `preserve`, or else means and correlations. `catalog` is the attached database with the
-    taxonomies; with `show_values` errors name values that a taxonomy lacks. Raises PolicyError for what does not exist,
-    does not fit or cannot be read, InfeasibleError for an empty source.
+    taxonomies; with `show_values` errors name values that a taxonomy lacks. Of a policy with `tables` each table is
+    measured, and counts over the columns of two that are joined. Raises PolicyError for what does not exist, does not
+    fit or cannot be read, InfeasibleError for an empty source.
     """
     source, given = request.source, request.policy
     asked = described_policy(source, request.qi, request.sensitive) if given is None else parse_policy(given)
+    if asked.tables:
+        with working_engine(con, None, request.catalog) as engine:
+            return measure_tables(engine, asked, request)
     where, named = Path(request.folder), source is None
     with working_engine(con, None, request.catalog) as engine, named_databases(engine, asked.databases, where):
         original = open_source(engine, asked.source, where) if named else open_given(engine, source, "source")

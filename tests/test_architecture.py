@@ -225,7 +225,8 @@ def test_a_policy_is_read_once():
 #: The modules beside `policy/` that know a policy: until it is resolved, where another is tried in its place, and what
 #: has no source to hold it against, as an audit, an attack or a statement for another database.
 KNOWING = {
-    *("attacking/columns.py", "attacking/question.py", "auditing/check.py", "measuring/measure.py"),
+    *("attacking/columns.py", "attacking/question.py", "attacking/tables.py", "auditing/check.py"),
+    *("auditing/check_tables.py", "measuring/measure.py", "measuring/tables.py"),
     *("publishing/refusals.py", "recoding/counting.py", "recoding/statement.py"),
     *(
         "reporting/attempts.py",
@@ -271,7 +272,7 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 53_327, 290, 612
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 53_917, 293, 614
 MOST_LINES_OF_A_MODULE = 350
 
 

@@ -214,7 +214,8 @@ class AttackedTable:
         self._encoded: dict[Table, tuple[Prefixes, Lost]] = {}
         self.targets: list[AttackedAttribute] = []
         for name, attribute in attributes.items():
-            of_sets = counts[name].subject.is_set(name)  # shares of what weighs less where there is more bound no rows
+            of_sets = counts[name].subject.counts_once(name)
+            # Shares of what weighs less where there is more bound no rows.
             promised = [one for one in required[name] if not of_sets or one.on_people == "counts"]
             promise = together(one.promise() for one in promised)
             told = (promise, of_sets, columns.on_people)

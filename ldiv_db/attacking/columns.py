@@ -18,6 +18,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive
 from ldiv_db.policy.quasi_identifiers import collect_hierarchies, infer, open_columns
+from ldiv_db.policy.reading import of_one_table
 from ldiv_db.policy.release_columns import published_columns
 from ldiv_db.policy.settings import AlgorithmSpec
 
@@ -81,7 +82,7 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
 
     What the policy leaves open of quasi-identifiers is inferred from its source; raises PolicyError if there is none.
     """
-    policy = _settled(engine, policy, folder)
+    policy = _settled(engine, of_one_table(policy), folder)
     problems = Problems()
     hierarchies = collect_hierarchies(engine, policy.quasi_identifiers, folder, problems)
     problems.refuse()

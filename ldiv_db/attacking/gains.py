@@ -68,7 +68,8 @@ class Untried:
 class Attack:
     """One attack: its gains, and counts that go with them. `sensitive` is None if it is about rows alone.
 
-    `shown` holds rows of the data, for those who may see them. What is `untried` was beyond the budget: gains and
+    `knows` says which tables of several the attacker knows people's quasi-identifiers in. `shown` holds rows of the
+    data, for those who may see them. What is `untried` was beyond the budget: gains and
     figures are then of what was tried, and a promise that it does not break is not known to hold.
     """
 
@@ -78,6 +79,12 @@ class Attack:
     figures: dict[str, Any] = field(default_factory=dict)
     shown: list[dict[str, Any]] | None = None
     untried: Untried | None = None
+    knows: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name, and what the attacker knows if that is said."""
+        return f"{self.name}, {self.knows} known" if self.knows else self.name
 
     @property
     def holds(self) -> bool | None:
@@ -100,6 +107,7 @@ class Attack:
         attack = {
             "attack": self.name,
             "sensitive": self.sensitive,
+            **({"knows": self.knows} if self.knows else {}),
             "holds": self.holds,
             "finished": self.untried is None,
             "untried": self.untried and self.untried.as_dict(),

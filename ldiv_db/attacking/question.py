@@ -139,6 +139,11 @@ class AttackRequest:
             return read_requirements(self.require)
         return list(policy.require) if policy else []
 
+    def high_risk(self, policy: Policy | None) -> Decimal:
+        """The risk above which one is high; raises PolicyError for what is no number."""
+        promised = bounded_risk(self.promised(policy)) or HIGH
+        return read_threshold(promised if self.threshold is None else self.threshold)
+
     def columns(self, engine: Engine, published: Table, policy: Policy | None) -> Columns:
         """The columns that attackers see, by name or by the policy; raises PolicyError for both."""
         pair = pair_of(self.sensitive_table, self.group, self.count, partial(open_given, engine))
@@ -158,8 +163,7 @@ class AttackRequest:
             owned = OwnedRows.of(engine, policy, policy.individual, Path(self.folder))
         if owned is not None:
             people["source"] = owned.source
-        threshold = bounded_risk(self.promised(policy)) or HIGH if self.threshold is None else self.threshold
-        threshold = read_threshold(threshold)
+        threshold = self.high_risk(policy)
         also = self._others(engine, policy)
         if self.targets is None:
             what, needing = "needs targets, people who are in the release", ("control", "link_columns")

@@ -20,7 +20,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive
-from ldiv_db.policy.reading import GivenRequirement, names_of, read_requirements, read_sensitive
+from ldiv_db.policy.reading import GivenRequirement, names_of, of_one_table, read_requirements, read_sensitive
 from ldiv_db.policy.sensitive import absent_values, read_attributes, resolve_all
 from ldiv_db.requirements import ROWS_ALONE, Attribute, Requirement, RequirementSpec, Verdict
 
@@ -125,7 +125,7 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
     given = {name: value for name, value in given.items() if value}
     if policy is None:
         return replace(CheckRequest([], {}, []), **given)
-    if policy.decomposes:
+    if of_one_table(policy).decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
     open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open]

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ldiv_db.auditing.audit import Audit, audit_table
+from ldiv_db.auditing.audit import Audit, Watch, audit_table
 from ldiv_db.auditing.subject import Subject
+from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
+from ldiv_db.policy.release_columns import ReleaseColumns
+from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.recoding.encoded import Renamed
-from ldiv_db.requirements import Requirement
+from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class PublishedTable:
 
     name: str
     number: int
-    rows: Relation
+    rows: Relation | FileRelation
     owner: Identifier
     above: str
     key: Identifier | None
@@ -40,10 +43,47 @@ class PublishedTable:
 
     alias = NamedAfter("t{0.number}")
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        number: int,
+        tables: Mapping[str, PolicyTable],
+        released: ReleaseColumns,
+        rows: Relation | FileRelation,
+    ) -> PublishedTable:
+        """The table of that name of a policy with these, published with such columns."""
+        table = tables[name]
+        is_above = any(other.above == name for other in tables.values())
+        return cls(
+            name,
+            number,
+            rows,
+            owner=Identifier(table.owner),
+            above=table.above,
+            key=Identifier(table.key) if table.key and is_above else None,
+            position=Identifier(released.position) if released.position else None,
+            labels=[Identifier(label) for label in released.identifying],
+            sensitive={named_in(name, column): Identifier(column) for column in table.sensitive},
+            same={named_in(name, column): setting.reading for column, setting in table.sensitive.items()},
+        )
+
     @property
     def called(self) -> Value:
         """Its name, as a statement takes it."""
         return Value(self.name)
+
+
+def required_of_people(
+    specs: Sequence[RequirementSpec], wanted: Mapping[str, list[Requirement]]
+) -> dict[str, list[Requirement]]:
+    """What is `wanted` of each sensitive column, and of all people, who may have no value of any, what `specs` say.
+
+    That is what they ask of rows alone, or else as many people of a class as its values take.
+    """
+    least = max([1, *(one.least_rows for own in wanted.values() for one in own)])
+    of_rows = [spec for spec in specs if spec.kind.rows_only] or [RequirementSpec("k", least)]
+    return {**wanted, ROWS_ALONE.name: [spec.resolve(None) for spec in of_rows]}
 
 
 def audit_tables(
@@ -51,6 +91,7 @@ def audit_tables(
     tables: Sequence[PublishedTable],
     wanted: Mapping[str, Sequence[Requirement]],
     twice: bool | None = None,
+    watch: Watch | None = None,
 ) -> list[Audit]:
     """The audits of all tables together, one a sensitive column of any, and of people alone under an empty name.
 
@@ -58,23 +99,20 @@ def audit_tables(
     """
     audits, rows = [], {table.name: engine.count(table.rows) for table in tables}
     with engine.scope():
-        joined = _joined(engine, tables)
-        for name, found in joined.items():
-            if engine.count(found) != rows[name]:
-                raise AuditError(f"{rows[name] - engine.count(found):,} rows of {name} belong to nobody, or to several")
+        joined = joined_rows(engine, tables)
         for name, requirements in wanted.items():
-            own = next((table for table in tables if name in table.sensitive), None)
+            own = _with_column(tables, name)
             with engine.scope():
                 subject = _subject(engine, tables, joined, own, name)
                 if own is not None and not engine.count(subject.table):
                     continue  # nobody has a row of that table
-                audit = audit_table(engine, subject, name, requirements, twice=twice)
+                audit = audit_table(engine, subject, name, requirements, watch=watch, twice=twice)
             audits.append(replace(audit, rows=rows[own.name] if own else sum(rows.values())))
     return audits
 
 
-def _joined(engine: Engine, tables: Sequence[PublishedTable]) -> dict[str, Relation]:
-    """The rows of each table with whose they are and their places."""
+def joined_rows(engine: Engine, tables: Sequence[PublishedTable]) -> dict[str, Relation]:
+    """The rows of each table with whose they are and their places; raises AuditError if one belongs to nobody."""
     found: dict[str, Relation] = {}
     for table in tables:
         columns = [Renamed(column, Identifier(f"v{i}")) for i, column in enumerate(table.sensitive.values())]
@@ -90,7 +128,35 @@ def _joined(engine: Engine, tables: Sequence[PublishedTable]) -> dict[str, Relat
             labels=table.labels,
             sensitive=columns,
         )
+        if left := engine.count(table.rows) - engine.count(found[table.name]):
+            raise AuditError(f"{left:,} rows of {table.name} belong to nobody, or to several")
     return found
+
+
+def _with_column(tables: Sequence[PublishedTable], name: str) -> PublishedTable | None:
+    """The table that has a sensitive column; None for people alone."""
+    return next((table for table in tables if name in table.sensitive), None)
+
+
+def seen_people(
+    engine: Engine, tables: Sequence[PublishedTable], joined: Mapping[str, Relation], known: Sequence[str], name: str
+) -> Subject:
+    """The people with rows in `known` tables, by what these show of them, and their values of a sensitive column."""
+    own = _with_column(tables, name)
+    table = engine.materialise(
+        "seen",
+        "auditing/tables/show_people",
+        known=[joined[one] for one in known],
+        of_value=own and joined[own.name],
+        value=_value_in(own, name),
+        sensitive=Identifier(name) if own else None,
+    )
+    return Subject(table, ["labels"], person="person", same=own.same if own else {})
+
+
+def _value_in(own: PublishedTable | None, name: str) -> Identifier | None:
+    """What a sensitive column is called among the joined rows of its table."""
+    return Identifier(f"v{list(own.sensitive).index(name)}") if own else None
 
 
 def _subject(
@@ -101,7 +167,7 @@ def _subject(
     name: str,
 ) -> Subject:
     """The rows of all people who have a value of a sensitive column, by both readings."""
-    value = Identifier(f"v{list(own.sensitive).index(name)}") if own else None
+    value = _value_in(own, name)
     shown = Identifier(name) if own else None
     rows = {"joined": list(joined.values()), "of_value": own and joined[own.name], "value": value, "sensitive": shown}
     table = engine.materialise("gathered", "auditing/tables/gather_rows", **rows)

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
 from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.api import Audits
-from ldiv_db.attacking.columns import with_people
-from ldiv_db.auditing.check import AuditRequest, check
+from ldiv_db.api import Audits, audit_asked
+from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.auditing.violations import Violations
 from ldiv_db.commands.console import open_for_command, show, split_columns
-from ldiv_db.commands.options import Database, Json, Limits, OptionsOf, Published, grouped
+from ldiv_db.commands.options import Database, Json, Limits, OptionsOf, Released, grouped
 from ldiv_db.commands.table_options import Judged
 from ldiv_db.database import catalog
 from ldiv_db.database.engine import Engine
 from ldiv_db.display import Part, table_of
-from ldiv_db.policy.sources import open_given
 
 
 @grouped
 def check_command(
     *,
     database: Database,
-    table: Published,
+    table: Released = None,
     judged: Judged,
     asked: Annotated[dict[str, Any], OptionsOf(AuditRequest)],
     violations: Annotated[bool, typer.Option("--violations", help="List the classes that fail.")] = False,
@@ -65,21 +62,24 @@ def check_command(
       ldiv check w.duckdb t --qi age --require k:5 --violations --labels
       ldiv check w.duckdb published.patients --policy policy.yml --require k_map:k=5,population=people
       ldiv check w.duckdb published.patients --policy policy.yml --twice
+      ldiv check w.duckdb --policy schema.yml
       ldiv check w.duckdb qit --sensitive-table st --group group_id --sensitive disease --require frequency:3
     """
     policy = judged.written
     with open_for_command(database, into is None, limits.settings, asked=vars(judged) | asked) as connection:
         engine = Engine(connection)
-        relation = open_given(engine, table, "table")
-        columns = split_columns(connection, table, judged.qi)
-        question = judged.question(policy, columns, asked, partial(open_given, engine))
+        request = judged.request(table, split_columns(connection, table, judged.qi), asked)
         found = Violations(engine, labels, show_values, most, catalog.new_table(engine, into, "into") if into else None)
         found.refuse_target()
         with engine.transaction():
-            question = with_people(engine, relation, question, policy)
-            audits = Audits(check(engine, relation, question, found.see if violations or into else None))
+            audits = audit_asked(engine, request, policy, found.see if violations or into else None)
     listed = {"violations": found.rows} if violations or into else {}
-    document = {"table": table, "holds": audits.holds, "audits": [audit.as_dict() for audit in audits], **listed}
+    document = {
+        "table": table or (policy.places if policy else ""),
+        "holds": audits.holds,
+        "audits": [audit.as_dict() for audit in audits],
+        **listed,
+    }
     show(document, chain(audits.text(), _violations_text(audits, found, violations)), json)
     raise typer.Exit(0 if audits.holds else 1)
 

@@ -65,10 +65,10 @@ def split_names(texts: Sequence[str], names: set[str]) -> list[str]:
     return list(dict.fromkeys(parts))
 
 
-def split_columns(connection: Any, table: str, texts: Sequence[str] | None) -> list[str]:
+def split_columns(connection: Any, table: str | None, texts: Sequence[str] | None) -> list[str]:
     """The column names in `texts`; one that is a whole name of the table's is not split at commas."""
-    if not texts:
-        return []
+    if not texts or table is None:
+        return list(texts or ())
     engine = Engine(connection)
     columns = columns_of(engine, resolve_source(engine, table, Path(), "table"))
     return split_names(texts, {column.name.lower() for column in columns})

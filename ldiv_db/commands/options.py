@@ -135,6 +135,10 @@ Database = Annotated[
     ),
 ]
 Published = Annotated[str, typer.Argument(help="A table, a view, or a .parquet or .csv file.")]
+Released = Annotated[
+    str | None,
+    typer.Argument(help="A table, a view, or a .parquet or .csv file; a policy of several tables names them itself."),
+]
 PolicyFile = Annotated[Path, typer.Argument(help="The policy, a YAML file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show only errors on stderr, no progress.")]

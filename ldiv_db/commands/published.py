@@ -12,7 +12,7 @@ import typer
 from ldiv_db.api import attack, measure
 from ldiv_db.attacking.question import AttackRequest
 from ldiv_db.commands.console import ProgressDisplay, show, split_columns
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Published, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Released, grouped
 from ldiv_db.commands.table_options import AskedTable, Attributes
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.measuring.measure import MeasureRequest
@@ -24,7 +24,7 @@ from ldiv_db.policy.reading import Policy, read_policy
 def attack_command(
     *,
     database: Database,
-    published: Published,
+    published: Released = None,
     table: AskedTable,
     attributes: Attributes,
     asked: Annotated[dict[str, Any], OptionsOf(AttackRequest)],
@@ -48,6 +48,7 @@ def attack_command(
       ldiv attack :memory: release.parquet --qi age --sensitive disease \\
         --categories '[[HIV, Cancer], [Flu, Cold]]' --m 2
       ldiv attack warehouse.duckdb published.patients --policy policy.yml --replay
+      ldiv attack warehouse.duckdb --policy schema.yml
       ldiv attack warehouse.duckdb qit --sensitive-table st --group group_id --qi age --sensitive disease \\
         --definetti patients
     """
@@ -69,7 +70,8 @@ def attack_command(
             listener=listener,
             catalog=resources.catalog_name,
         )
-    show({"table": published, **found.as_dict()}, found.text(table=published), json)
+    named = published or (policy.places if policy else "")
+    show({"table": named, **found.as_dict()}, found.text(table=named), json)
     raise typer.Exit(1 if found.holds is False or found.undecided else 0)
 
 
@@ -80,14 +82,14 @@ def _with_settings(policy: Policy, described: Mapping[str, Sensitive]) -> Policy
     if twice:
         what = "the policy says what its categories, weights, taxonomy and harmless values are"
         raise PolicyError([Problem(f"sensitive.{name}", what) for name in twice])
-    return policy.model_copy(update={"sensitive": policy.sensitive | said})
+    return policy.model_copy(update={"sensitive": policy.sensitive | said}) if said else policy
 
 
 @grouped
 def measure_command(
     *,
     database: Database,
-    published: Published,
+    published: Released = None,
     policy: Annotated[Path | None, typer.Option(help="A policy: its source, quasi-identifiers and l.")] = None,
     wanted: Annotated[dict[str, Any], OptionsOf(MeasureRequest)],
     resources: DatabaseOptions,
@@ -102,6 +104,7 @@ def measure_command(
     Examples:
       ldiv measure warehouse.duckdb published.patients --policy policy.yml
       ldiv measure warehouse.duckdb other.csv --policy policy.yml --queries 1000 --json
+      ldiv measure warehouse.duckdb --policy schema.yml
       ldiv measure :memory: other.csv --source patients.csv --qi age --qi country=country.csv --sensitive disease --l 3
     """
     if policy is not None and (wanted["qi"] or wanted["sensitive"]):

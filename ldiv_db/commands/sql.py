@@ -19,7 +19,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.names import Relation
-from ldiv_db.policy.reading import read_policy
+from ldiv_db.policy.reading import of_one_table, read_policy
 from ldiv_db.publishing.ledger import RUN_TABLES
 from ldiv_db.recoding.counting import counted_columns, counting_sql, weight_of
 from ldiv_db.recoding.statement import find_run, recoding_sql
@@ -85,7 +85,8 @@ def check_command(
       ldiv sql check public.release --policy policy.yml --dialect postgres --labels
       ldiv sql check t --qi age --sensitive salary --type salary=INTEGER --require t_closeness:0.2 --dialect spark
     """
-    question = judged.question(judged.written, split_names(judged.qi or [], set()), asked, _table)
+    request = judged.request(table, split_names(judged.qi or [], set()), asked)
+    question = request.question(judged.written, _table)
     with open_for_command(":memory:") as connection:
         found = _table(table, "TABLE")
         text = check_statement(Engine(connection), question, found, dialect, _types(types or []), labels)
@@ -143,7 +144,7 @@ def contract_command(
       ldiv sql contract policy.yml --dialect snowflake
       ldiv sql contract policy.yml --dialect postgres --table public.release
     """
-    wanted = read_policy(policy)
+    wanted = of_one_table(read_policy(policy))
     name = table or wanted.target.table
     if name is None:
         raise PolicyError([Problem("target", "is no table", "give --table: the table that the rules are for")])

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.auditing.check import AuditRequest, CheckRequest
-from ldiv_db.database.data_files import FileRelation
+from ldiv_db.auditing.check import AuditRequest
 from ldiv_db.database.documents import POLICY_BYTES, parse_document, read_text
 from ldiv_db.database.errors import PolicyError, Problem
-from ldiv_db.database.names import Relation
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import Policy, read_policy, read_requirements, read_sensitive
 from ldiv_db.requirements import RequirementSpec
 from ldiv_db.requirements.values import read_named
-
-#: Opens the table of a name; the key is the option that names it.
-OpenTable = Callable[[str, str], Relation | FileRelation]
 
 
 @dataclass(frozen=True)
@@ -97,12 +92,9 @@ class Judged(Attributes, AskedTable):
         bool, typer.Option("--others-known", help="Take the other sensitive attributes as known to the attacker.")
     ] = False
 
-    def question(
-        self, policy: Policy | None, qi: Sequence[str], asked: Mapping[str, Any], open_table: OpenTable
-    ) -> CheckRequest:
-        """What is asked of the table, whose columns `qi` are; raises PolicyError if nothing is, or half of a pair."""
-        request = AuditRequest(None, qi, self.of(self.sensitive or []), self._requirements(), **asked)
-        return request.question(policy, open_table)
+    def request(self, table: str | None, qi: Sequence[str], asked: Mapping[str, Any]) -> AuditRequest:
+        """What is asked of the table, whose columns `qi` are; raises PolicyError if nothing is."""
+        return AuditRequest(table, qi, self.of(self.sensitive or []), self._requirements(), **asked)
 
     def _requirements(self) -> list[RequirementSpec]:
         if not self.require and self.policy is None:

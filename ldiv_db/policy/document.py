@@ -193,6 +193,11 @@ class Policy(PolicyPart):
         return yaml.safe_dump(policy_document(self), sort_keys=False, allow_unicode=True)
 
     @property
+    def places(self) -> str:
+        """Where its release goes: its target, or those of its tables."""
+        return ", ".join(str(one.target) for one in (self.tables.values() or [self]))
+
+    @property
     def left_out_at_most(self) -> Decimal | None:
         """The share of the rows that may be left out, as it is written; None for any."""
         return None if self.suppression is None else Decimal(repr(self.suppression))

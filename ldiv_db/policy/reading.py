@@ -58,22 +58,31 @@ def parse_policy(document: Any) -> Policy:
 
 
 def _checked(policy: Policy) -> Policy:
-    """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong.
-
-    Also for one of several tables, which runs and plans alone take, as they read more than one.
-    """
-    refuse_tables(policy)
+    """The policy, perhaps without a source and a target; raises PolicyError if anything else is wrong."""
     problems = problems_of(policy)
     if set(problems) - set(lacking(())):
         raise PolicyError(problems)
     return policy
 
 
-def refuse_tables(policy: Policy) -> None:
-    """Raise PolicyError for a policy of several tables."""
+def of_one_table(policy: Policy) -> Policy:
+    """The policy; raises PolicyError for one of several tables."""
     if policy.tables:
         what = "several tables are one release, and this looks at one table"
-        raise refused("tables", what, "run and plan take it, and a run's audit reads all tables and their join")
+        raise refused("tables", what, "run, plan, check, attack and measure take it")
+    return policy
+
+
+def refuse_of_one_table(request: Any, *names: str) -> None:
+    """Raise PolicyError for what a request about several tables says of one, by the names of its fields."""
+    given = {name: getattr(request, name) for name in names}
+    what = "is said of one table, and the policy names several"
+    unsaid = (None, False, "")
+    refuse(
+        Problem(name, what, "leave it out")
+        for name, value in given.items()
+        if not (any(value is one for one in unsaid) or (isinstance(value, Sequence | Mapping) and not value))
+    )
 
 
 def load_file(path: str | Path) -> Policy:
@@ -130,7 +139,8 @@ def completed(policy: Policy | Mapping[str, Any], source: Any = None) -> Policy 
 def columns_asked(said: Mapping[str, Any]) -> set[str]:
     """The columns, in lower case, that a call may ask about by its arguments; raises PolicyError if none is named."""
     given = [said.get("policy"), *(said.get("also_policies") or ())]
-    policies = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
+    read = [read_policy(one) if isinstance(one, str | Path) else parse_policy(one) for one in given if one]
+    policies = [of_one_table(one) for one in read]
     if not policies and not any(said.get(key) for key in ("qi", "class_column", "group")):
         raise refused("qi", "is missing: a warehouse counts rows by the columns that are named")
     texts = [*_texts([said.get(key) for key in _NAMING])]

@@ -146,7 +146,7 @@ def _is_linked(policy: Policy, name: str) -> bool:
         seen.add(name)
         if policy.tables[name].person:
             return True
-        name = next(iter(policy.tables[name].parent.values()), "")
+        name = policy.tables[name].above
     return False
 
 
@@ -200,7 +200,7 @@ def _member(policy: Policy, name: str, table: PolicyTable) -> Policy:
 def content_of(policy: Policy) -> Any:
     """All that a policy of several tables says of a release, but for where its tables come from and go to."""
     tables = {name: table.model_dump(exclude={"source", "target"}) for name, table in policy.tables.items()}
-    beside = {"tables", "require", "over_time", "context"} | ({"seed"} - policy.model_fields_set)
+    beside = {"source", "target", "tables", "require", "over_time", "context"} | ({"seed"} - policy.model_fields_set)
     return [policy.model_dump(exclude=beside), tables, policy.require]
 
 

@@ -39,6 +39,16 @@ class PolicyTable(PolicyPart):
     keep: list[str] = Field(default_factory=list)
 
     @property
+    def owner(self) -> str:
+        """The column that says whose, or what row's, a row is; empty where they are nobody's."""
+        return self.person or next(iter(self.parent), "")
+
+    @property
+    def above(self) -> str:
+        """The table whose rows its own belong to; empty where they belong to people."""
+        return next(iter(self.parent.values()), "")
+
+    @property
     def links(self) -> list[str]:
         """The columns of keys: whose a row is, or the row that it belongs to, and its own."""
         return [name for name in (self.person, *self.parent, self.key) if name]

@@ -68,7 +68,9 @@ class TablesDraft(RunDraft):
     def _as_written(self, draft: RunDraft, table: PublishedTable) -> PublishedTable:
         """The table to be read; raises AuditError unless it has the rows that were planned."""
         engine, rows = self.engine, table.rows
-        if catalog.is_foreign(engine, rows):  # what stands in a database that is attached is read once
+        if isinstance(rows, Relation) and catalog.is_foreign(
+            engine, rows
+        ):  # what stands in a database that is attached is read once
             rows = engine.copy("published", rows)
         planned = draft.classes.table()
         require_rows(engine.count(rows), engine.count(planned))

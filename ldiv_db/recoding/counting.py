@@ -14,6 +14,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.templates import render
 from ldiv_db.database.traits_there import DIALECTS
 from ldiv_db.policy.document import Policy
+from ldiv_db.policy.reading import of_one_table
 from ldiv_db.policy.rules import WEIGHT_RULES, broken
 from ldiv_db.policy.sources import PolicySource
 
@@ -30,7 +31,7 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
     """
     unknown = [] if dialect in DIALECTS else [dialect]
     problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, DIALECTS)) for name in unknown]
-    problems += _problems(policy, source)
+    problems += _problems(of_one_table(policy), source)
     refuse(problems)
     return written(render(TEMPLATE, counting_params(policy, source)), dialect)
 

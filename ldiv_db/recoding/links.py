@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import FileRelation
@@ -33,20 +33,32 @@ class LinkedTable:
     @property
     def owner(self) -> str:
         """The column that says whose, or what row's, a row is."""
-        return self.table.person or next(iter(self.table.parent))
+        return self.table.owner
 
     @property
     def above(self) -> str:
         """The table whose rows its own belong to; empty where they belong to people."""
-        return next(iter(self.table.parent.values()), "")
+        return self.table.above
 
     def column(self, name: str) -> Column:
         return self.columns[name.lower()]
 
 
-def in_order(tables: Iterable[LinkedTable]) -> list[LinkedTable]:
+class Linked(Protocol):
+    """A table whose rows belong to people, or to those of the table `above`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def above(self) -> str: ...
+
+
+Table = TypeVar("Table", bound=Linked)
+
+
+def in_order(tables: Iterable[Table]) -> list[Table]:
     """The tables, each after that which its rows belong to."""
-    left, found = list(tables), list[LinkedTable]()
+    left, found = list(tables), list[Table]()
     while left:
         known = {"", *(table.name for table in found)}
         found += [table for table in left if table.above in known]

@@ -16,13 +16,20 @@ from ldiv_db.database.errors import classes_phrase, count_phrase, rows_phrase
 from ldiv_db.display import FORMS, Form
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
+from ldiv_db.measuring.tables import TablesMeasurement
 from ldiv_db.publishing.inference import Inference
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.recoding.loss import Loss
 from ldiv_db.reporting.charts import Bar, bar_chart
 from ldiv_db.reporting.drawing import standalone
 from ldiv_db.reporting.report import Report, report_text, verification_text
-from ldiv_db.reporting.table_text import attacks_text, audits_text, measurement_text, profile_text
+from ldiv_db.reporting.table_text import (
+    attacks_text,
+    audits_text,
+    measurement_text,
+    profile_text,
+    tables_measurement_text,
+)
 from ldiv_db.reporting.text import (
     exploration_text,
     inference_text,
@@ -47,6 +54,23 @@ def result_line(result: Result) -> str:
 
 def measurement_line(measurement: Measurement) -> str:
     return f"Loss of {measurement.published} against {measurement.source}: {_loss_in_words(measurement.loss)}"
+
+
+def tables_measurement_line(found: TablesMeasurement) -> str:
+    whole = found.as_dict()
+    rows = f"{rows_phrase(whole['rows_published'])} of {whole['rows_in']:,}, {whole['lm_mean']:.4f} of 1 lost per cell"
+    return f"Loss of {found.published} against {found.source}: {rows}"
+
+
+def tables_measurement_rows(found: TablesMeasurement) -> list[Row]:
+    """A row a table."""
+    return [one.as_dict() for one in found.losses]
+
+
+def tables_measurement_page(found: TablesMeasurement) -> Markup:
+    counted = [f"{one.parent} with {one.child}: {one.counts}" for one in found.joins]
+    columns = ("table", "rows_in", "rows_published", "lm_mean")
+    return _page(tables_measurement_line(found), _table(columns, tables_measurement_rows(found)), _notes(counted))
 
 
 def released_line(released: Released) -> str:
@@ -123,6 +147,7 @@ def attack_rows(attacks: Attacks) -> Iterator[Row]:
             yield {
                 "attack": attack.name,
                 "sensitive": attack.sensitive,
+                **({"knows": attack.knows} if attack.knows else {}),
                 **gain.as_dict(),
                 "finished": attack.untried is None,
             }
@@ -144,7 +169,8 @@ def _figures(document: Mapping[str, Any]) -> dict[str, Any]:
 #: The columns of the tables.
 _AUDIT = ("sensitive", "name", "holds", "worst", "worst_is", "margin", "violating_classes", "violating_rows")
 _PROFILE = ("column", "type", "role", "reason", "distinct", "nulls", "largest_share")
-_ATTACKS = ("attack", "sensitive", "measure", "gain", "bound", "holds", "finished")
+_ABOUT = ("attack", "sensitive", "knows", "measure")
+_ATTACKS = (*_ABOUT, "gain", "bound", "holds", "finished")
 _PLAN, _TABLES = ("column", "role", "generalised_by"), ("table", "rows_in", "rows_published")
 
 
@@ -166,12 +192,14 @@ def attacks_page(attacks: Attacks) -> Markup:
     found = list(attack_rows(attacks))
     # What is a probability or a share alone goes on one axis.
     bars = [
-        Bar(", ".join(filter(None, (row["attack"], row["sensitive"], row["measure"]))), (row["gain"],), row["bound"])
+        Bar(", ".join(filter(None, (row.get(key) for key in _ABOUT))), (row["gain"],), row["bound"])
         for row in found
         if row["gain"] is not None and row["bound"] is not None and max(row["gain"], row["bound"]) <= 1
     ]
     chart = bar_chart("Attackers' gains", bars, "probability, or share of the rows") if bars else None
-    return _page(attacks_line(attacks), chart, _table(_ATTACKS, found))
+    return _page(
+        attacks_line(attacks), chart, _table([key for key in _ATTACKS if any(key in row for row in found)], found)
+    )
 
 
 def tables_plan_line(ready: PreparedTables) -> str:
@@ -249,6 +277,9 @@ def enter_forms() -> None:
     )
     FORMS[Measurement] = Form(
         measurement_text, measurement_line, loss_rows, lambda one: _page(measurement_line(one), _loss(one.loss))
+    )
+    FORMS[TablesMeasurement] = Form(
+        tables_measurement_text, tables_measurement_line, tables_measurement_rows, tables_measurement_page
     )
     FORMS[Profile] = Form(profile_text, profile_line, profile_rows, profile_page)
     FORMS[Attacks] = Form(attacks_text, attacks_line, attack_rows, attacks_page)

@@ -22,7 +22,7 @@ from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.context import GivenContext, ReleaseContext, ReleaseModel, read_context
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.reading import Policy, names_of, parse_policy
+from ldiv_db.policy.reading import Policy, names_of, of_one_table, parse_policy
 from ldiv_db.policy.sources import Frame, SourceQuery
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
@@ -109,7 +109,7 @@ class ReportRequest:
 
     def question(self) -> ReportQuestion:
         """The question with its policy and context read; raises PolicyError for what cannot be read."""
-        policy = None if self.policy is None else parse_policy(self.policy)
+        policy = None if self.policy is None else of_one_table(parse_policy(self.policy))
         beside = policy.path.parent if policy and policy.path else Path()
         texts = {key: getattr(self, key) for key in ReleaseContext.model_fields if key != "population"}
         context = ReleaseContext() if policy is None else policy.context
@@ -220,7 +220,7 @@ def read_again(document: Mapping[str, Any]) -> Policy:
     if "source" not in document:
         what = "is needed: a public report leaves out where the data is, and a frame has no name"
         raise PolicyError([Problem("policy", what, "give --policy")])
-    return parse_policy(dict(document))
+    return of_one_table(parse_policy(dict(document)))
 
 
 def _source(policy: Policy) -> Any:

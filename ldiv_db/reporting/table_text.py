@@ -6,7 +6,7 @@ Each form yields its lines and tables in their order; `forms.py` enters them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ldiv_db.attacking.attacks import ATTACKER_OF, Attacks
@@ -19,6 +19,7 @@ from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.profile import Profile
+from ldiv_db.measuring.tables import TablesMeasurement
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.publishing.result import DISTINCT_CLASSES
 from ldiv_db.recoding.loss import Loss, Precision
@@ -164,6 +165,24 @@ def _measures(found: Measurement) -> Iterator[tuple[str, str]]:
         yield f"{errors.queries:,} random counts", off
 
 
+def tables_of(tables: Sequence[Mapping[str, Any]]) -> Part:
+    """The rows of each of several tables, and what it loses if that is known."""
+    rows = [
+        (t["table"], f"{t['rows_in']:,}", f"{t['rows_published']:,}", number_or_dash(t.get("lm_mean"))) for t in tables
+    ]
+    return table_of("tables", ("table", "rows", "published", "lost per cell (LM)"), rows)
+
+
+def tables_measurement_text(found: TablesMeasurement) -> Iterator[Part]:
+    """What each table lost, how far counts over joined tables are off, and the measures of each table."""
+    whole = found.as_dict()
+    yield tables_of(whole["tables"])
+    yield f"all tables: LM {whole['lm_mean']:.4f}, NCP {whole['ncp_mean']:.4f} of 1 per cell"
+    yield from (f"{one.parent} with {one.child}: {one.counts}" for one in found.joins if one.counts)
+    for one in found.tables.values():
+        yield from measurement_text(one)
+
+
 _COLUMNS = ("column", "type", "role", "reason", "form", "different values", "NULLs", "most frequent value")
 #: Values of a sensitive column whose rows are shown.
 _SHOWN = 20
@@ -243,7 +262,7 @@ def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
     """The attacks as a table, a line a gain, and the counts that go with them."""
     rows = [
         (
-            attack.name,
+            attack.title,
             attack.sensitive or "-",
             gain.measure,
             number_or_dash(gain.gain),
@@ -284,7 +303,7 @@ def figure_name(attack: str, figure: str) -> str:
 def _attack_figures(found: Attack) -> Iterator[Part]:
     if found.figures:
         figures = ", ".join(f"{figure_name(found.name, name)} {_figure(v)}" for name, v in found.figures.items())
-        yield f"{found.name}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}"
+        yield f"{found.title}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}"
     if found.shown:
         rows = [map(_figure, row.values()) for row in found.shown]
         yield table_of(f"most certain: {found.sensitive}", list(found.shown[0]), rows)

@@ -22,6 +22,7 @@ from ldiv_db.reporting.table_text import (
     notes_text,
     number_or_dash,
     sizes_in_words,
+    tables_of,
     told_in_words,
     verdicts_text,
     yes_or_no,
@@ -186,14 +187,6 @@ def tables_plan_text(ready: PreparedTables, statements: Sequence[Statement] | No
     yield "a plan: nothing was written"
     yield from notes_text(document["notes"])
     yield from _statements_text(document)
-
-
-def tables_of(tables: Sequence[Mapping[str, Any]]) -> Part:
-    """The rows of each of several tables, and what it loses if that is known."""
-    rows = [
-        (t["table"], f"{t['rows_in']:,}", f"{t['rows_published']:,}", number_or_dash(t.get("lm_mean"))) for t in tables
-    ]
-    return table_of("tables", ("table", "rows", "published", "lost per cell (LM)"), rows)
 
 
 def _statements_text(document: Mapping[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from ldiv_db.algorithms.base import Progress
 from ldiv_db.attacking.attacks import Attacks, attack_table
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
 from ldiv_db.attacking.replay import Replayed, SampledWorlds, WorldTally, replay_attack
+from ldiv_db.attacking.tables import attack_tables
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.database.attach import named_databases, takes_database
 from ldiv_db.database.context import Listener, working_engine
@@ -168,12 +169,17 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     ============================  ======================================================================================
 
     Attacks that know people or read labels need a policy. If it names an `individual` and its source can be read,
-    several rows of a person are attacked as well. The Attacks have `holds`, `finished`, `rows`, `classes` and
-    `attacks`, each with what is `untried`; they hold no value of the table unless `show_values`. Raises PolicyError for
-    what does not exist or cannot be read, and if policy and source do not give the release to be replayed;
-    DatabaseError if the database refuses.
+    several rows of a person are attacked as well. Of a policy with `tables` all published tables are attacked, by who
+    knows one of them (`knows`) and by who knows all; what is said of one table is then refused.
+
+    The Attacks have `holds`, `finished`, `rows`, `classes` and `attacks`, each with what is `untried`; they hold no
+    value of the table unless `show_values`. Raises PolicyError for what does not exist or cannot be read, and if policy
+    and source do not give the release to be replayed; DatabaseError if the database refuses.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
+    if policy is not None and policy.tables:
+        with working_engine(con, request.listener, request.catalog) as engine:
+            return attack_tables(engine, policy, request)
     promised = request.promised(policy)
     if request.replay:
         refuse_replay(request.replay, policy)

@@ -31,7 +31,7 @@ from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest,
 from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.reading import Policy, load_policy, refuse_tables
+from ldiv_db.policy.reading import Policy, load_policy, of_one_table
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.run import run
@@ -186,8 +186,7 @@ def _policy_of(model: Model) -> tuple[Policy, Path]:
     # A series goes on in its table, and takes that of nobody else.
     stays = bool(document.get("key")) and not model.vacant
     target = {"table": _text_of(model.target), "if_exists": "fail" if stays else "replace"}
-    policy = load_policy({**document, "source": _text_of(model.source), "target": target})
-    refuse_tables(policy)
+    policy = of_one_table(load_policy({**document, "source": _text_of(model.source), "target": target}))
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
         raise refused("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")

@@ -14,6 +14,7 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Task
 from ldiv_db.auditing.refusals import refuse_people
+from ldiv_db.auditing.tables import required_of_people
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.data_files import FileRelation
@@ -40,7 +41,7 @@ from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_ro
 from ldiv_db.recoding.shapes import LevelKey, levels_of, settled, shaped_units, shapes_of
 from ldiv_db.recoding.stacked import Member, Stack, stacked
 from ldiv_db.recoding.units import Level, Units
-from ldiv_db.requirements import ROWS_ALONE, Requirement, RequirementSpec
+from ldiv_db.requirements import Requirement
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
 from ldiv_db.solving.levels import check_levels, level_tasks
@@ -180,7 +181,7 @@ class PreparedTables(Shown):
         rows, policy = self.rows, self.opened.policy
         return {
             "source": self.opened.source,
-            "target": ", ".join(str(table.target) for table in policy.tables.values()),
+            "target": policy.places,
             "algorithm": self.algorithm.name,
             "people": sum(level.encoded.row_count for level in self.units.levels),
             "rows_in": sum(before for before, _ in rows.values()),
@@ -327,9 +328,7 @@ def _wanted(
         for axis in member.encoded.told:
             refuse_people(found[axis.column.name], one.resolved.suppressed)
             wanted[named_in(one.name, axis.column.name)] = found[axis.column.name]
-    least = max([1, *(one.least_rows for own in wanted.values() for one in own)])
-    of_rows = [spec for spec in policy.require if spec.kind.rows_only] or [RequirementSpec("k", least)]
-    return {**wanted, ROWS_ALONE.name: [spec.resolve(None) for spec in of_rows]}
+    return required_of_people(policy.require, wanted)
 
 
 def told_of_shapes(units: Units, rows: Mapping[str, tuple[int, int]]) -> str:

@@ -105,7 +105,7 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
         run_id=ready.watch.run_id,
         algorithm=algorithm,
         source=opened.source,
-        target=", ".join(str(table.target) for table in opened.policy.tables.values()),
+        target=opened.policy.places,
         l=l_of(algorithm, requirements, plan.l),
         loss=loss_of_tables(losses, sizes),
         search=plan.search,
@@ -117,11 +117,14 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
         earlier=ready.earlier,
         tables=losses,
     )
-    both = zip(planned, ready.stack.members, strict=True)
-    parts = [(_classes(ready, one), as_published(one.table, member)) for one, member in both]
+    both, tables = zip(planned, ready.stack.members, strict=True), opened.policy.tables
+
+    def as_published(one: MemberTable, number: int) -> PublishedTable:
+        return PublishedTable.of(one.name, number, tables, one.resolved.released, one.target)
+
+    parts = [(_classes(ready, one), as_published(one.table, member.number)) for one, member in both]
     members = [(RunDraft(classes, ready.watch, result, begun), table) for classes, table in parts]
     draft = TablesDraft(parts[0][0], ready.watch, result, begun, members=members, wanted=ready.task.wanted)
-    tables = opened.policy.tables
     draft.public = [
         (PublicTable(rows, tables[name].keep, tables[name].target.if_exists == "replace"), ready.public[name])
         for name, rows in opened.public.items()
@@ -133,20 +136,3 @@ def _classes(ready: PreparedTables, one: Planned) -> NewClasses:
     engine, wanted = ready.task.engine, ready.task.wanted
     own = {name: wanted.get(named_in(one.table.name, name), ()) for name in one.table.linked.table.sensitive}
     return NewClasses(engine, one.table.resolved, one.encoded, one.recoding, own, counts_people=True)
-
-
-def as_published(one: MemberTable, member: Member) -> PublishedTable:
-    """A table as it is published, and read by the audit."""
-    linked, released = one.linked, one.resolved.released
-    return PublishedTable(
-        name=linked.name,
-        number=member.number,
-        rows=one.target,
-        owner=Identifier(linked.owner),
-        above=linked.above,
-        key=Identifier(linked.table.key) if linked.table.key and member.key else None,
-        position=Identifier(released.position) if released.position else None,
-        labels=[Identifier(name) for name in released.identifying],
-        sensitive={named_in(linked.name, name): Identifier(name) for name in released.sensitive},
-        same={named_in(linked.name, name): one.resolved.source.same.get(name, ()) for name in released.sensitive},
-    )

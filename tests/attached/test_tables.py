@@ -50,6 +50,18 @@ def test_all_tables_and_the_ledger_are_one_transaction(home: Any, monkeypatch: p
     join = "SELECT count(*) FROM {0}people p JOIN {0}stays s ON s.who = p.who JOIN {0}labs l ON l.stay = s.stay"
     assert home.sql(join.format("open_")) == home.sql(join.format("")) == [(24,)]
     assert home.sql(f"SELECT source, rows_published FROM {home.table('run')}") == [("people & stays & labs", 84)]
+    checked, attacked, measured = (home.json(name, "--policy", home.policy) for name in ("check", "attack", "measure"))
+    assert checked["holds"] and [one["sensitive"] for one in checked["audits"]] == [
+        "stays.disease",
+        "labs.result",
+        None,
+    ]
+    assert attacked["holds"] and {one["knows"] for one in attacked["attacks"]} == {"people", "stays", "all tables"}
+    assert measured["rows_published"] == 84 and [(one["parent"], one["child"]) for one in measured["joins"]] == [
+        ("people", "stays"),
+        ("stays", "labs"),
+        ("people", "labs"),
+    ]
     before = [sorted(home.sql(f"SELECT * FROM open_{name}")) for name in TABLES]
 
     def fail(*_: Any) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import duckdb
 import pytest
 
 import ldiv_db
+from ldiv_db import PolicyError
 from ldiv_db.auditing import tables as auditing
 from ldiv_db.database import templates
 from ldiv_db.database.errors import AuditError
@@ -146,3 +150,100 @@ def test_readings_that_find_other_rows_publish_nothing(clinic: Any, monkeypatch:
     monkeypatch.setattr(auditing, "_path", lambda tables, table: [table])
     with pytest.raises((AuditError, ldiv_db.DatabaseError)):
         run(clinic)
+
+
+# -- the check of what was published -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def published() -> Iterator[tuple[Any, Any]]:
+    """A clinic whose tables are published, and what the run said."""
+    with duckdb.connect() as con:
+        fill(con, NAMES, drawn(random.Random(4), NAMES, 60, values="abcdefghij"))
+        yield con, run(con, require=GOOD)
+
+
+@pytest.fixture
+def released(published: Any) -> Iterator[Any]:
+    """The same, to which nothing that a test does to it stays done."""
+    con, _ = published
+    con.execute("BEGIN")
+    yield con
+    con.execute("ROLLBACK")
+
+
+def checked(con: Any, **changes: Any) -> Any:
+    return ldiv_db.check(con, policy=policy_of(NAMES, **{"require": GOOD, **changes}))
+
+
+#: What the releases meet that are checked below.
+GOOD: list[Any] = [{"frequency": 2}, {"k": 2}]
+
+
+def test_a_check_says_what_the_run_said(published: Any) -> None:
+    clinic, result = published
+    found = checked(clinic)
+    assert found.holds and [replace(audit, warnings=()) for audit in found] == [*result.audits]
+    assert [warning.partition(":")[0] for warning in found[0].warnings] == [*NAMES]  # of the column that is kept
+    failing = checked(clinic, require=[{"frequency": 4, "sensitive": "labs.value"}, {"k": 2}])
+    assert failing.holds is False and [audit.holds for audit in failing] == [True, False, True]
+    assert [[str(verdict.requirement) for verdict in audit.verdicts] for audit in failing][:2] == [
+        ["k k=2"],
+        ["frequency l=4", "k k=2"],
+    ]
+    assert ldiv_db.check(clinic, require=[{"k": 40}], policy=policy_of(NAMES)).holds is False
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ("UPDATE published.patients SET age_max = age_max + 1 WHERE who = 3", ""),
+        ("UPDATE published.stays SET age_min = age_min - 1 WHERE stay = 3", ""),
+        ("UPDATE published.stays SET age_min = NULL WHERE stay = 3", ""),
+        ("UPDATE published.stays SET value = 'a'", "stays.value"),
+        ("UPDATE published.labs SET value = 'a' WHERE stay % 3 > 0", "labs.value"),
+        ("UPDATE published.stays SET who = 4 WHERE stay = 3", ""),
+        ("UPDATE published.stays SET who = 1000 WHERE stay = 3", ""),
+        ("UPDATE published.labs SET stay = (SELECT max(stay) FROM published.labs)", ""),
+        ("DELETE FROM published.stays WHERE stay NOT IN (FROM (SELECT stay FROM published.labs)) AND stay < 9", ""),
+        ("UPDATE published.patients SET who = NULL WHERE who = 3", "1 rows of patients belong to nobody"),
+        ("UPDATE published.stays SET who = NULL WHERE stay = 3", "1 rows of stays belong to nobody"),
+        ("UPDATE published.labs SET stay = 1000 WHERE no % 2 = 0", "rows of labs belong to nobody"),
+        ("UPDATE published.stays SET stay = 3 WHERE stay IN (SELECT stay FROM published.labs)", "rows of labs belong"),
+    ],
+)
+def test_a_table_that_was_changed_is_refused(released: Any, changed: str, found: str) -> None:
+    released.execute(changed)
+    if "belong" in found:
+        with pytest.raises(AuditError, match=found):
+            checked(released)
+        return
+    audits = checked(released)
+    assert audits.holds is False
+    assert found in [audit.sensitive for audit in audits if audit.holds is False]
+    assert all(verdict.agrees for audit in audits for verdict in audit.verdicts)
+
+
+def test_what_is_not_there_is_named_with_its_table(released: Any) -> None:
+    released.execute("ALTER TABLE published.stays RENAME position TO place; DROP TABLE published.labs")
+    with pytest.raises(PolicyError) as error:
+        checked(released)
+    assert {problem.key for problem in error.value.problems} == {"tables.stays.order", "tables.labs.target"}
+
+
+def test_what_is_said_of_one_table_is_refused(released: Any) -> None:
+    with pytest.raises(PolicyError) as error:
+        ldiv_db.check(
+            released, "published.stays", ["age_min"], {"value": {}}, policy=policy_of(NAMES), individual="who"
+        )
+    assert [problem.key for problem in error.value.problems] == ["table", "qi", "sensitive", "individual"]
+    with pytest.raises(PolicyError, match=r"require\.0\.sensitive: 'value' is not sensitive"):
+        ldiv_db.check(released, require=[{"distinct": 2, "sensitive": "value"}], policy=policy_of(NAMES))
+
+
+@pytest.mark.parametrize("which", [FIRST, SECOND])
+def test_a_wrong_reading_is_found_by_a_check(released: Any, broken: Any, which: Any) -> None:
+    released.execute("UPDATE published.stays SET age_min = age_min - stay")
+    broken(*which)
+    found = checked(released)
+    assert found.holds is False and not all(verdict.agrees for audit in found for verdict in audit.verdicts)

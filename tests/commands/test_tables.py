@@ -48,14 +48,35 @@ def test_run_tells_of_every_table(clinic: Any) -> None:
     assert listed["source"] == "patients & stays & labs"
 
 
+def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> None:
+    assert clinic.run().code == 0
+    called = clinic.call("check", clinic.database, "--policy", clinic.policy)
+    assert called.code == 0 and "audit of stays.value" in called.out, called.err
+    words = ("check", clinic.database, "--policy", clinic.policy, "--require", "frequency:40", "--violations", "--json")
+    called = clinic.call(*words, "--labels")
+    found = json.loads(called.out)
+    assert called.code == 1 and found["holds"] is False
+    assert found["table"] == "published.patients, published.stays, published.labs"
+    assert {one["sensitive"] for one in found["violations"]} == {"stays.value", None}
+    attacked = json.loads(clinic.call("attack", clinic.database, "--policy", clinic.policy, "--json").out)
+    measured = clinic.call("measure", clinic.database, "--policy", clinic.policy)
+    assert measured.code == 0 and "patients with stays: a count over two columns" in measured.out, measured.err
+    assert "all tables" in {one["knows"] for one in attacked["attacks"]} and attacked["holds"]
+    with duckdb.connect(str(clinic.database)) as con:
+        con.execute("UPDATE published.stays SET who = NULL WHERE who = 1")
+    assert "of stays belong to nobody" in clinic.fails(1, "check", clinic.database, "--policy", clinic.policy)
+
+
 @pytest.mark.parametrize(
     "words",
     [
         ("plan", "POLICY", "--sql"),
         ("explore", "POLICY"),
         ("check", "published.stays", "--policy", "POLICY"),
+        ("check", "--policy", "POLICY", "--qi", "age"),
         ("measure", "published.stays", "--policy", "POLICY"),
         ("attack", "published.stays", "--policy", "POLICY"),
+        ("attack", "--policy", "POLICY", "--known", "patients"),
         ("report", "published.stays", "--policy", "POLICY", "--out", "report.html"),
         ("run", "POLICY", "--kl"),
         ("run", "POLICY", "--bound"),
@@ -66,7 +87,15 @@ def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -
     assert clinic.run().code == 0
     command, *rest = (clinic.policy if word == "POLICY" else word for word in words)
     error = clinic.fails(2, command, clinic.database, *rest)
-    assert any(f"{key}: " in error for key in ("tables", "rehearse", "kl", "bound")) and "(" in error
+    assert (
+        any(f"{key}: " in error for key in ("tables", "table", "published", "qi", "known", "rehearse", "kl", "bound"))
+        and "(" in error
+    )
+
+
+def test_statements_for_other_databases_are_of_one_table(clinic: Any) -> None:
+    for words in (("check", "t", "--policy"), ("counts",), ("contract",)):
+        assert clinic.fails(2, "sql", *words, clinic.policy).startswith("error: tables: several tables are one release")
 
 
 def test_frames_are_sources_of_a_database_that_stays() -> None:

@@ -27,6 +27,7 @@ from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.measuring.measure import Measurement
 from ldiv_db.measuring.population_uniqueness import PopulationUniqueness
 from ldiv_db.measuring.resolve import Spread
+from ldiv_db.measuring.tables import JoinedCounts, TablesMeasurement
 from ldiv_db.measuring.utility import QueryErrors
 from ldiv_db.policy.quasi_identifiers import Inferred
 from ldiv_db.publishing.inference import Inference
@@ -124,7 +125,7 @@ PARTS: dict[str, Schema] = {
             "gains": many(obj(of(Gain))),
             "figures": each(ANY),
         },
-        {"shown": many(each(ANY))},
+        {"shown": many(each(ANY)), "knows": TEXT},
     ),
     "channel": obj(of(Channel)),
     "inference": obj(
@@ -357,20 +358,34 @@ _AUDIT = obj(
 _REPORT_OBJECTS = ("asked", "context", "statement", "data", "algorithm", "audit", "classes", "identifiability")
 _SQL = {"dialect": TEXT, "sql": TEXT}
 
+_MEASURED = obj(
+    {
+        **of(Measurement, "published", "source", "l", "rows_in", "rows_added", "rows_unmatched", "rows_uncovered"),
+        **of(Loss, "rows_published", "rows_suppressed", "cells_suppressed", "classes"),
+        "avg_class_size": NUMBER,
+        "loss": ref("loss"),
+        "queries": maybe(obj(of(QueryErrors))),
+        "answers": many(ref("answer")),
+    },
+    {"spreads": many(obj(of(Spread)))},
+)
+_TABLES_MEASURED = obj(
+    {
+        **of(TablesMeasurement, "published", "source"),
+        "rows_in": COUNT,
+        **of(Loss, *_TABLE, "ncp_mean"),
+        "tables": many(obj({"table": TEXT, **of(Loss, *_TABLE), "rows_in": COUNT})),
+        "measured": each(_MEASURED),
+        "joins": many(
+            obj({**of(JoinedCounts, "parent", "child", "rows_in", "rows_published"), "counts": maybe(ref("counts"))})
+        ),
+    }
+)
+
 COMMANDS: dict[str, Schema] = {
     "demo": ONE_RUN,
     "profile": obj({**_PROFILED, "policy": maybe(OPEN), "note": TEXT, "run": maybe(ref("needs")), "written": TEXTS}),
-    "measure": obj(
-        {
-            **of(Measurement, "published", "source", "l", "rows_in", "rows_added", "rows_unmatched", "rows_uncovered"),
-            **of(Loss, "rows_published", "rows_suppressed", "cells_suppressed", "classes"),
-            "avg_class_size": NUMBER,
-            "loss": ref("loss"),
-            "queries": maybe(obj(of(QueryErrors))),
-            "answers": many(ref("answer")),
-        },
-        {"spreads": many(obj(of(Spread)))},
-    ),
+    "measure": {"anyOf": [_MEASURED, _TABLES_MEASURED]},
     "attack": obj(
         {
             **dict.fromkeys(("rows", "classes"), COUNT),

@@ -129,7 +129,7 @@ def is_policy(block: Block) -> None:
     if not isinstance(document, dict) or not set(document) <= set(ldiv_db.Policy.model_fields) | {"sensitive"}:
         assert block.needs, "no policy: say what it needs"
         return
-    whole = "source" in document and "quasi_identifiers" in document
+    whole = "tables" in document or ("source" in document and "quasi_identifiers" in document)
     ldiv_db.parse_policy(document if whole else {**BASE, **document})
 
 

@@ -56,6 +56,7 @@ from ldiv_db.database.templates import (
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
+from ldiv_db.measuring.tables import measure_tables
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import describe
@@ -535,7 +536,12 @@ def publish_tables(con, listener):
     """Several tables as one release: of people, of their rows in an order, and of what belongs to these."""
     names = ("patients", "stays", "labs")
     schemas.fill(con, names, schemas.drawn(random.Random(4), names, 24, values="abcdefghij"))
-    ldiv_db.run(con, schemas.policy_of(names, require=[{"k": 2}]), listener=listener)
+    policy = schemas.policy_of(names, require=[{"k": 2}])
+    ldiv_db.run(con, policy, listener=listener)
+    ldiv_db.attack(con, policy=policy, listener=listener)
+    engine = Engine(con, on_statement=listener.on_statement)
+    measure_tables(engine, ldiv_db.parse_policy(policy), MeasureRequest())
+    engine.close_scratch()
 
 
 def count_sets(con, listener):

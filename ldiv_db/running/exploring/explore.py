@@ -18,7 +18,7 @@ from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
 from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.reading import load_policy, refuse_tables
+from ldiv_db.policy.reading import load_policy, of_one_table
 from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
@@ -52,8 +52,7 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     its source or lacks what is to be varied, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
-    asked, base = request.settled, load_policy(request.policy)
-    refuse_tables(base)
+    asked, base = request.settled, of_one_table(load_policy(request.policy))
     refuse(problems_of(base) or _problems(base, asked.workers, asked.by))
     document = _document(request.policy if base.path is None else base.written)
     where, listener = Path(asked.folder), asked.listener or Listener()

@@ -1,0 +1,202 @@
+"""What a release of several tables lost: each table by itself, and counts over columns of two that are joined.
+
+Rows of a table are joined to those that they belong to, and to the table with one row a person: in the source by its
+keys, in the release by the numbers in their place. The joined rows are then measured as one table is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import refuse
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
+from ldiv_db.database.requests import number_problems
+from ldiv_db.database.sources import resolve_source
+from ldiv_db.display import Shown
+from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table
+from ldiv_db.policy.document import Policy
+from ldiv_db.policy.parts import Problems
+from ldiv_db.policy.reading import refuse_of_one_table
+from ldiv_db.policy.release_columns import columns_as
+from ldiv_db.policy.resolve import describe
+from ldiv_db.policy.schema import members_of
+from ldiv_db.policy.sources import open_source
+from ldiv_db.policy.tables import PolicyTable, named_in
+from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
+from ldiv_db.requirements import RequirementSpec
+
+Rows = Mapping[str, Relation | FileRelation]
+#: What a request says of one table.
+_OF_ONE = ("published", "source", "qi", "sensitive", "class_column", "class_label")
+
+
+@dataclass(frozen=True)
+class JoinedCounts:
+    """How far counts over a column of a table and one of its parent's, or its person's, are off; None without rows."""
+
+    parent: str
+    child: str
+    rows_in: int
+    rows_published: int
+    counts: CountErrors | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**vars(self), "counts": self.counts and self.counts.as_dict()}
+
+
+@dataclass(frozen=True, repr=False)
+class TablesMeasurement(Shown):
+    """The loss of each table of a release against its source, and what counts over two tables lost.
+
+    `tables` are the measurements of those with quasi-identifiers, `losses` what each of all lost.
+    """
+
+    published: str
+    source: str
+    tables: Mapping[str, Measurement]
+    losses: tuple[TableLoss, ...]
+    joins: tuple[JoinedCounts, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The measurement as JSON has it: the loss of all cells, each table's measurement, and the joins."""
+        whole = loss_of_tables(self.losses, [])
+        return {
+            "published": self.published,
+            "source": self.source,
+            "rows_in": sum(one.rows_in for one in self.losses),
+            "rows_published": whole.rows_published,
+            "rows_suppressed": whole.rows_suppressed,
+            "lm_mean": whole.lm_mean,
+            "ncp_mean": whole.ncp_mean,
+            "tables": [one.as_dict() for one in self.losses],
+            "measured": {name: one.as_dict() for name, one in self.tables.items()},
+            "joins": [one.as_dict() for one in self.joins],
+        }
+
+
+def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest) -> TablesMeasurement:
+    """What all tables of a policy lost; raises PolicyError as `measure_table`, with the table that it is about."""
+    refuse_of_one_table(wanted, *_OF_ONE)
+    refuse(number_problems(wanted))
+    folder, members, problems = Path(wanted.folder), members_of(policy), Problems()
+    sources, published = dict[str, Relation | FileRelation](), dict[str, Relation | FileRelation]()
+    for name in members:
+        table = policy.tables[name]
+        with problems.collected():
+            sources[name] = open_source(engine, table.source, folder, f"tables.{name}.source")
+            published[name] = resolve_source(engine, table.target.table or "", folder, f"tables.{name}.target")
+    problems.refuse()
+    measured, losses = dict[str, Measurement](), list[TableLoss]()
+    for name, member in members.items():
+        with problems.collected(f"tables.{name}"):
+            if not member.quasi_identifiers:
+                lost = nothing_lost(engine.count(sources[name]), engine.count(published[name]))
+                losses.append(TableLoss(name, lost, 0))
+                continue
+            described = describe(engine, member, sources[name], folder)
+            told = measure_table(engine, published[name], described, wanted, counts=True, preserve=())
+            table = policy.tables[name]
+            measured[name] = replace(told, published=str(table.target), source=str(table.source))
+            weight = sum(qi.weight for qi in described.source.quasi_identifiers)
+            losses.append(TableLoss(name, told.loss, weight))
+    problems.refuse()
+    joins = _Joins(engine, policy, wanted, sources, published)
+    found = (joins.measure(parent, child) for parent, child in _pairs(policy.tables, members))
+    counted = tuple(one for one in found if one)
+    named = " & ".join(str(policy.tables[name].source) for name in members)
+    return TablesMeasurement(policy.places, named, measured, tuple(losses), counted)
+
+
+def _pairs(tables: Mapping[str, PolicyTable], names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each table after the one that its rows belong to, and after that with one row a person."""
+    register = next((name for name in names if tables[name].person and not tables[name].order), None)
+    for name in names:
+        if tables[name].above:
+            yield tables[name].above, name
+        if register not in (None, name, tables[name].above):
+            yield str(register), name
+
+
+# -- joins ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A table on the way of a join, whose `key` the `owner` column of the one before has."""
+
+    number: int
+    rows: Relation | FileRelation
+    owner: Identifier
+    key: Identifier
+
+    alias = NamedAfter("t{0.number}")
+
+
+#: A column, after its table.
+Column = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class _Joins:
+    """The two sides of a measurement, of which tables are joined."""
+
+    engine: Engine
+    policy: Policy
+    wanted: MeasureRequest
+    sources: Rows
+    published: Rows
+
+    def measure(self, parent: str, child: str) -> JoinedCounts | None:
+        """The counts over a column of the parent and one of the child; None where one has no column to count by."""
+        keys, sensitive = _sides(parent, child, self.policy.tables)
+        if not keys:
+            return None
+        both = {"quasi_identifiers": keys, "sensitive": sensitive}
+        named = {
+            part: {named_in(*column): getattr(self.policy.tables[column[0]], part)[column[1]] for column in columns}
+            for part, columns in both.items()
+        }
+        alone = {"tables": {}, "individual": None, "require": [RequirementSpec("k", 1)], **named}
+        policy = self.policy.model_copy(update=alone)
+        source = self._join(parent, child, self.sources, [*keys, *sensitive])
+        described = describe(self.engine, policy, source, Path(self.wanted.folder))
+        forms = described.released.forms
+        shown = [(table, each) for table, c in keys for each in columns_as(c, forms[named_in(table, c)])]
+        release = self._join(parent, child, self.published, [*shown, *sensitive])
+        found = measure_table(self.engine, release, described, replace(self.wanted, kl=False, queries=0), counts=True)
+        return JoinedCounts(parent, child, found.rows_in, found.loss.rows_published, found.loss.counts)
+
+    def _join(self, parent: str, child: str, rows: Rows, columns: Sequence[Column]) -> Relation:
+        """The rows of the child with those of the parent, each column named after its table."""
+        way = [child]
+        while way[-1] != parent:  # up to people, and from them to the table with one row of each
+            way.append(self.policy.tables[way[-1]].above or parent)
+        steps = dict[str, _Step]()
+        for number, name in enumerate(way, 1):
+            table = self.policy.tables[name]
+            linked = number > 1 and self.policy.tables[way[number - 2]].above == name
+            key = (table.key if linked else table.person) or table.owner
+            steps[name] = _Step(number, rows[name], Identifier(table.owner), Identifier(key))
+        shown = [
+            {"table": steps[table].alias, "column": Identifier(column), "alias": Identifier(named_in(table, column))}
+            for table, column in columns
+        ]
+        return self.engine.view("joined", "measuring/join_tables", steps=list(steps.values()), columns=shown)
+
+
+def _sides(parent: str, child: str, tables: Mapping[str, PolicyTable]) -> tuple[list[Column], list[Column]]:
+    """Quasi-identifiers, and sensitive columns of the other table, of which counts are over one each.
+
+    Where neither table has such a column for the other, quasi-identifiers of both in turn; none if one has none.
+    """
+    above, below = ([(name, column) for column in tables[name].quasi_identifiers] for name in (parent, child))
+    for keys, other in ((above, child), (below, parent)):
+        if keys and tables[other].sensitive:
+            return keys, [(other, column) for column in tables[other].sensitive]
+    return list(chain.from_iterable(zip(above, below, strict=False))), []

@@ -1,0 +1,91 @@
+"""The loss of a release of several tables: each table's is the run's, and joins are measured as one table is."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db import PolicyError
+from ldiv_db.measuring.tables import _sides
+from ldiv_db.policy.reading import load_policy
+from tests.running.schemas import drawn, fill, policy_of
+
+NAMES = ("patients", "stays", "labs")
+POLICY = policy_of(NAMES, require=[{"k": 2}])
+PAIRS = [("patients", "stays"), ("stays", "labs"), ("patients", "labs")]
+
+
+def clinic() -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    fill(con, NAMES, drawn(random.Random(4), NAMES, 60, values="abcdefghij"))
+    return con
+
+
+def test_each_table_lost_what_the_run_said() -> None:
+    con = clinic()
+    result, found = ldiv_db.run(con, POLICY), ldiv_db.measure(con, policy=POLICY)
+    document = found.as_dict()
+    assert document["tables"] == [one.as_dict() for one in result.tables]
+    assert document["lm_mean"] == pytest.approx(result.loss.lm_mean)
+    assert document["rows_published"] == result.loss.rows_published
+    assert [*found.tables] == ["patients", "stays"]  # those with quasi-identifiers
+    assert found.tables["stays"].loss.kl is not None and found.tables["stays"].rows_unmatched == 0
+
+
+def test_a_join_is_measured_as_one_table_is() -> None:
+    con = clinic()
+    ldiv_db.run(con, POLICY)
+    found = {(one.parent, one.child): one for one in ldiv_db.measure(con, policy=POLICY, kl=False, seed=5).joins}
+    assert [*found] == PAIRS
+    joins = "FROM {0}patients p JOIN {0}stays s ON s.who = p.who JOIN {0}labs l ON l.stay = s.stay"
+    con.execute(f"CREATE TABLE flat AS SELECT p.age, l.value {joins.format('')}")
+    con.execute(f"CREATE TABLE shown AS SELECT p.age_min, p.age_max, l.value {joins.format('published.')}")
+    flat = ldiv_db.measure(con, "shown", source="flat", qi=["age"], sensitive="value", kl=False, seed=5)
+    one = found["patients", "labs"]
+    assert (one.counts, one.rows_in, one.rows_published) == (flat.loss.counts, flat.rows_in, flat.loss.rows_published)
+
+
+def test_joins_of_what_is_published_as_it_is_lose_nothing_until_numbers_are_wrong() -> None:
+    con = clinic()
+    con.execute("""
+        CREATE TABLE published.patients AS SELECT no, who, age AS age_min, age AS age_max FROM patients;
+        CREATE TABLE published.stays AS SELECT no, who, stay, day AS position, age AS age_min, age AS age_max, value
+        FROM stays;
+        CREATE TABLE published.labs AS FROM labs
+    """)
+    found = ldiv_db.measure(con, policy=POLICY)
+    assert [(one.parent, one.child, one.counts.nine_tenths) for one in found.joins] == [(*pair, 0) for pair in PAIRS]
+    assert found.as_dict()["lm_mean"] == 0
+    con.execute("UPDATE published.patients SET who = 59 - who")
+    after = ldiv_db.measure(con, policy=POLICY)
+    errors = {(one.parent, one.child): one.counts.nine_tenths for one in after.joins}
+    assert errors["stays", "labs"] == 0 < min(errors["patients", "stays"], errors["patients", "labs"])
+    assert after.as_dict()["lm_mean"] == 0  # each table by itself is what it was
+
+
+def test_counts_are_over_a_column_of_each() -> None:
+    def sides(parent: dict[str, Any], child: dict[str, Any]) -> Any:
+        tables = {"p": {"person": "who", **parent}, "c": {"person": "who", "order": "o", **child}}
+        named = {name: {"source": name, "target": f"out.{name}", **one} for name, one in tables.items()}
+        policy = {"individual": "who", "tables": named, "require": [{"k": 2}]}
+        return _sides("p", "c", load_policy(policy).tables)
+
+    keys, value = {"quasi_identifiers": ["a", "b"]}, {"sensitive": ["v"]}
+    assert sides(keys, keys | value) == ([("p", "a"), ("p", "b")], [("c", "v")])
+    assert sides(keys | value, {"quasi_identifiers": ["d"]}) == ([("c", "d")], [("p", "v")])
+    assert sides(keys, {"quasi_identifiers": ["d"]}) == ([("p", "a"), ("c", "d")], [])
+    assert sides(keys, {}) == ([], [])
+
+
+def test_what_is_not_there_or_of_one_table_is_refused() -> None:
+    con = clinic()
+    with pytest.raises(PolicyError) as error:
+        ldiv_db.measure(con, policy=POLICY)
+    assert [problem.key for problem in error.value.problems] == [f"tables.{name}.target" for name in NAMES]
+    with pytest.raises(PolicyError) as error:
+        ldiv_db.measure(con, "published.stays", policy=POLICY, source="stays", class_label="value")
+    assert [problem.key for problem in error.value.problems] == ["published", "source", "class_label"]
