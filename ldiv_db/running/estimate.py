@@ -1,9 +1,10 @@
 """Time and room that a run takes: its stages, the seconds expected of each and those left, memory, and the release.
 
 A stage takes some seconds and more for its work: for every cell, rows times quasi-identifiers; many of these take more
-even of few rows (`python -m tests.benchmarks.wide`). How many seconds was measured once by `python -m tests.benchmarks.pace`, in the processor's seconds of two cores. Another machine, other requirements
-and other data take another time, so the seconds expected are multiplied by how long finished stages took against
-theirs, and within a stage by the counted work that is done of it.
+even of few rows (`python -m tests.benchmarks.wide`). How many was measured once by `python -m tests.benchmarks.pace`,
+in the processor's seconds of two cores. Another machine, other requirements and other data take another time, so the
+seconds expected are multiplied by how long finished stages took against theirs, and within a stage by the counted work
+that is done of it.
 
 The figures of memory were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to
 three kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
