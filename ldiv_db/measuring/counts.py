@@ -8,7 +8,7 @@ and classes, so no label is written or read.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ldiv_db.database.engine import Engine
@@ -23,6 +23,8 @@ from ldiv_db.recoding.recode import Recoding, Spans
 
 #: Counts that are asked of a table, as many of each quasi-identifier.
 _COUNTS = 100
+#: Pairs that one statement asks about: the time to plan it grows faster than the number of columns in it.
+_BATCH = 8
 #: Decimals of errors, so that they do not depend on how estimates are grouped.
 _DIGITS = 9
 _ROWS = Identifier("rows")
@@ -67,52 +69,73 @@ def measure_counts(
     keys: Sequence[ResolvedColumn],
     sensitive: Sequence[ResolvedColumn],
     cells: Relation,
-    numbered: Relation,
+    number: Callable[[Sequence[ResolvedColumn]], Relation],
     rows: int,
     seed: int,
     weight: Identifier | None = _ROWS,
 ) -> CountErrors | None:
-    """The errors of counts of the `rows` of the source's `cells`, by the published rows `numbered` by their values.
+    """The errors of counts of the `rows` of the source's `cells`, by the published rows.
 
-    None where there are not two columns, or no rows.
+    `number` gives a relation of these with the numbers of their values of some quasi-identifiers, and of all sensitive
+    attributes. None where there are not two columns, or no rows.
     """
     pairs = _pairs(keys, sensitive)
     if not pairs or not rows:
         return None
-    with engine.scope():
-        steps = OneStatement(engine)
-        flow = Flow(steps, "measuring", pairs=pairs)
-        source = flow.step("source_pairs", "list_pairs", placed=True, counted=cells, weight=weight)
-        flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
-        names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
-        columns = dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT")
-        flow.know(draws=engine.load("draws", columns, _draws(pairs, rows, seed)))
-        flow.step("anchors", "anchor_pairs", pairs=source)
-        flow.step("asked", "ask_pairs")
-        answers = steps.rows(flow.path("answer_pairs"), **flow.params("answer_pairs", unit=float(ESTIMATE_UNIT)))
-    errors = relative_errors([(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in answers], rows)
+    of_each, answers = -(-_COUNTS // len(pairs)), list[tuple[int, float]]()
+    for first in range(0, len(pairs), _BATCH):
+        with engine.scope():
+            batch = pairs[first : first + _BATCH]
+            draws = _draws(batch, rows, of_each, seed)
+            columns = dict.fromkeys(side.column for pair in batch for side in pair.sides if side.column in keys)
+            answers += _answer(engine, batch, draws, cells, number([*columns]), weight)
+    errors = relative_errors(answers, rows)
     median, most = statistics.median(errors), nine_tenths(errors)
     return CountErrors(len(errors), round(median, _DIGITS), round(most, _DIGITS))
+
+
+def _answer(
+    engine: Engine,
+    pairs: Sequence[Pair],
+    draws: Sequence[tuple[int, ...]],
+    cells: Relation,
+    numbered: Relation,
+    weight: Identifier | None,
+) -> list[tuple[int, float]]:
+    """What the source answers to each query about the pairs, and what the published rows do."""
+    steps = OneStatement(engine)
+    flow = Flow(steps, "measuring", pairs=pairs)
+    source = flow.step("source_pairs", "list_pairs", placed=True, counted=cells, weight=weight)
+    flow.step("release_pairs", "list_pairs", placed=False, counted=numbered, weight=_ROWS)
+    names = [name.name for side in pairs[0].sides for name in (side.width, side.shift)]
+    flow.know(draws=engine.load("draws", dict.fromkeys(["query", "pair", "anchor", *names], "BIGINT"), draws))
+    flow.step("anchors", "anchor_pairs", pairs=source)
+    flow.step("asked", "ask_pairs")
+    found = steps.rows(flow.path("answer_pairs"), **flow.params("answer_pairs", unit=float(ESTIMATE_UNIT)))
+    return [(int(answer), int(estimate) / ESTIMATE_UNIT) for answer, estimate in found]
 
 
 def measure_planned_counts(engine: Engine, encoded: Encoded, recoding: Recoding, seed: int = 0) -> CountErrors | None:
     """The same of what a recoding would publish, as `measure_counts` finds it in the release."""
     with engine.scope():
-        keys = [_planned(engine, span) for span in recoding.spans]
+        spans = {_planned(engine, span): span for span in recoding.spans}
         sensitive = [_placed_values(engine, axis, seed) for axis in encoded.told]
-        numbered = engine.materialise(
-            "numbered",
-            "measuring/number_planned",
-            members=encoded.members(recoding.dealt),
-            assigned=recoding.assigned,
-            dealt=recoding.dealt,
-            classes=recoding.classes,
-            blanked=recoding.blanked,
-            keys=[{"column": key, "span": span} for key, span in zip(keys, recoding.spans, strict=True)],
-            sensitive=sensitive,
-        )
-        counted = (encoded.counted, numbered, encoded.row_count, seed, encoded.weight)
-        return measure_counts(engine, keys, sensitive, *counted)
+
+        def number(columns: Sequence[ResolvedColumn]) -> Relation:
+            return engine.materialise(
+                "numbered",
+                "measuring/number_planned",
+                members=encoded.members(recoding.dealt),
+                assigned=recoding.assigned,
+                dealt=recoding.dealt,
+                classes=recoding.classes,
+                blanked=recoding.blanked,
+                keys=[{"column": column, "span": spans[column]} for column in columns],
+                sensitive=sensitive,
+            )
+
+        counted = (encoded.counted, number, encoded.row_count, seed, encoded.weight)
+        return measure_counts(engine, [*spans], sensitive, *counted)
 
 
 def _planned(engine: Engine, span: Spans) -> ResolvedColumn:
@@ -140,14 +163,13 @@ def _placed_values(engine: Engine, axis: SensitiveAxis, seed: int) -> ResolvedCo
     return ResolvedColumn(axis.column.name, axis.code, axis.table, *made, first=1, places=flow["places"])
 
 
-def _draws(pairs: Sequence[Pair], rows: int, seed: int) -> list[tuple[int, ...]]:
-    """(query, pair, anchor, width and shift of either side) of the counts of all pairs."""
+def _draws(pairs: Sequence[Pair], rows: int, of_each: int, seed: int) -> list[tuple[int, ...]]:
+    """(query, pair, anchor, width and shift of either side) of the counts of the pairs."""
     drawn = []
-    of_each = -(-_COUNTS // len(pairs))
-    for number, pair in enumerate(pairs):
+    for pair in pairs:
         one, other = (side.column for side in pair.sides)
         keys, sensitive = ([one], [other]) if pair.is_sensitive else ([one, other], [])
-        for query, *rest in draw_queries(keys, sensitive, rows, of_each, seed + number, at_least=len(keys)):
+        for query, *rest in draw_queries(keys, sensitive, rows, of_each, seed + pair.number, at_least=len(keys)):
             anchor, *widths = rest
-            drawn.append((number * of_each + query, number, anchor, *widths))
+            drawn.append((pair.number * of_each + query, pair.number, anchor, *widths))
     return drawn

@@ -207,7 +207,8 @@ class _Measuring:
         if wanted.kl or wanted.queries or counts:
             cells = flow.step("cells", "count_cells", columns=both)
         if counts:
-            loss = replace(loss, counts=measure_counts(engine, found, sensitive, cells, numbered, kept, wanted.seed))
+            told = measure_counts(engine, found, sensitive, cells, lambda _: numbered, kept, wanted.seed)
+            loss = replace(loss, counts=told)
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:

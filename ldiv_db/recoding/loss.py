@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 from ldiv_db.database.engine import Engine
@@ -229,13 +230,22 @@ def nothing_lost(rows_in: int, published: int) -> Loss:
 
 def lost_by_column(engine: Engine, encoded: Encoded, recoding: Recoding) -> dict[str, float]:
     """The LM of a planned recoding by quasi-identifier, each a total over all rows of the source."""
-    params = {"classes": recoding.classes, "spans": recoding.spans}
-    return _by_column(encoded, recoding, engine.record("recoding/loss/sum_losses", unit=LOSS_UNIT, **params))
+    return _by_column(encoded, recoding, _sums(engine, recoding))
 
 
-def _by_column(encoded: Encoded, recoding: Recoding, sums: Mapping[str, Any]) -> dict[str, float]:
-    suppressed = encoded.rows_in - int(sums["rows"] or 0)
-    return {span.axis.name: int(sums[span.lm.name] or 0) / LOSS_UNIT + suppressed for span in recoding.spans}
+def _told(recoding: Recoding) -> list[Told]:
+    return [Told(number, span=span) for number, span in enumerate(recoding.spans)]
+
+
+def _sums(engine: Engine, recoding: Recoding) -> list[dict[str, Any]]:
+    """What the classes lose of every quasi-identifier."""
+    params = {"classes": recoding.classes, "told": _told(recoding), "unit": LOSS_UNIT}
+    return sorted(engine.records("recoding/loss/sum_losses", **params), key=itemgetter("number"))
+
+
+def _by_column(encoded: Encoded, recoding: Recoding, sums: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    lost = [int(of["lm"] or 0) / LOSS_UNIT + (encoded.rows_in - int(of["rows"] or 0)) for of in sums]
+    return dict(zip([span.axis.name for span in recoding.spans], lost, strict=True))
 
 
 def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
@@ -249,17 +259,15 @@ def _blanked(engine: Engine, encoded: Encoded, recoding: Recoding) -> int:
 
 def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class_id: bool) -> Loss:
     """The loss of a planned recoding, by its classes; `class_id` says whether their numbers are published."""
-    params = {"classes": recoding.classes, "spans": recoding.spans}
-    sums = engine.record("recoding/loss/sum_losses", unit=LOSS_UNIT, **params)
-    sizes = engine.record("recoding/loss/sum_sizes", class_id=class_id, **params)
-    rows_in, published = encoded.rows_in, int(sums["rows"] or 0)
+    sums, spans = _sums(engine, recoding), recoding.spans
+    sizes = engine.record("recoding/loss/sum_sizes", classes=recoding.classes, spans=spans, class_id=class_id)
+    rows_in, published = encoded.rows_in, int(sums[0]["rows"] or 0)
     suppressed = rows_in - published
     weights = sum(axis.weight for axis in encoded.axes)
-    told = [Told(number, span=span) for number, span in enumerate(recoding.spans)]
     lm_by_column = _by_column(encoded, recoding, sums)
     ncp = 0.0
-    for span in recoding.spans:
-        ncp += span.axis.weight * (int(sums[span.ncp.name] or 0) / LOSS_UNIT + suppressed)
+    for span, of in zip(recoding.spans, sums, strict=True):
+        ncp += span.axis.weight * (int(of["ncp"] or 0) / LOSS_UNIT + suppressed)
     lm = sum(lm_by_column.values())
     return Loss(
         classes=sizes["classes"],
@@ -274,7 +282,7 @@ def measure_recoding(engine: Engine, encoded: Encoded, recoding: Recoding, class
         ncp_mean=ncp / (rows_in * weights) if weights else 0.0,
         dm=int(sizes["dm"] or 0) + suppressed * rows_in,
         lm_by_column={name: value / rows_in for name, value in lm_by_column.items()},
-        stars=int(sums["stars"] or 0),
-        precision=measure_precision(engine, encoded.axes, told, rows_in, recoding.classes),
-        classes_made=sums["classes"],
+        stars=sum(int(of["stars"] or 0) for of in sums),
+        precision=measure_precision(engine, encoded.axes, _told(recoding), rows_in, recoding.classes),
+        classes_made=sums[0]["classes"],
     )

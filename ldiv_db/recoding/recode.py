@@ -59,8 +59,7 @@ class Spans:
     members: Relation | None = None
     placed: Relation | None = None
 
-    lm = NamedAfter("{0.axis.code.name}_lm")
-    ncp = NamedAfter("{0.axis.code.name}_ncp")
+    place = NamedAfter("{0.axis.code.name}_place")
 
     @property
     def set_no(self) -> Identifier | None:

@@ -1,9 +1,10 @@
 """Time and room that a run takes: its stages, the seconds expected of each and those left, memory, and the release.
 
-A stage takes some seconds and more for its work: for every cell, rows times quasi-identifiers. How many was measured
-once by `python -m tests.benchmarks.pace`, in the processor's seconds of two cores. Another machine, other requirements
-and other data take another time, so the seconds expected are multiplied by how long finished stages took against
-theirs, and within a stage by the counted work that is done of it.
+A stage takes some seconds and more for its work: for every cell, rows times quasi-identifiers; many of these take more
+even of few rows (`python -m tests.benchmarks.wide`). How many was measured once by `python -m tests.benchmarks.pace`,
+in the processor's seconds of two cores. Another machine, other requirements and other data take another time, so the
+seconds expected are multiplied by how long finished stages took against theirs, and within a stage by the counted work
+that is done of it.
 
 The figures of memory were measured on tables of 200,000 to a million rows, one to seven quasi-identifiers and up to
 three kept columns; a run needs between half and twice as much. So nothing is refused that would fit by half.
@@ -40,6 +41,10 @@ SECONDS = {
 }
 #: Those of a stage that was not measured.
 ANY = (1.0, 10.0)
+#: The seconds that every quasi-identifier adds to a stage, however few rows there are: statements of many columns take
+#: that long to plan. The figures above have those of the first few.
+EACH = {READING: 0.015, IMPROVING: 0.1, MEASURING: 0.035, WRITING: 0.01}
+EACH_OTHER, FEW = 0.015, 8
 #: The counted share of a stage's work after a quarter, a half and three quarters of its time.
 CURVES = {
     forming("bsgi"): (0.4, 0.68, 1.0),
@@ -58,15 +63,17 @@ EARLY = 0.1
 MOST = 0.95
 
 
-def timed(name: str, work: int = 0) -> Stage:
+def timed(name: str, work: int = 0, columns: int = FEW) -> Stage:
     """The stage with the seconds that so much work is expected to take; 0 without work, of which nothing is known."""
     fixed, more = SECONDS.get(name, ANY)
-    return Stage(name, work, fixed + more * work / 1e6 if work else 0.0)
+    wide = EACH.get(name, EACH_OTHER) * max(columns - FEW, 0)
+    return Stage(name, work, fixed + wide + more * work / 1e6 if work else 0.0)
 
 
-def expected(work: Stages, cells: int) -> tuple[Stage, ...]:
-    """The stages of a run of so many cells whose algorithm goes through stages with this work."""
-    return tuple(timed(*stage) for stage in [(READING, cells), *work, (MEASURING, cells), (WRITING, cells)])
+def expected(work: Stages, cells: int, columns: int) -> tuple[Stage, ...]:
+    """The stages of a run of so many cells of quasi-identifiers, whose algorithm goes through stages with this work."""
+    stages = [(READING, cells), *work, (MEASURING, cells), (WRITING, cells)]
+    return tuple(timed(name, amount, columns) for name, amount in stages)
 
 
 class Pace:

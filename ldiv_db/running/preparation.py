@@ -150,7 +150,8 @@ def prepare(
     ready = make_ready(engine, listener, resolved, spec.algorithm, encoded)
     with remedied(ready, show_values):
         feasible = check_ready(ready, show_values)
-    stages = expected(ready.algorithm.stages(ready.task, feasible), ready.task.cell_count)
+    work = ready.algorithm.stages(ready.task, feasible)
+    stages = expected(work, ready.task.cell_count, len(ready.task.encoded.axes))
     listener.on_expected(stages)
     parts = planned_parts(ready.task, ready.algorithm, resolved.part_rows)
     levels = told_of_levels(ready.units) if ready.units else ""

@@ -268,7 +268,7 @@ def _efforts(algorithm: Auto, task: Task) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for name in EFFORTS:
         other = algorithm.by_effort(name)
-        stages = expected(other.stages(task, other.check(task)), task.cell_count)
+        stages = expected(other.stages(task, other.check(task)), task.cell_count, len(task.encoded.axes))
         seconds[name] = sum(stage.seconds for stage in stages)
     return seconds
 

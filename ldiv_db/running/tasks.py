@@ -73,11 +73,11 @@ def _task(
     every = [found for own in requirements.values() for found in own]
     heard = (listener.on_progress, listener.on_search)
     task = Task(engine, counted, every, resolved.source.seed, *heard, requirements, resolved.transparent, units=units)
-    cells = task.cell_count
+    cells, columns = task.cell_count, len(counted.axes)
     task = replace(
         task,
         suppression=resolved.suppression,
         stage=listener.on_stage,
-        ahead=lambda stages: listener.on_expected(expected(stages, cells)[1:]),
+        ahead=lambda stages: listener.on_expected(expected(stages, cells, columns)[1:]),
     )
     return task, absent

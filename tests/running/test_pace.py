@@ -13,6 +13,7 @@ from ldiv_db.database.context import Stage
 from ldiv_db.database.queries import Step
 from ldiv_db.running.estimate import MEASURING, MOST, READING, WRITING, Pace, about, expected, timed
 from tests.benchmarks.pace import factors, played
+from tests.benchmarks.wide import make_people, wide_policy
 
 pytestmark = pytest.mark.long
 #: By `python -m tests.benchmarks.pace --traces`, in the processor's seconds.
@@ -136,7 +137,7 @@ def test_never_all_is_done_before_it_is(counted):
 
 def test_a_run_without_rows_has_no_work():
     pace = Pace(READING, Clock())
-    pace.expect(expected([("forming classes by topdown", 0)], 0))
+    pace.expect(expected([("forming classes by topdown", 0)], 0, 100))
     assert (pace.left, pace.share) == (0, 0)
 
 
@@ -193,7 +194,18 @@ def test_a_run_says_what_it_does_now_and_what_it_will(con, algorithm):
 def test_a_plan_says_how_long_a_run_takes(con):
     quick, slow = (ldiv_db.plan(con, policy(con, name)).estimate.seconds for name in ("mondrian", "auto"))
     assert 0 < quick < slow
-    assert sum(stage.seconds for stage in expected([("forming classes by topdown", 2 * 10**6)], 2 * 10**6)) > 5
+    assert sum(stage.seconds for stage in expected([("forming classes by topdown", 2 * 10**6)], 2 * 10**6, 7)) > 5
+
+
+@pytest.mark.parametrize("algorithm", ["topdown", "auto"])
+def test_a_plan_of_many_columns_expects_time_for_each(con, algorithm):
+    def planned(columns):
+        make_people(con, 60, columns)
+        return ldiv_db.plan(con, wide_policy(columns, algorithm)).estimate.stages
+
+    few, many = planned(5), planned(25)
+    assert [stage.name for stage in few] == [stage.name for stage in many]
+    assert all(wide.seconds - narrow.seconds > 0.1 for narrow, wide in zip(few, many, strict=True))
 
 
 def test_lines_of_progress_name_the_stage_and_no_end_that_nobody_knows(capsys, monkeypatch):
