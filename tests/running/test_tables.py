@@ -165,13 +165,22 @@ def test_one_transaction_has_all_tables_or_none(snapshot: Any) -> None:
     con.execute("CREATE TABLE published.labs (x INT)")
     policy, before = policy_of(NAMES), snapshot(con)
     policy["tables"]["labs"]["target"] = "published.labs"
-    with pytest.raises(PolicyError, match=r"tables\.labs\.target: published\.labs exists"):
+    with pytest.raises(PolicyError, match=r"labs\.target: published\.labs exists \(set if_exists: replace, or name"):
         ldiv_db.run(con, policy)
     assert snapshot(con) == before
     con.execute("BEGIN")
     ldiv_db.run(con, policy_of(NAMES))
     con.execute("ROLLBACK")
     assert snapshot(con) == before
+
+
+def test_a_target_elsewhere_is_refused_without_the_ways_of_one_table() -> None:
+    con, _ = clinic()
+    con.execute("ATTACH ':memory:' AS other")
+    policy = policy_of(NAMES)
+    policy["tables"]["labs"]["target"] = "other.main.labs"
+    with pytest.raises(PolicyError, match=r"one transaction writes one \(name one of the database that is opened\)"):
+        ldiv_db.run(con, policy)
 
 
 def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
@@ -184,7 +193,9 @@ def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
     (sources,) = {source for (source,) in con.execute("SELECT source FROM ldiv.run").fetchall()}
     assert sources == "patients & stays & labs"
     con.execute("UPDATE stays SET age = age + 1")
-    assert "published this source, and its rows have changed" in refused(con, over_time=None)
+    changed = refused(con, over_time=None)
+    assert "over_time: run" in changed and "published this source, and its rows have changed" in changed
+    assert "(set over_time: independent" in changed and "key: " not in changed
     single = {
         **{"source": "stays", "target": "one", "quasi_identifiers": ["age"], "sensitive": ["value"]},
         **{"identifiers": ["no", "who", "stay", "day"], "require": [{"k": 4}]},
