@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def _named(table: str, added: Sequence[str] = ()) -> list[Identifier]:
 
 
 def _linked(
-    flow: EngineFlow, tables: dict[str, Relation], patients: Rows, added: dict[str, tuple[str, ...]] | None = None
+    flow: EngineFlow, tables: dict[str, Relation], patients: Rows, added: Mapping[str, Sequence[str]] | None = None
 ) -> Iterator[TableRows]:
     """Patients, their stays and what was found in these."""
     yield TableRows("patients", _COLUMNS["patients"], patients)
