@@ -117,9 +117,9 @@ def _between(engine: Engine, child: ProfiledTable, parent: ProfiledTable) -> Ite
                 why = BY_VALUES
             else:
                 continue
-            link = _held(engine, child, name, parent, key, why)
-            known = column.distinct - link.strangers
-            if known > 0 and link.strangers <= (0 if why == BY_VALUES else known):
+            link, known = _held(engine, child, name, parent, key, why)
+            lost = column.distinct - known  # strangers, and what cannot be read as the key
+            if known and lost <= (0 if why == BY_VALUES else known):
                 yield link
 
 
@@ -127,8 +127,8 @@ def _shared(engine: Engine, child: ProfiledTable, parent: ProfiledTable) -> Iter
     """Columns of the same people by their names, most of whose values the other has too."""
     ours, theirs = ([c.column.name for c in one.linking if tells_one(c.column.name)] for one in (child, parent))
     for name, other in ((name, other) for name in ours for other in theirs if _alike(name, other, "")):
-        link = _held(engine, child, name, parent, other, BY_NAME)
-        if 2 * link.strangers <= child.counted(name).distinct:
+        link, known = _held(engine, child, name, parent, other, BY_NAME)
+        if 2 * known >= child.counted(name).distinct:
             yield replace(link, lacking=0, strangers=0)
 
 
@@ -155,7 +155,10 @@ def _is_told_by_values(child: ProfiledTable, column: ColumnProfile, parent: Prof
     return column.is_coded or (names and 2 * column.distinct >= key.distinct and name not in child.keys)
 
 
-def _held(engine: Engine, child: ProfiledTable, column: str, parent: ProfiledTable, key: str, why: str) -> Link:
+def _held(
+    engine: Engine, child: ProfiledTable, column: str, parent: ProfiledTable, key: str, why: str
+) -> tuple[Link, int]:
+    """The link, and how many of the column's values the key has."""
     ours, theirs = child.columns[column], parent.columns[key]
     differs = ours.published != theirs.published and not (ours.is_number and theirs.is_number)
     cast, rows = theirs.published if differs else "", child.relation
@@ -166,7 +169,8 @@ def _held(engine: Engine, child: ProfiledTable, column: str, parent: ProfiledTab
         params = {"rows": rows, "column": column, "others": parent.relation, "key": key}
         found = {name: int(count) for name, count in engine.record("recoding/tables/count_links", **params).items()}
     counts = (found["unknown"], found["lacking"], found["lacking_values"])
-    return Link((child.name, column), (parent.name, key), why, *counts, cast=cast)
+    link = Link((child.name, column), (parent.name, key), why, *counts, cast=cast)
+    return link, found["people"] - found["lacking_values"]
 
 
 # -- whose rows they are -------------------------------------------------------------------------------
@@ -198,9 +202,10 @@ def tree_of(tables: Sequence[ProfiledTable], links: Sequence[Link]) -> Tree | No
     found = [_tree(tables, links, people) for people in dict.fromkeys(link.parent for link in links)]
     profiles = {table.name: table.profile for table in tables}
 
-    def rank(tree: Tree) -> tuple[bool, int, int]:
+    def rank(tree: Tree) -> tuple[bool, int, int, int]:
+        lost = sum(link.lost for link in tree.links.values())
         direct = [link.child[1] for link in tree.links.values() if link.parent == tree.people]
-        return _tells_people(tree) or any(map(tells_one, direct)), len(tree.links), profiles[tree.people[0]].rows
+        return _tells_people(tree) or any(map(tells_one, direct)), len(tree.links), profiles[tree.people[0]].rows, -lost
 
     best = max(found, key=rank, default=None)
     if best is None or rank(best)[0]:
