@@ -85,10 +85,6 @@ class Link:
         """The rows that belong to nobody."""
         return self.unknown + self.lacking
 
-    @property
-    def rank(self) -> tuple[int, int]:
-        return self.lost, _REASONS.index(self.why)
-
     def __str__(self) -> str:
         return f"{'.'.join(self.child)} → {'.'.join(self.parent)}"
 
@@ -231,10 +227,16 @@ def _tree(tables: Sequence[ProfiledTable], links: Sequence[Link], people: tuple[
         ready = {name: own for name, own in ready.items() if own}
         waits = {name for name in ready if any(one.child[0] == name and one.parent[0] in left for one in known)}
         name = next((name for name in ready if name not in waits), next(iter(ready)))
-        taken[name] = min(ready[name], key=lambda one: (one.lost, -depth[one.parent[0]], one.rank))
+        taken[name] = min(ready[name], key=lambda one: (one.lost, -depth[one.parent[0]], _REASONS.index(one.why)))
         depth[name] = depth[taken[name].parent[0]] + 1
         left.remove(name)
-    return Tree(people, taken, [one for one in links if one.child[0] in taken and one not in taken.values()])
+    others = [one for one in links if one.child[0] in taken and one not in taken.values()]
+    return Tree(people, taken, [one for one in others if one.child[0] not in _above(taken, one.parent[0])])
+
+
+def _above(taken: Mapping[str, Link], table: str) -> set[str]:
+    """The table, and those that its rows lead through."""
+    return {table} | (_above(taken, taken[table].parent[0]) if table in taken else set())
 
 
 def _of_one_key(links: Iterable[Link], people: tuple[str, str]) -> list[Link]:

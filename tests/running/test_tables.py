@@ -239,6 +239,23 @@ def test_a_chain_of_tables_joins_from_end_to_end() -> None:
     assert all(note == lab for note, lab, _ in shown)  # a note has the number of its test
 
 
+@pytest.mark.parametrize("kind", ["DATE", "VARCHAR", "DOUBLE"])
+def test_tables_are_ordered_by_columns_of_any_types(kind: str) -> None:
+    """Rows of stays by a number, those of their values by a date or a text: each in its own order."""
+    con, _ = clinic(people=60, seed=4)
+    day = "DATE '2024-01-01' + no" if kind == "DATE" else f"CAST(no AS {kind})"
+    con.execute(f"CREATE OR REPLACE TABLE labs AS SELECT *, no AS lab, {day} AS hour FROM labs")
+    con.execute("INSERT INTO stays SELECT no + 5000, who, 'x' || no, day + 9, age, value FROM stays WHERE day = 0")
+    policy = policy_of(NAMES, require=[{"k": 2}])
+    policy["tables"]["labs"] |= {"order": "hour", "identifiers": ["lab", "hour"], "source": "labs"}
+    policy["tables"]["labs"] |= {"quasi_identifiers": {"lab": {"numeric": True}}, "identifiers": ["hour"]}
+    ldiv_db.run(con, policy)
+    for name, owner, true in (("stays", "who", "day"), ("labs", "stay", "hour")):
+        join = f"published.{name} p JOIN {name} s USING (no)"
+        shown = con.execute(f"SELECT p.{owner}, s.{true} FROM {join} ORDER BY p.{owner}, p.position").fetchall()
+        assert shown == sorted(shown), name
+
+
 def test_a_budget_of_rows_left_out_is_kept() -> None:
     con, _ = clinic(people=60, seed=4)
     with pytest.raises(InfeasibleError, match="rows"):
