@@ -201,6 +201,7 @@ READING = {
     "running/attack.py": ["attack"],
     "running/dbt_model.py": ["_policy_of"],
     "running/demo.py": ["demonstrate"],
+    "running/demo_tables.py": ["demonstrate_tables"],
     "running/exploring/explore.py": ["explore"],
     "running/run.py": ["run", "plan", "estimate"],
 }
@@ -272,7 +273,7 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 53_955, 293, 614
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 54_932, 298, 621
 MOST_LINES_OF_A_MODULE = 350
 
 

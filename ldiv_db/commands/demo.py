@@ -9,9 +9,11 @@ import typer
 
 from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import Json, Quiet
+from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.templates import resource_folder
-from ldiv_db.reporting.text import demo_text
+from ldiv_db.reporting.text import demo_text, tables_demo_text
 from ldiv_db.running.demo import demonstrate
+from ldiv_db.running.demo_tables import demonstrate_tables
 
 dbt_app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -28,6 +30,9 @@ def demo_command(
     transparent: Annotated[
         bool, typer.Option("--transparent", help="Withstand an attacker who knows how the release was made.")
     ] = False,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Publish several tables as one release: those of a made-up clinic.")
+    ] = False,
     directory: Annotated[Path | None, typer.Option(help="Keep the database and the policy in this folder.")] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -38,8 +43,16 @@ def demo_command(
       ldiv demo
       ldiv demo --l 6 --select greedy
       ldiv demo --transparent
+      ldiv demo --tables
       ldiv demo --directory adult
     """
+    if tables:
+        asked = {"l": l, "select": select, "transparent": transparent}
+        refuse(Problem(name, "is of one table", "leave it, or --tables, out") for name, given in asked.items() if given)
+        with ProgressDisplay(quiet) as listener:
+            clinic = demonstrate_tables(directory, listener)
+        show(clinic.result.as_dict(), tables_demo_text(clinic), json)
+        return
     with ProgressDisplay(quiet) as listener:
         shown = demonstrate(l, select, directory, listener, transparent)
     show(shown.result.as_dict(), demo_text(shown), json)

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from ldiv_db.commands.console import ProgressDisplay, show, split_names
-from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Published, Quiet, grouped
+from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
+from ldiv_db.commands.profile_tables import profile_several
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError
@@ -23,6 +24,7 @@ from ldiv_db.measuring.starter_policy import (
     refuse_folder,
     write_starter_policy,
 )
+from ldiv_db.reporting.table_text import notes_text
 from ldiv_db.running.estimate import Estimate, about, size
 from ldiv_db.running.run import estimate
 
@@ -31,7 +33,10 @@ from ldiv_db.running.run import estimate
 def profile_command(
     *,
     database: Database,
-    table: Published,
+    tables: Annotated[
+        list[str],
+        typer.Argument(help="A table, a view, or a .parquet or .csv file; several are profiled as one release."),
+    ],
     asked: Annotated[dict[str, Any], OptionsOf(ProfileRequest)],
     policy: Annotated[
         Path | None,
@@ -53,12 +58,16 @@ def profile_command(
     by its name; otherwise a quasi-identifier. The reason is shown. Without --sensitive the policy asks for k-anonymity.
     Only counts and forms (`99999`) are printed, never values.
 
+    Of several tables it finds the links, says how many rows people have in each, and proposes a policy with `tables`;
+    columns are then named with their table (`stays.diagnosis`) where several have one of that name.
+
     \b
     Examples:
       ldiv profile warehouse.duckdb patients --sensitive disease
       ldiv profile warehouse.duckdb patients --sensitive disease --qi age,sex,zip --policy policy.yml
       ldiv profile warehouse.duckdb patients --sensitive disease --hipaa --policy policy.yml
       ldiv profile warehouse.duckdb patients --qi age,sex,zip --population-size 83000000
+      ldiv profile warehouse.duckdb patients stays labs --sensitive diagnosis --sensitive result --policy schema.yml
     """
     if policy is not None:
         refuse_folder(policy)
@@ -67,15 +76,24 @@ def profile_command(
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
+        folder = policy.parent if policy else Path()
+        if len(tables) > 1:
+            document, text, started = profile_several(engine, tables, asked, folder, listener)
+            skeleton, reason, told = started.starter, started.reason, started.notes
+            written = _write(skeleton, reason, policy)
+            document |= {"written": [str(path) for path in written]}
+            show(document, chain(text, notes_text(told), _policy_text(skeleton, reason, written, True)), json)
+            return
+        (table,) = tables
         relation = resolve_source(engine, table, Path(), "table")
         names = {column.name.lower() for column in columns_of(engine, relation)}
         qi, population = asked["qi"], asked["population_size"]
         keys = None if qi is None else split_names(qi, names)
         secrets = split_names(asked["sensitive"], names)
         found = profile_table(engine, relation, keys, secrets, listener.on_progress, population, asked["hipaa"])
-        source = policy_source(table, relation, policy.parent if policy else Path())
+        source = policy_source(table, relation, folder)
         skeleton, reason = make_starter_policy(engine, found, relation, source)
-        estimate, told = _estimated(connection, skeleton, policy.parent if policy else Path(), resources.catalog_name)
+        estimate, told = _estimated(connection, skeleton, folder, resources.catalog_name)
     written = _write(skeleton, reason, policy)
     document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
     document |= {"note": reason, "run": estimate and estimate.as_dict(), "written": [str(path) for path in written]}

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from ldiv_db.database.catalog import columns_of, compare_here
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import DatabaseError, refused
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation, SqlType, literal
 
 #: The functions of tables that a query may call: they read.
 _TABLES = {
@@ -135,3 +135,32 @@ def _nodes_in(tree: Any) -> Iterator[dict[str, Any]]:
     parts = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
     for part in parts:
         yield from _nodes_in(part)
+
+
+def written_query(
+    rows: str,
+    casts: Mapping[str, str],
+    texts: Mapping[str, str],
+    known: Iterable[str],
+    among: tuple[str, str, str] | None = None,
+) -> str:
+    """A query as a policy has it, of a table, or of a query in brackets; empty if its rows are read as they are.
+
+    `casts` are columns read as another type, `texts` what stands where a text is NULL, `known` columns that are not
+    NULL in any row, and `among` says that a column has values of a key of other rows: (column, key, rows).
+    """
+
+    def read(name: str) -> str:
+        column = Identifier(name).sql()
+        return f"TRY_CAST({column} AS {SqlType(casts[name]).sql()})" if name in casts else column
+
+    columns = [f"{read(name)} AS {Identifier(name).sql()}" for name in casts]
+    columns += [f"coalesce({read(name)}, {literal(text)}) AS {Identifier(name).sql()}" for name, text in texts.items()]
+    where = [f"{read(name)} IS NOT NULL" for name in dict.fromkeys(known)]
+    if among:
+        column, key, others = among
+        where.append(f"{read(column)} IN (SELECT {Identifier(key).sql()} FROM {others})")
+    if not (columns or where):
+        return ""
+    replaced = f" REPLACE ({', '.join(columns)})" if columns else ""
+    return f"SELECT *{replaced} FROM {rows}{' WHERE ' if where else ''}{' AND '.join(where)}"

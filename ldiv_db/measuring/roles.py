@@ -132,12 +132,12 @@ class Keys:
             return None
         if declared := self._declared.get(column.name.lower()):
             return declared
-        stems = set(_stems(column.name))  # the names are one, but for the letters of their tables
+        own = set(stems(column.name))  # the names are one, but for the letters of their tables
         alike = [
             other
             for other in self._beside
             if (column.type == other.column.type or (column.is_integer and other.column.is_integer))
-            and not stems.isdisjoint(_stems(other.column.name, other.table.name))
+            and not own.isdisjoint(stems(other.column.name, other.table.name))
         ]
         for other in alike[:_MOST_TABLES]:
             params = {"column": Identifier(column.name), "key": Identifier(other.column.name)}
@@ -147,7 +147,7 @@ class Keys:
         return None
 
 
-def _stems(name: str, table: str = "") -> Iterator[str]:
+def stems(name: str, table: str = "") -> Iterator[str]:
     """Names of a column elsewhere, in lower case: `id` of the table `customers` is `customer_id`."""
     name = name.lower()
     yield name

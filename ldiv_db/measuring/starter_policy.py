@@ -42,8 +42,13 @@ _HEADING = "# A policy to start from: check every column's role, then `ldiv plan
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
     """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    found = {column.column.name: column for column in profile.columns}
     lines = [_HEADING, *(f"# {line}" for line in SAFE_HARBOR if profile.hipaa)]
+    return "\n".join([*lines, *policy_lines(policy, profile, suggestions)]) + "\n"
+
+
+def policy_lines(policy: Mapping[str, Any], profile: Profile, suggestions: Sequence[Suggestion] = ()) -> list[str]:
+    """The lines of a policy, or of one of its tables, with comments."""
+    found, lines = {column.column.name: column for column in profile.columns}, list[str]()
     for key, value in policy.items():
         lines += [f"# {line}" for line in _comments(key, profile, suggestions)]
         if key == "identifiers":
@@ -51,21 +56,24 @@ def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[
         elif key == "quasi_identifiers":
             lines += [f"{key}:", *_mapped(value, found)]
         elif key == "sensitive":
-            lines += _sensitive(suggestions, profile.rows) if isinstance(value, dict) else [f"{key}: {_flow(value)}"]
+            told = suggestions and isinstance(value, dict)
+            lines += _sensitive(suggestions, profile.rows) if told else [f"{key}: {flow(value)}"]
         elif key == "require":
-            lines += [f"{key}:", *(f"- {_flow(one)}" for one in value)]
+            lines += [f"{key}:", *(f"- {flow(one)}" for one in value)]
         else:
-            lines += _block({key: value})
-    return "\n".join(lines) + "\n"
+            lines += block({key: value})
+    return lines
 
 
-def _flow(value: Any, flow: bool = True) -> str:
-    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=flow, width=1_000_000)
+def flow(value: Any, in_line: bool = True) -> str:
+    """A value as YAML, in one line or in several."""
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=in_line, width=1_000_000)
     return str(text).rstrip("\n")
 
 
-def _block(value: Any) -> list[str]:
-    return _flow(value, flow=False).split("\n")
+def block(value: Any) -> list[str]:
+    """The lines of a value as YAML."""
+    return flow(value, in_line=False).split("\n")
 
 
 def _noted(lines: Sequence[str], note: str) -> list[str]:
@@ -75,14 +83,14 @@ def _noted(lines: Sequence[str], note: str) -> list[str]:
 
 def _listed(names: Sequence[str], found: Mapping[str, ColumnProfile]) -> Iterator[str]:
     for name in names:
-        yield from _noted(_block([name]), _plain(found[name].reason))
+        yield from _noted(block([name]), _plain(found[name].reason))
 
 
 def _mapped(columns: dict[str, Any], found: Mapping[str, ColumnProfile]) -> Iterator[str]:
     """Each column with its settings in one line, unless its name takes more."""
     for name, settings in columns.items():
-        key, *more = _block({name: None})
-        entry = _block({name: settings}) if more else [f"{key.removesuffix(' null')} {_flow(settings)}"]
+        key, *more = block({name: None})
+        entry = block({name: settings}) if more else [f"{key.removesuffix(' null')} {flow(settings)}"]
         note = f"{found[name].distinct:,} {found[name].reason}"
         yield from (f"  {line}" for line in _noted(entry, note))
 
@@ -90,10 +98,10 @@ def _mapped(columns: dict[str, Any], found: Mapping[str, ColumnProfile]) -> Iter
 def _sensitive(suggestions: Sequence[Suggestion], rows: int) -> Iterator[str]:
     yield "sensitive:"
     for suggestion in suggestions:
-        *more, last = _block({suggestion.column: None})
+        *more, last = block({suggestion.column: None})
         yield from (f"  {line}" for line in (*more, last.removesuffix(" null")))
         for setting, value in (suggestion.settings or {}).items():
-            yield f"    {setting}: {_flow(value)}"
+            yield f"    {setting}: {flow(value)}"
         if suggestion.sets:
             yield from (f"    # {line}" for line in _sets(suggestion.sets))
         if suggestion.harmless:
@@ -114,7 +122,7 @@ def _harmless(found: Harmless, rows: int) -> Iterator[str]:
     yield "is lost" + (
         f"; all rows allow the other values `frequency` up to {found.largest_l}." if found.largest_l else "."
     )
-    yield f"harmless: {_flow(list(found.values))}"
+    yield f"harmless: {flow(list(found.values))}"
 
 
 def _comments(key: str, profile: Profile, suggestions: Sequence[Suggestion]) -> Iterator[str]:
@@ -202,9 +210,9 @@ def make_starter_policy(
     if not keys:
         return None, "no policy to start from: no column can be generalised, see the reasons"
     suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
-    policy = _policy(profile, source, _target(engine, source), suggestions)
+    policy = _policy(profile, source, target_of(engine, source), suggestions)
     text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
-    return StarterPolicy(policy, text, shown, _files(engine, table, keys)), ""
+    return StarterPolicy(policy, text, shown, level_files(engine, table, keys)), ""
 
 
 def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Suggestion]) -> dict[str, Any]:
@@ -258,7 +266,8 @@ def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
     return [{**required, "sensitive": one.column} for one in suggestions for required in one.require]
 
 
-def _target(engine: Engine, source: str) -> str:
+def target_of(engine: Engine, source: str) -> str:
+    """A table that is not there yet, named after the source."""
     file = FileRelation.of(source)
     stem = Path(source).stem if file else Relation.parse(source).name
     name, number = stem, 1
@@ -272,7 +281,8 @@ def _target(engine: Engine, source: str) -> str:
 # -- level files -------------------------------------------------------------------------------------
 
 
-def _files(engine: Engine, table: Relation | FileRelation, keys: Sequence[ColumnProfile]) -> dict[str, str]:
+def level_files(engine: Engine, table: Relation | FileRelation, keys: Sequence[ColumnProfile]) -> dict[str, str]:
+    """The level files of quasi-identifiers that have one, by name."""
     files = {}
     with read_exactly(engine, table) as read:
         for key in keys:

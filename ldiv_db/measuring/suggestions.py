@@ -146,7 +146,7 @@ def suggest(engine: Engine, table: Relation | FileRelation, column: SensitivePro
     apart = [] if distance is None else [{RANGE: {"k": min(MODEST_L, distinct), "e": distance}}]
     if harmless and settings:
         harmless = replace(harmless, largest_l=None)  # counted by spellings
-    required = _required(judged) + apart
+    required = required_of(judged.distinct, judged.counts[0], judged.rows) + apart
     return Suggestion(column.name, required, judged, settings, harmless, judged.largest_l, sets=column.sets)
 
 
@@ -160,15 +160,18 @@ def _frequent(engine: Engine, table: Relation | FileRelation, column: SensitiveP
     return [Frequent(*row) for row in rows]
 
 
-def _required(distribution: Distribution) -> list[dict[str, Any]]:
-    if distribution.largest_l >= 2:
-        return [{APART: min(MODEST_L, distribution.largest_l)}]
-    values = min(MODEST_L, distribution.distinct)
+def required_of(values: int, most: int, rows: int) -> list[dict[str, Any]]:
+    """What can be required of a column of so many values, the most frequent of which has `most` of the rows.
+
+    Or of so many people, `most` of whom have one value; fewer than all have any.
+    """
+    if rows // most >= 2:
+        return [{APART: min(MODEST_L, rows // most)}]
     # A share a third of the way from the largest to certainty, rounded up to two digits of what is left.
-    left = (1 - Fraction(distribution.counts[0], distribution.rows)) * Fraction(2, 3)
+    left = (1 - Fraction(most, rows)) * Fraction(2, 3)
     digits = min(9, max(2, 1 - math.floor(math.log10(left))))
     alpha = float(round(1 - Fraction(math.floor(left * 10**digits), 10**digits), digits))
-    return [{"distinct": values}, {ALPHA_K: {"alpha": alpha, "k": min(MODEST_K, distribution.rows)}}]
+    return [{"distinct": min(MODEST_L, values)}, {ALPHA_K: {"alpha": alpha, "k": min(MODEST_K, rows)}}]
 
 
 def _harmless(distribution: Distribution, frequent: Sequence[Frequent]) -> Harmless | None:

@@ -219,7 +219,7 @@ def look_back_on_tables(
     listed = Published.in_ledger(engine)
     own = listed.of(known_as(engine, source, folder), fingerprint)
     watch = Watch(engine, source, folder, own.names, fingerprint, listed.key, run_id)
-    earlier = Earlier(fingerprint=fingerprint, independent=is_independent)
+    earlier = Earlier(fingerprint=fingerprint, independent=is_independent, takes_key=False)
     latest = own.runs[::-1]
     rows = [(run["hash_key"], run["rows_hash"]) == (fingerprint.key, fingerprint.rows) for run in latest]
     for run, same_rows in zip(latest, rows, strict=True):

@@ -33,7 +33,8 @@ _TOO_WIDE = ("HUGEINT", "UHUGEINT")
 class TargetCheck:
     """A run of `source`, and the destination that it may not go to for what it is, or for what is there already.
 
-    `folder` is where relative files lie, `types` are those of the release's columns, None if they are not known.
+    `folder` is where relative files lie, `types` are those of the release's columns, None if they are not known, as of
+    one of several tables.
     """
 
     destination: Destination
@@ -82,14 +83,16 @@ class TargetCheck:
             taken = catalog.looked_up(engine, Relation(table.parts[-1:]))
             if taken is not None and len(taken.parts) > 1:  # the audit would read that one
                 raise refused("target", f"this connection has a TEMP table or view called {table.name}", "drop it")
+        # One of several tables goes to no file, and nobody adds to it.
+        to_file, appends = ("", "") if self.types is None else ("give `file:` as well, or ", " or append")
         home = catalog.catalog_of(engine, table).lower()
         if home not in ("temp", (engine.catalog or home).lower()):
             what = "a table cannot be published in one transaction with a catalog in another database"
-            raise refused("target.table", what, "give `file:` as well, or leave the catalog in the database")
+            raise refused("target.table", what, f"{to_file}leave the catalog in the database")
         if home not in ("temp", engine.snapshot.current.lower()):
             what = f"{table} is in another database, one transaction writes one"
-            raise refused("target.table", what, "give `file:` as well")
-        if not self._is_there(table, "set if_exists: replace or append"):
+            raise refused("target.table", what, f"{to_file}name one of the database that is opened")
+        if not self._is_there(table, f"set if_exists: replace{appends}"):
             return
         if self.if_exists == "append":
             if self.types is not None:

@@ -63,6 +63,8 @@ class Earlier:
     fingerprint: Fingerprint | None = None
     same_rows: bool | None = None
     independent: bool = False
+    #: False of several tables, which can be no series.
+    takes_key: bool = True
     #: A release of a series, in words, where it is that and no run.
     series: str = ""
     #: Where the earlier run's release is, as its policy has it, and how many rows it has.
@@ -135,11 +137,13 @@ class Earlier:
         known = f"{changed} since" if self.same_rows is False else f"it is not known whether {changed}"
         told = "whoever has both releases may learn more than either tells"
         what = f"{self._before} published this source, and {known}: {told}"
-        named = "name the column that says which row is which (key: …), and releases are made to go together"
-        hint = f"{named}; or set over_time: independent, and make sure that nobody has both"
+        hint = "set over_time: independent, and make sure that nobody has both"
+        if self.takes_key:
+            named = "name the column that says which row is which (key: …), and releases are made to go together"
+            hint = f"{named}; or {hint}"
         if self.run_id is not None:
             hint += f"; or, if its release was never handed out, `ldiv runs withdraw DATABASE {self.run_id}`"
-        return Problem("key", what, hint)
+        return Problem("key" if self.takes_key else "over_time", what, hint)
 
 
 def _told_by_both(attack: Attack) -> str:

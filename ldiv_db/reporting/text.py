@@ -29,6 +29,7 @@ from ldiv_db.reporting.table_text import (
 )
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.demo import Demo, next_steps
+from ldiv_db.running.demo_tables import TablesDemo, next_steps_of_tables
 from ldiv_db.running.estimate import about, size
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome, findings
 from ldiv_db.running.preparation import Preparation
@@ -269,7 +270,34 @@ def demo_text(demo: Demo) -> Iterator[Part]:
     )
     yield table_of("after", demo.columns, demo.after)
     yield ""
+    yield from _verdict_of_demo(result, "table alone", next_steps(demo))
+
+
+def _verdict_of_demo(result: Result, read: str, steps: Iterable[str]) -> Iterator[Part]:
     yield from result_text(result)
     verdict = "holds" if all(found.holds for found in result.audits) else "FAILS"
-    yield f"\nThe audit read the published table alone: the policy {verdict}.\n\nWhat to try next:"
-    yield "\n".join(f"  {line}" for line in next_steps(demo))
+    yield f"\nThe audit read the published {read}: the policy {verdict}.\n\nWhat to try next:"
+    yield "\n".join(f"  {line}" for line in steps)
+
+
+def tables_demo_text(demo: TablesDemo) -> Iterator[Part]:
+    """The demonstration of several tables, likewise, and what joins of both have."""
+    result, others = demo.result, (demo.result.loss.smallest_class or 1) - 1
+    counts = [f"{rows_phrase(t['rows_in'])} of {t['table']}" for t in (one.as_dict() for one in result.tables)]
+    yield (
+        f"A made-up clinic: {', '.join(counts)}. Whoever knows when somebody was born and admitted could look\nup"
+        " what he or she had. Some patients:\n"
+    )
+    yield from (table_of(f"before: {one.name}", one.columns, one.rows) for one in demo.before)
+    yield (
+        f"\nNow everybody shares what identifies them, in all tables, with at least {others} others, and no value is\n"
+        "that of more than one in three of them. Numbers of this release stand for keys:\n"
+    )
+    yield from (table_of(f"after: {one.name}", one.columns, one.rows) for one in demo.after)
+    yield "\nThe tables are joined as before: only rows that are left out are missing.\n"
+    rows = [
+        (name, *(f"{n:,}" for n in (before, before - after, after))) for name, (before, after) in demo.joined.items()
+    ]
+    yield table_of("joins", ("join of", "rows before", "left out", "rows after"), rows)
+    yield ""
+    yield from _verdict_of_demo(result, "tables and their join alone", next_steps_of_tables(demo))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,17 +60,25 @@ def demonstrate(
     `l`, `select` and `transparent` change the policy, as `adult_policy` says. Raises PolicyError if the directory holds
     a demonstration already, InfeasibleError if the data cannot meet `l`; then nothing is kept.
     """
-    if directory is not None:
-        there = [name for name in (DATABASE_NAME, POLICY_NAME) if (directory / name).exists()]
-        refuse(Problem("directory", f"{directory / name} exists", "name another") for name in there)
     document = adult_policy(l, select, transparent)
-    with tempfile.TemporaryDirectory(prefix="ldiv_") as scratch:
-        folder = Path(scratch)
+    with kept_in(directory, DATABASE_NAME) as folder:
         _write_policy(folder, {key: value for key, value in document.items() if key != "seed"})
-        shown = _run(folder, parse_policy(document), directory, listener)
+        return _run(folder, parse_policy(document), directory, listener)
+
+
+@contextmanager
+def kept_in(directory: Path | None, database: str) -> Iterator[Path]:
+    """A folder that is gone afterwards, or is `directory` where that is given and nothing was raised.
+
+    Raises PolicyError if that has such a database, or a policy, already.
+    """
+    if directory is not None:
+        there = [name for name in (database, POLICY_NAME) if (directory / name).exists()]
+        refuse(Problem("directory", f"{directory / name} exists", "name another") for name in there)
+    with tempfile.TemporaryDirectory(prefix="ldiv_") as scratch:
+        yield Path(scratch)
         if directory is not None:
-            shutil.copytree(folder, directory, dirs_exist_ok=True)
-    return shown
+            shutil.copytree(scratch, directory, dirs_exist_ok=True)
 
 
 def adult_policy(l: int | None = None, select: str | None = None, transparent: bool = False) -> dict[str, Any]:

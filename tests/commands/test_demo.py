@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from ldiv_db.running.demo import adult_policy
@@ -60,3 +61,26 @@ def test_a_demo_that_cannot_be_met_keeps_nothing(bed: Any, tmp_path: Path) -> No
     assert "too frequent in occupation for frequency l=15" in bed.fails(1, "demo", "--l", 15, "--directory", folder)
     assert not folder.exists()
     assert bed.fails(2, "demo", "--l", 1)
+
+
+def test_the_demo_of_tables_shows_each_table_and_their_joins(bed: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "clinic"
+    called = bed.call("demo", "--tables", "--directory", folder)
+    assert called.code == 0, called.err
+    for name in ("patients", "stays", "labs"):
+        assert f"before: {name}" in called.out and f"after: {name}" in called.out
+    assert "the policy holds" in called.out and f"ldiv plan {folder}" in called.out
+    with duckdb.connect(str(folder / "clinic.duckdb"), read_only=True) as con:
+        join = "{0}.patients JOIN {0}.stays USING (patient_nr) JOIN {0}.labs USING (stay_id)"
+        count = f"SELECT (SELECT count(*) FROM {join}), (SELECT count(*) FROM {{0}}.labs)"
+        (before, found), (after, kept) = (con.sql(count.format(at)).fetchall()[0] for at in ("main", "published"))
+        assert (before, after) == (found, kept), "every finding has its stay, and every stay its patient"
+        assert 0.9 * before < after < before
+        assert re.search(rf"stays and labs\D+{before:,}\D+{before - after:,}\D+{after:,}\D", called.out)
+        messy = "SELECT count(*) FILTER (sex IS NULL), count(*) FILTER (zip IS NULL) FROM patients"
+        assert min(con.sql(messy).fetchall()[0]) > 5
+        twice = "SELECT count(*) AS n FROM stays GROUP BY patient_nr, admitted, diagnosis HAVING n > 1"
+        assert len(con.sql(twice).fetchall()) > 5
+    assert bed.call("plan", folder / "clinic.duckdb", folder / "policy.yml").code == 0
+    assert "exists" in bed.fails(2, "demo", "--tables", "--directory", folder)
+    assert "l: is of one table" in bed.fails(2, "demo", "--tables", "--l", 3)

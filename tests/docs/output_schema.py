@@ -293,6 +293,14 @@ _VARIANT = obj(
     },
 )
 _UNIQUE = {"combinations": COUNT, "unique_rows": COUNT}
+#: What is known of one of several tables beside its profile.
+_LINKED = {
+    "name": TEXT,
+    "link": maybe(
+        obj({**dict.fromkeys(("column", "parent", "key", "found_by"), TEXT), "rows_lost": COUNT, "values_lost": COUNT})
+    ),
+    "people_rows": many(obj({"rows": COUNT, "people": COUNT, "or_more": FLAG})),
+}
 _PROFILED = {
     "table": TEXT,
     "rows": COUNT,
@@ -384,7 +392,17 @@ _TABLES_MEASURED = obj(
 
 COMMANDS: dict[str, Schema] = {
     "demo": ONE_RUN,
-    "profile": obj({**_PROFILED, "policy": maybe(OPEN), "note": TEXT, "run": maybe(ref("needs")), "written": TEXTS}),
+    "profile": {
+        "anyOf": [
+            obj({**_PROFILED, "policy": maybe(OPEN), "note": TEXT, "run": maybe(ref("needs")), "written": TEXTS}),
+            obj(
+                {
+                    **{"individual": maybe(TEXT), "tables": many(obj({**_PROFILED, **_LINKED})), "notes": TEXTS},
+                    **{"policy": maybe(OPEN), "note": TEXT, "written": TEXTS},
+                }
+            ),
+        ]
+    },
     "measure": {"anyOf": [_MEASURED, _TABLES_MEASURED]},
     "attack": obj(
         {

@@ -165,13 +165,22 @@ def test_one_transaction_has_all_tables_or_none(snapshot: Any) -> None:
     con.execute("CREATE TABLE published.labs (x INT)")
     policy, before = policy_of(NAMES), snapshot(con)
     policy["tables"]["labs"]["target"] = "published.labs"
-    with pytest.raises(PolicyError, match=r"tables\.labs\.target: published\.labs exists"):
+    with pytest.raises(PolicyError, match=r"labs\.target: published\.labs exists \(set if_exists: replace, or name"):
         ldiv_db.run(con, policy)
     assert snapshot(con) == before
     con.execute("BEGIN")
     ldiv_db.run(con, policy_of(NAMES))
     con.execute("ROLLBACK")
     assert snapshot(con) == before
+
+
+def test_a_target_elsewhere_is_refused_without_the_ways_of_one_table() -> None:
+    con, _ = clinic()
+    con.execute("ATTACH ':memory:' AS other")
+    policy = policy_of(NAMES)
+    policy["tables"]["labs"]["target"] = "other.main.labs"
+    with pytest.raises(PolicyError, match=r"one transaction writes one \(name one of the database that is opened\)"):
+        ldiv_db.run(con, policy)
 
 
 def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
@@ -184,7 +193,9 @@ def test_the_ledger_has_one_entry_and_knows_all_sources() -> None:
     (sources,) = {source for (source,) in con.execute("SELECT source FROM ldiv.run").fetchall()}
     assert sources == "patients & stays & labs"
     con.execute("UPDATE stays SET age = age + 1")
-    assert "published this source, and its rows have changed" in refused(con, over_time=None)
+    changed = refused(con, over_time=None)
+    assert "over_time: run" in changed and "published this source, and its rows have changed" in changed
+    assert "(set over_time: independent" in changed and "key: " not in changed
     single = {
         **{"source": "stays", "target": "one", "quasi_identifiers": ["age"], "sensitive": ["value"]},
         **{"identifiers": ["no", "who", "stay", "day"], "require": [{"k": 4}]},
@@ -226,6 +237,23 @@ def test_a_chain_of_tables_joins_from_end_to_end() -> None:
     shown = con.execute(f"SELECT n.no, l.no, s.who {join}").fetchall()
     assert shown and len(shown) == con.execute("SELECT count(*) FROM published.notes").fetchall()[0][0]
     assert all(note == lab for note, lab, _ in shown)  # a note has the number of its test
+
+
+@pytest.mark.parametrize("kind", ["DATE", "VARCHAR", "DOUBLE"])
+def test_tables_are_ordered_by_columns_of_any_types(kind: str) -> None:
+    """Rows of stays by a number, those of their values by a date or a text: each in its own order."""
+    con, _ = clinic(people=60, seed=4)
+    day = "DATE '2024-01-01' + no" if kind == "DATE" else f"CAST(no AS {kind})"
+    con.execute(f"CREATE OR REPLACE TABLE labs AS SELECT *, no AS lab, {day} AS hour FROM labs")
+    con.execute("INSERT INTO stays SELECT no + 5000, who, 'x' || no, day + 9, age, value FROM stays WHERE day = 0")
+    policy = policy_of(NAMES, require=[{"k": 2}])
+    policy["tables"]["labs"] |= {"order": "hour", "identifiers": ["lab", "hour"], "source": "labs"}
+    policy["tables"]["labs"] |= {"quasi_identifiers": {"lab": {"numeric": True}}, "identifiers": ["hour"]}
+    ldiv_db.run(con, policy)
+    for name, owner, true in (("stays", "who", "day"), ("labs", "stay", "hour")):
+        join = f"published.{name} p JOIN {name} s USING (no)"
+        shown = con.execute(f"SELECT p.{owner}, s.{true} FROM {join} ORDER BY p.{owner}, p.position").fetchall()
+        assert shown == sorted(shown), name
 
 
 def test_a_budget_of_rows_left_out_is_kept() -> None:

@@ -53,9 +53,11 @@ from ldiv_db.database.templates import (
     resource_folder,
     template_text,
 )
+from ldiv_db.measuring.links import ProfiledTable, find_links
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
+from ldiv_db.measuring.starter_tables import start_tables
 from ldiv_db.measuring.tables import measure_tables
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import parse_policy
@@ -388,7 +390,16 @@ def leave_open(con, listener):
     ldiv_db.run(con, policy, listener=listener)
     columns = "i // 3 AS whose, i // 3 % 7 AS home, i / 7 AS cost"
     con.execute(f"CREATE TABLE visits AS SELECT {columns} FROM range(600) AS r(i)")
-    profile_table(Engine(con, on_statement=listener.on_statement), Relation.parse("visits"), None, [])
+    engine = Engine(con, on_statement=listener.on_statement)
+    profile_table(engine, Relation.parse("visits"), None, [])
+    con.execute(
+        "CREATE TABLE homes AS SELECT CAST(i AS VARCHAR) AS whose, 'abc'[1 + i % 3] AS rent FROM range(150) AS r(i)"
+    )
+    tables = []
+    for name, sensitive in (("visits", []), ("homes", ["rent"])):
+        relation = Relation.parse(name)
+        tables.append(ProfiledTable.of(engine, name, name, relation, profile_table(engine, relation, None, sensitive)))
+    start_tables(engine, tables, find_links(engine, tables))
 
 
 def divide_rows(con, listener):

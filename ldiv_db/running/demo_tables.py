@@ -1,0 +1,118 @@
+"""The demonstration of several tables: a made-up clinic, its release, and what joins of both have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from ldiv_db.database.connections import Settings, open_database
+from ldiv_db.database.context import Listener
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.templates import resource_folder
+from ldiv_db.policy.reading import load_policy
+from ldiv_db.publishing.result import Result
+from ldiv_db.running.demo import POLICY_NAME, PUBLIC_SEED, Rows, kept_in
+from ldiv_db.running.run import run
+
+DATABASE_NAME = "clinic.duckdb"
+PATIENTS = 1_500
+#: Patients that are shown, and rows of each other table.
+_SHOWN, _SHOWN_ROWS = 4, 6
+#: The columns of each table that are shown, the first of which links it to the table before; and those that its release
+#: has beside them.
+_COLUMNS = {
+    "patients": ("patient_nr", "birth", "sex", "zip"),
+    "stays": ("patient_nr", "admitted", "ward", "diagnosis", "nights", "stay_id"),
+    "labs": ("stay_id", "finding"),
+}
+_ADDED = {"stays": ("position",)}
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows of a table, by columns."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Rows
+
+
+@dataclass(frozen=True)
+class TablesDemo:
+    """The demonstration: rows of each table before and after, and the result; `folder` is where it is kept, if it is.
+
+    `joined` has for each join how many rows the sources and the releases have in it.
+    """
+
+    result: Result
+    before: Sequence[TableRows]
+    after: Sequence[TableRows]
+    joined: dict[str, tuple[int, int]]
+    folder: Path | None
+
+
+def demonstrate_tables(directory: Path | None = None, listener: Listener | None = None) -> TablesDemo:
+    """Publish the clinic in a database of its own, which is gone on return unless `directory` is given.
+
+    Raises PolicyError if the directory holds a demonstration already.
+    """
+    text = (resource_folder("fixtures") / "clinic" / POLICY_NAME).read_text(encoding="utf-8")
+    policy = load_policy(yaml.safe_load(text) | {"seed": PUBLIC_SEED})
+    with (
+        kept_in(directory, DATABASE_NAME) as folder,
+        open_database(folder / DATABASE_NAME, create=True, settings=Settings()) as connection,
+    ):
+        (folder / POLICY_NAME).write_text(text, encoding="utf-8")
+        flow = EngineFlow(Engine(connection), "running/demo")
+        sources = {name: Relation.parse(str(table.source)) for name, table in policy.tables.items()}
+        _make_clinic(flow, sources)
+        result = run(connection, policy, folder, listener, show_values=True)  # made-up data
+        releases = {name: Relation.parse(table.target.table or "") for name, table in policy.tables.items()}
+        limit, by = _SHOWN, [Identifier(name) for name in policy.tables["patients"].quasi_identifiers]
+        some = flow.rows("list_rows", rows=sources["patients"], columns=_named("patients"), limit=limit)
+        alike = {"keys": by, "sensitive": Identifier("patient_nr"), "classes": Value([1])}
+        together = flow.rows("list_classes", rows=releases["patients"], columns=_named("patients"), **alike)
+        before, after = _linked(flow, sources, some), _linked(flow, releases, together[:limit], _ADDED)
+        counts = [flow.record("count_joined", **tables) for tables in (sources, releases)]
+        joins = {"stays": "patients and stays", "labs": "patients, stays and labs"}
+        joined = {said: (counts[0][name], counts[1][name]) for name, said in joins.items()}
+        return TablesDemo(result, list(before), list(after), joined, directory)
+
+
+def _make_clinic(flow: EngineFlow, sources: dict[str, Relation]) -> None:
+    flow.know(people=Value(PATIENTS), **sources)
+    for name, table in sources.items():
+        flow.engine.create(table, flow.path(f"draw_{name}"), **flow.params(f"draw_{name}"))
+
+
+def _named(table: str, added: Sequence[str] = ()) -> list[Identifier]:
+    return [Identifier(name) for name in (*_COLUMNS[table], *added)]
+
+
+def _linked(
+    flow: EngineFlow, tables: dict[str, Relation], patients: Rows, added: Mapping[str, Sequence[str]] | None = None
+) -> Iterator[TableRows]:
+    """Patients, their stays and what was found in these."""
+    yield TableRows("patients", _COLUMNS["patients"], patients)
+    keys = [row[0] for row in patients]
+    for name in ("stays", "labs"):
+        link, more = _COLUMNS[name][0], (added or {}).get(name, ())
+        columns = (link, *more, *_COLUMNS[name][1:])
+        params = {"columns": [Identifier(column) for column in columns], "link": Identifier(link)}
+        limits = {"keys": Value([str(key) for key in keys]), "limit": _SHOWN_ROWS}
+        rows = flow.rows("list_linked", rows=tables[name], **params, **limits)
+        yield TableRows(name, columns, rows)
+        keys = [row[-1] for row in rows]
+
+
+def next_steps_of_tables(demo: TablesDemo) -> list[str]:
+    """Commands to try next."""
+    if demo.folder is None:
+        return ["ldiv demo --tables --directory clinic    keep the database and the policy, to look at and to change"]
+    database, policy = demo.folder / DATABASE_NAME, demo.folder / POLICY_NAME
+    return [f"ldiv plan {database} {policy}", f"ldiv run {database} {policy}    (change the policy first)"]
