@@ -9,7 +9,7 @@ import pytest
 
 from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.schema import members_of
+from ldiv_db.policy.schema import content_of, members_of
 
 POLICY: dict[str, Any] = {
     "individual": "patient_nr",
@@ -140,3 +140,12 @@ def test_what_does_not_go_together_is_refused_by_name(changes: dict[str, Any], m
 def test_what_cannot_be_read_is_told_with_the_table() -> None:
     assert "tables.stays.rows: " in told(stays__rows="apart")
     assert "tables.stays.sourse: unknown key" in told(stays__sourse="x")
+
+
+def test_what_a_policy_says_is_written_alike_in_every_process() -> None:
+    said = repr(content_of(load_policy(POLICY)))
+    assert "'birth'" in said and " at 0x" not in said
+    moved = deepcopy(POLICY) | {"databases": {}}
+    for name, table in moved["tables"].items():
+        table |= {"source": f"other.{name}", "target": f"elsewhere.{name}"}
+    assert repr(content_of(load_policy(moved))) == said
