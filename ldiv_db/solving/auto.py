@@ -105,7 +105,7 @@ class Auto(Chooser):
         suppress = self._suppress or task.suppression is not None
         if _is_large(task) and len(within(found, budget)[0]) > 1:
             with task.engine.scope():
-                found, before = Contest(solve, sampled(task, SAMPLE), suppress).ranked(found, budget)
+                found, before = Contest(solve, _sampled(task), suppress).ranked(found, budget)
             budget = 0
         contest = Contest(solve, task, suppress)
         trials = contest.try_all(found, budget)
@@ -234,13 +234,13 @@ def _names(candidates: list[Candidate]) -> tuple[str, ...]:
     return tuple(found.name for found in candidates)
 
 
-def sampled(task: Task, most: int) -> Task:
-    """The task of so many rows, the same for any order of rows and number of threads; keys are compared as in all rows.
+def _sampled(task: Task) -> Task:
+    """The task of some rows, the same for any order of rows and number of threads; keys are compared as in all rows.
 
     How much an algorithm loses depends on the number of rows, which loses least on how values are distributed. For
     tasks without an individual.
     """
-    rows = task.engine.materialise("sample", "solving/draw_sample", rows=task.encoded.rows, seed=task.seed, most=most)
+    rows = task.engine.materialise("sample", "solving/draw_sample", rows=task.encoded.rows, seed=task.seed, most=SAMPLE)
     return replace(task, encoded=among(task.engine, task.encoded, rows), units=None)
 
 

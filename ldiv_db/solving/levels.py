@@ -19,11 +19,7 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError, count_phrase, 
 from ldiv_db.recoding.sequences import Lengths, lowered
 from ldiv_db.recoding.units import Level, Units, name_at
 from ldiv_db.requirements import Requirement
-from ldiv_db.solving.auto import sampled
 from ldiv_db.solving.improve import mean_loss
-
-#: So many people of a level are tried before all are, where these are many.
-TRIED, MANY = 2_000, 8_000
 
 
 def level_tasks(task: Task) -> list[tuple[Level, Task]]:
@@ -95,21 +91,14 @@ def joins(algorithm: Algorithm, task: Task, by_loss: bool, losses: dict[tuple[in
 
     They do if they cannot meet the policy by themselves; `by_loss` also if that loses less, about: a row that is left
     out loses 1, and those that stay what rows of the level below lose. Mondrian's classes are the measure, as they are
-    quickly made; `losses` has it of levels by their rows and people, and takes in what is found. Of many people some
-    are tried first, whose classes are wider: if they lose too little to be joined, so do all.
+    quickly made; `losses` has it of levels by their rows and people, and takes in what is found.
     """
     (level, own), *below = level_tasks(task)
     if not _meets(algorithm, own):
         return True
     if not by_loss or not below or not _affords(task, level):
         return False
-    rows = level.rows
-    if own.encoded.row_count > MANY:
-        with task.engine.scope():
-            of_some = _quick_loss(sampled(own, TRIED))
-        if of_some is not None and rows * of_some <= 1:
-            return False
-    loss = _known_loss(level, own, losses)
+    rows, loss = level.rows, _known_loss(level, own, losses)
     if loss is None or rows * loss <= 1:
         return False
     less = _known_loss(*below[0], losses)
