@@ -200,7 +200,9 @@ def _member(policy: Policy, name: str, table: PolicyTable) -> Policy:
 def content_of(policy: Policy) -> Any:
     """All that a policy of several tables says of a release, but for where its tables come from and go to."""
     tables = {name: table.model_dump(exclude={"source", "target"}) for name, table in policy.tables.items()}
-    beside = {"source", "target", "tables", "require", "over_time", "context"} | ({"seed"} - policy.model_fields_set)
+    # What stands for a source that is not written is another in each process.
+    places = {"source", "target", "databases"}
+    beside = places | {"tables", "require", "over_time", "context"} | ({"seed"} - policy.model_fields_set)
     return [policy.model_dump(exclude=beside), tables, policy.require]
 
 

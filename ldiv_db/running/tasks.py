@@ -43,12 +43,13 @@ def task_of(
         any(spec.kind.compares_with_table for spec in resolved.required.specs),
     )
     aligned = partial(aligned_units, engine, encoded, secret=secret, position=released.position, compares=compares)
+    losses: dict[tuple[int, int], float | None] = {}
     for rows in range(max(lengths.values()), 1, -1):
         if rows in lengths.values():
             with engine.scope():
                 units = aligned(lengths, only=(rows, rows - 1))
                 task, _ = _task(engine, listener, resolved, encoded, units)
-                if joins(algorithm.chosen(task)[0], task, by_loss=source.rows_at_most is None):
+                if joins(algorithm.chosen(task)[0], task, source.rows_at_most is None, losses):
                     lengths = lowered(lengths, rows)
     return _task(engine, listener, resolved, encoded, aligned(lengths))
 

@@ -86,22 +86,22 @@ def with_enough(lengths: Lengths, people: Counter[int], requirements: Iterable[R
     return lengths
 
 
-def joins(algorithm: Algorithm, task: Task, by_loss: bool) -> bool:
+def joins(algorithm: Algorithm, task: Task, by_loss: bool, losses: dict[tuple[int, int], float | None]) -> bool:
     """Whether the people of the highest level of a task publish a row fewer each.
 
     They do if they cannot meet the policy by themselves; `by_loss` also if that loses less, about: a row that is left
     out loses 1, and those that stay what rows of the level below lose. Mondrian's classes are the measure, as they are
-    quickly made.
+    quickly made; `losses` has it of levels by their rows and people, and takes in what is found.
     """
     (level, own), *below = level_tasks(task)
     if not _meets(algorithm, own):
         return True
     if not by_loss or not below or not _affords(task, level):
         return False
-    rows, loss = level.rows, _quick_loss(own)
+    rows, loss = level.rows, _known_loss(level, own, losses)
     if loss is None or rows * loss <= 1:
         return False
-    less = _quick_loss(below[0][1])
+    less = _known_loss(*below[0], losses)
     return less is not None and rows * loss > 1 + (rows - 1) * less
 
 
@@ -110,6 +110,14 @@ def _affords(task: Task, level: Level) -> bool:
     units, share = task.units, task.suppression
     assert units is not None  # noqa: S101 - it has the level
     return share is None or units.left_out + level.encoded.row_count <= int(share * units.rows.row_count)
+
+
+def _known_loss(level: Level, task: Task, losses: dict[tuple[int, int], float | None]) -> float | None:
+    """The loss of a level, which is as it was as long as no people are joined with it."""
+    key = (level.rows, task.encoded.row_count)
+    if key not in losses:
+        losses[key] = _quick_loss(task)
+    return losses[key]
 
 
 def _quick_loss(task: Task) -> float | None:

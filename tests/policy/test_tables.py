@@ -142,6 +142,10 @@ def test_what_cannot_be_read_is_told_with_the_table() -> None:
     assert "tables.stays.sourse: unknown key" in told(stays__sourse="x")
 
 
-def test_what_a_policy_says_is_the_same_in_another_process() -> None:
-    """A run's secret follows from it: the place of an object in memory must not."""
-    assert " object at 0x" not in repr(content_of(load_policy(POLICY)))
+def test_what_a_policy_says_is_written_alike_in_every_process() -> None:
+    said = repr(content_of(load_policy(POLICY)))
+    assert "'birth'" in said and " at 0x" not in said
+    moved = deepcopy(POLICY) | {"databases": {}}
+    for name, table in moved["tables"].items():
+        table |= {"source": f"other.{name}", "target": f"elsewhere.{name}"}
+    assert repr(content_of(load_policy(moved))) == said

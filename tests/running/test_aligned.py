@@ -13,6 +13,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db import InfeasibleError, PolicyError
+from ldiv_db.solving import levels
 from tests.running.test_people import LOCAL, REQUIREMENTS, argument_of
 from tests.times import seeds
 
@@ -256,6 +257,15 @@ def test_a_group_that_loses_more_by_all_of_its_rows_is_joined_with_the_next() ->
     assert max(row[6] for row in every) == 3 and len(every) == len(rows)
     budget, _ = published(duckdb.connect(), rows, suppression=0.02)
     assert max(row[6] for row in budget) == 3
+
+
+def test_the_loss_of_a_group_is_estimated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(levels, "_quick_loss", lambda task: asked.append(task.encoded.row_count) or 0.4)
+    people = [who for who in range(36) for _ in range(1 + (who >= 10) + (who >= 22))]
+    rows = [(no, who, 20 + who, "n1", "abcdefgh"[no % 8], no) for no, who in enumerate(people)]
+    published(duckdb.connect(), rows, require=[{"k": 2}])
+    assert asked == [14, 12]
 
 
 def test_the_lowest_group_is_refused_with_its_reasons() -> None:

@@ -11,7 +11,7 @@ class that is bad may end with one: there are no good ones for all rows, or it d
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -41,7 +41,7 @@ class ClassChecker:
     def __init__(self, task: Task):
         self._engine = task.engine
         self._axes = task.encoded.sensitive
-        self._asked = [(axis, *self._parted(task.wanted[axis.column.name])) for axis in self._axes]
+        self._asked = list(self._once(task))
         self.least = max([1, *(requirement.least_rows for requirement in task.requirements)])
         self.monotone = all(requirement.monotone for requirement in task.requirements)
         self.more_is_better = all(r.more_is_better and not r.others_known and not r.harmless for r in task.requirements)
@@ -53,6 +53,14 @@ class ClassChecker:
         if not plain or len(self._axes) > 1 or self._axes[0].bags is not None or self._axes[0].judged is not None:
             return sys.maxsize
         return max([1, *(r.unique_class_size() or 1 for r in requirements)])
+
+    def _once(self, task: Task) -> Iterator[tuple[SensitiveAxis, list[Requirement], list[Requirement]]]:
+        """What is asked of each attribute, apart; of rows alone of the first one, as others have the same rows."""
+        counted = set[Requirement]()
+        for axis in self._axes:
+            own, refined = self._parted(task.wanted[axis.column.name])
+            yield axis, [r for r in own if axis.judged or r not in counted], refined
+            counted |= {r for r in own if r.rows_only and not axis.judged}
 
     def _parted(self, requirements: Sequence[Requirement]) -> tuple[list[Requirement], list[Requirement]]:
         """The requirements, apart from those that hold even for those who know the other sensitive attributes."""

@@ -127,7 +127,12 @@ class _Rounds:
             parts = engine.count(unsplit)
             if not parts:
                 return
-            flow.step("retentions", "list_retentions", most=1 if only else max(1, min(MOST, BUDGET // parts)))
+            most = 1 if only else max(1, min(MOST, BUDGET // parts))
+            flow.step("retentions", "list_retentions", most=most, fewest=self.checker.least)
+            if not only:  # few keep a good class: only of these it is asked what stays in the node, which has more rows
+                self._judge("retentions", "keep_good", ("trials", "count_kept"))
+            if not engine.count(flow["retentions"]):
+                return
             self._judge("part_splits", "choose_retentions", ("trials", "count_retentions"))
             if engine.count(flow["part_splits"]):
                 flow.step("measured", "keep_parts")

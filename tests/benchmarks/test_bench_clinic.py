@@ -1,0 +1,42 @@
+"""`python -m tests.benchmarks.clinic`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.benchmarks.clinic import make_clinic
+from tests.benchmarks.command import engine_on
+
+pytestmark = pytest.mark.long
+
+
+def test_the_tables_are_drawn_by_the_seed_and_link_to_one_another(con: Any) -> None:
+    engine, drawn = engine_on(con), []
+    for seed in (1, 1, 2):
+        made = make_clinic(engine, 2000, seed)
+        drawn.append({name: con.execute(f"FROM {table}").fetchall() for name, table in made.items()})
+        links = "patients JOIN stays USING (patient_nr) JOIN labs USING (stay_id)"
+        assert con.execute(f"SELECT count(*) FROM {links}").fetchone() == (len(drawn[-1]["labs"]),)
+        for table in made.values():
+            con.execute(f"DROP TABLE {table}")
+    first, again, other = drawn
+    assert first == again and all(first[name] != other[name] for name in first)
+    assert len(first["patients"]) == 2000
+    assert len(first["stays"]) == pytest.approx(3077, rel=0.05) and len(first["labs"]) == pytest.approx(7700, rel=0.1)
+
+
+@pytest.mark.heavy
+def test_each_release_is_measured(bench: Any) -> None:
+    words = ("--patients", 400, "--algorithm", "mondrian", "--release", "tables", "--release", "stays")
+    tables, stays = bench("clinic", *words, "--json").json["results"]
+    assert set(tables["left_out"]) == {"patients", "stays", "labs"} and set(stays["left_out"]) == {"stays"}
+    for found in (tables, stays):
+        assert 0 < found["lm_mean"] < 1 and found["levels"] > 0 and found["processor_seconds"] > 0
+    assert "mean LM" in bench("clinic", "--patients", 400, "--algorithm", "mondrian", "--release", "together").out
+
+
+def test_what_it_does_not_know_is_refused(bench: Any) -> None:
+    called = bench("clinic", "--release", "wards")
+    assert called.code == 2 and "wards is none of" in called.err
