@@ -207,8 +207,8 @@ class _Measuring:
         if wanted.kl or wanted.queries or counts:
             cells = flow.step("cells", "count_cells", columns=both)
         if counts:
-            told = measure_counts(engine, found, sensitive, cells, lambda _: numbered, kept, wanted.seed)
-            loss = replace(loss, counts=told)
+            counted = measure_counts(engine, found, sensitive, cells, lambda _: numbered, kept, wanted.seed)
+            loss = replace(loss, counts=counted)
         if wanted.kl or wanted.queries:
             tries = grow_tries(engine, both, cells, numbered, kept, loss.rows_published)
         if wanted.kl:
