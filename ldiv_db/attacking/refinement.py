@@ -104,7 +104,7 @@ def _why_not(table: AttackedTable, promise: Guarantee) -> str:
 
 def _read_boxes(table: AttackedTable) -> tuple[list[tuple[Nodes, int]], list[Tree]]:
     """Each combination of labels with its rows, and the trees; raises PolicyError for labels of no node."""
-    engine, axes = table.engine, []
+    engine, axes = table.engine, list[dict[str, Any]]()
     taxonomies = [axis.hierarchy.taxonomy for axis in table.axes if axis.hierarchy.taxonomy]
     for number, (axis, taxonomy) in enumerate(zip(table.axes, taxonomies, strict=True), 1):
         nodes = {ROOT_LABEL: 0} | {node.label: node.node for node in taxonomy.nodes}
@@ -170,7 +170,7 @@ def _solve(spans: Spans, limits: Sequence[int]) -> Counts:
     number = {cell: place for place, cell in enumerate(cells)}
     model = highs.Highs()
     model.setOptionValue("output_flag", False)
-    model.addVars(len(cells), [0] * len(cells), limits[:1] * len(cells))
+    model.addVars(len(cells), [0] * len(cells), [limits[0]] * len(cells))
     for limit, box in zip(limits, product(*spans), strict=True):
         inside = [number[cell] for cell in product(*(range(low, high) for low, high in box))]
         model.addRow(0 if model.getNumRow() else limit, limit, len(inside), inside, [1] * len(inside))
