@@ -97,8 +97,8 @@ def _why_not(table: AttackedTable, promise: Guarantee) -> str:
     others = [axis.name for axis in table.axes if axis.hierarchy.taxonomy is None or len(axis.columns) > 1]
     if others:
         return f"no taxonomy tells the finer labels of {', '.join(others)}"
-    if promise.size < 2 or promise != Guarantee(size=promise.size):
-        return "nothing follows unless k is all that is required"
+    if promise.size < 2 or promise != Guarantee(size=promise.size) or table.columns.on_people:
+        return "nothing follows unless k, of rows, is all that is required"
     return "" if table.rows else "there are no rows"
 
 

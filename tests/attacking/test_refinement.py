@@ -121,12 +121,14 @@ def test_of_one_column_all_is_concluded_that_follows(ways, n, k):
 def asked(tmp_path):
     """A function that attacks labels, given as a list of rows, under a policy of these axes."""
 
-    def ask(rows, k=2, require=None, sensitive=(), columns=None, **axes):
+    def ask(rows, k=2, require=None, sensitive=(), columns=None, individual=None, **axes):
         for name, ways in axes.items():
             (tmp_path / f"{name}.csv").write_text("".join(";".join(way) + "\n" for way in ways))
         columns = {name: {"taxonomy": {"file": f"{name}.csv"}} for name in axes} | (columns or {})
         policy = {"source": "people", "target": "published", "quasi_identifiers": columns, "sensitive": list(sensitive)}
-        policy |= {"require": require or [{"k": k}], "algorithm": "topdown"}
+        policy |= {"require": require or [{"k": k}], "algorithm": "topdown"} | (
+            {"individual": individual} if individual else {}
+        )
         with duckdb.connect() as con:
             con.execute(f"CREATE TABLE published ({', '.join(f'{name} VARCHAR' for name in [*columns, *sensitive])})")
             if rows:
@@ -190,8 +192,9 @@ def test_a_star_is_the_root_whatever_its_name(asked):
     ("asking", "note"),
     [
         ({"columns": {"age": {"numeric": True}}}, "no taxonomy tells the finer labels of age"),
-        ({"require": [{"k": 2}, {"distinct": 2}], "sensitive": ["ill"]}, "nothing follows unless k is all"),
-        ({"require": [{"k": 1}]}, "nothing follows unless k is all"),
+        ({"require": [{"k": 2}, {"distinct": 2}], "sensitive": ["ill"]}, "nothing follows unless k, of rows, is all"),
+        ({"require": [{"k": 1}]}, "nothing follows unless k, of rows, is all"),
+        ({"individual": {"column": "person", "rows": "together"}}, "nothing follows unless k, of rows, is all"),
         ({"rows": []}, "there are no rows"),
     ],
 )
