@@ -27,6 +27,7 @@ from ldiv_db.attacking.exposure import Form, Journalist, PopulationUniqueness, P
 from ldiv_db.attacking.gains import Attack, all_hold
 from ldiv_db.attacking.matching import Lost
 from ldiv_db.attacking.question import Knowledge
+from ldiv_db.attacking.refinement import Refinement
 from ldiv_db.attacking.replay import Replayer
 from ldiv_db.attacking.several_rows import SeveralRows
 from ldiv_db.auditing.check import request_problems
@@ -48,7 +49,7 @@ from ldiv_db.requirements.reading import find_sets
 ATTACKERS: tuple[type[Attacker], ...] = (
     *(Homogeneity, Similarity, Skewness, BackgroundKnowledge, Posterior),
     *(Linking, Counting, Composition, DeFinetti, SeveralRows),
-    *(Prosecutor, Journalist, PopulationUniqueness, Downcoding, Form, PeopleTrial, Replayer),
+    *(Prosecutor, Journalist, PopulationUniqueness, Downcoding, Refinement, Form, PeopleTrial, Replayer),
 )
 #: The class of each attack, by its name.
 ATTACKER_OF = {name: kind for kind in ATTACKERS for name in kind.names}

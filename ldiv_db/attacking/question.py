@@ -118,6 +118,7 @@ class AttackRequest:
     group: str | None = asked(None)
     count: str | None = asked(None)
     downcoding: bool = asked(False, "Narrow labels, since a class has rows at both ends of each range.")
+    refine: bool = asked(False, "Narrow labels of k-anonymous classes, as ARX's local recoding would have split them.")
     targets: Any = asked(None, "A table or file of people in the release, with sensitive values.")
     control: Any = asked(None)
     link_columns: tuple[Sequence[str], Sequence[str]] | None = asked(
@@ -268,7 +269,7 @@ class Knowledge:
     @property
     def given(self) -> set[str]:
         """The keys of what is known, and of what is asked for."""
-        asked, flags = self.asked, ("counting", "downcoding")
+        asked, flags = self.asked, ("counting", "downcoding", "refine")
         more = {"population_size": asked.population_size is not None, "also": self.also, "individual": self.owned}
         more |= {key: getattr(asked, key) for key in flags}
         return {*self.people, *(key for key, given in more.items() if given)}

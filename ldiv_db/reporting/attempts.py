@@ -34,7 +34,7 @@ NOT_TRIED = "not tried"
 REPORTED = sorted((kind for kind in ATTACKERS if kind.place), key=lambda kind: kind.place)
 _REFINEMENT = (
     "the refinement of Chhillar et al. (2025), without any other data, reads the choices of ARX's local recoding"
-    " backwards, and is not part of this program; what its own choices tell is tried by replay"
+    " backwards (ldiv attack --refine); what the choices of this program tell is tried by replay"
 )
 _NOT_PROMISED = "no requirement bounds the share of a value"
 _OF_PEOPLE = "the requirements promise for people, and attacks count rows"

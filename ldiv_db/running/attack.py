@@ -161,6 +161,7 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
     `also`, `also_policies`       other releases with the known people, with one policy or one each (or `policy`)
     `definetti`                   people with true values, which the attack guesses from the release
     `downcoding`                  reads labels backwards
+    `refine`                      knows that the publisher went from fine labels to coarse ones, and `k`
     `targets`, `control`          people in the release, and others who are not: singling out, linkability (of two
                                   parts, `link_columns`) and inference, with `tries` draws by `seed`
     `replay`                      runs the program again on other values that the release allows; `table` may then be
