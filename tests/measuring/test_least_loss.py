@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
@@ -15,6 +16,7 @@ import pytest
 from times import seeds
 
 import ldiv_db
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.measuring.least_loss import cells as arrays
 from ldiv_db.measuring.least_loss import labels as listing
@@ -261,6 +263,34 @@ def test_a_run_tells_how_far_it_may_be_from_the_least(con: Any, tmp_path: Path, 
         con, asked | {"target": {"table": "released", "if_exists": "replace"}}, folder=tmp_path, bound=True
     )
     assert planned.bound == result.bound and "no local recoding" in str(list(planned.text()))
+
+
+def test_ctrl_c_leaves_the_best_bound_so_far(con: Any, tmp_path: Path) -> None:
+    """The search ends, and what follows goes on."""
+
+    def stop(told: str) -> None:
+        if told.startswith("nothing loses less"):
+            heard.append(float(told.rsplit(maxsplit=1)[-1]))
+            signal.raise_signal(signal.SIGINT)
+
+    heard: list[float] = []
+    listener = Listener(on_search=stop)
+    result = ldiv_db.run(con, place(con, tmp_path), folder=tmp_path, bound=True, listener=listener)
+    assert result.bound is not None and result.bound.interrupted and len(heard) == 1
+    assert 0 < result.bound.lm_mean == pytest.approx(heard[0], abs=1e-4)
+    assert result.bound.as_dict()["interrupted"] and "Ctrl-C" in str(list(result.bound.said()))
+    assert con.execute("SELECT count(*) FROM released").fetchall() == [(40,)]
+
+
+def test_values_count_only_where_they_are_asked_for(con: Any, tmp_path: Path) -> None:
+    """Rows of different values are one cell under `k` alone."""
+    asked = place(con, tmp_path)
+    of_k, of_values = (
+        ldiv_db.plan(con, asked | {"require": [wanted]}, folder=tmp_path, bound=True).bound
+        for wanted in ({"k": 4}, {"distinct": 3})
+    )
+    assert of_k is not None and of_values is not None
+    assert len(of_k.proof.cells.rows) < len(of_values.proof.cells.rows)
 
 
 def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:
