@@ -179,7 +179,10 @@ def test_what_asks_for_more_is_left_alone(tmp_path: Path, require: list[Any], ro
     assert not rounds
 
 
-def test_many_columns_are_left_alone(tmp_path: Path, rounds: list[Changed], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(priced, "MOST_AXES", 1)
+@pytest.mark.parametrize("most", ["MOST_AXES", "MOST_WITH_RANGES"])
+def test_what_has_many_labels_is_left_alone(
+    tmp_path: Path, rounds: list[Changed], most: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(priced, most, 1)
     run_on(random_rows(1), tmp_path, [{"k": 4}], THOROUGH)
     assert not rounds

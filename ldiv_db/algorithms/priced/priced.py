@@ -13,6 +13,8 @@ from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, Need, need_of
 LOOKS = 25
 #: Labels multiply with each quasi-identifier.
 MOST_AXES = 12
+#: Rows that differ, at most, where numbers have no taxonomy: these may be published as any of many ranges.
+MOST_WITH_RANGES = 500
 
 
 def needed(task: Task) -> Need | None:
@@ -21,6 +23,8 @@ def needed(task: Task) -> Need | None:
     if encoded.individual or task.transparent or task.people or "set" in task.forms.values():
         return None
     if encoded.size > MOST_CELLS or len(encoded.axes) > MOST_AXES or not any(axis.weight for axis in encoded.axes):
+        return None
+    if encoded.size > MOST_WITH_RANGES and not all(axis.taxonomy for axis in encoded.axes):
         return None
     need, weaker = need_of(encoded, task.wanted, of_people=False)
     return None if weaker or need.parts > 1 else need  # prices say little of shares
