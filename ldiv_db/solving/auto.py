@@ -15,6 +15,7 @@ from ldiv_db.algorithms.baselines.tds import Tds
 from ldiv_db.algorithms.cuts.cuts import Cuts
 from ldiv_db.algorithms.cuts.problem import MOST_COLUMNS
 from ldiv_db.algorithms.local.limits import passes_on
+from ldiv_db.algorithms.priced.priced import needed
 from ldiv_db.algorithms.tp.hilbert import TpPlus
 from ldiv_db.database.errors import InfeasibleError, PolicyError, SuppressionError, count_phrase
 from ldiv_db.recoding.axes import among
@@ -44,8 +45,8 @@ class AutoOptions(Options):
     """With `suppress`, rows are left out where that loses less; `effort` says how much work less loss is worth.
 
     `quick`: the classes of the most promising algorithm as they are, or where classes are compared with the whole table
-    of the better of two; `normal`: improved as long as that gains much for its work; `thorough`: also for little, and
-    other algorithms are tried.
+    of the better of two; `normal`: improved as long as that gains much for its work; `thorough`: also for little, with
+    classes by prices, or other algorithms are tried.
     """
 
     residue: Literal["incorporate", "suppress"] = "incorporate"
@@ -135,11 +136,17 @@ class Auto(Chooser):
         return LEAST if many or task.encoded.row_count >= MANY_ROWS else self.effort
 
     def _trials(self, task: Task) -> int:
-        """The work of trials after the first; enough for `topdown` where its loss may well be the least."""
+        """The work of trials after the first; enough for `topdown` where its loss may well be the least.
+
+        None where classes are made by prices through trees: these do not depend on the classes that there are.
+        """
         effort, compared = self._effort(task), task.compares_with_table and not passes_on(task)
+        is_tiny = effort.asked is not None and task.cell_count <= TINY
+        trees = all(axis.taxonomy for axis in task.encoded.axes)
+        if effort.priced and trees and not is_tiny and needed(task) is not None:
+            return 0
         is_open = compared or (effort.asked is not None and shares_decide(task))
         trials = max(effort.trials, WORK["topdown"]) if is_open else effort.trials
-        is_tiny = effort.asked is not None and task.cell_count <= TINY
         return max(trials, WORK["topdown"] + WORK["peel"]) if is_tiny else trials
 
 

@@ -27,6 +27,7 @@ from ldiv_db.algorithms.local.stratified import SPLITS
 from ldiv_db.algorithms.neighbours.passes import ASKED, IMPROVING, ClassState, Improving, Pass, improve, margins_of
 from ldiv_db.algorithms.neighbours.regroup import REGROUP
 from ldiv_db.algorithms.neighbours.trades import FLOWS, TRADES
+from ldiv_db.algorithms.priced.priced import needed, priced
 from ldiv_db.database.errors import count_phrase
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.loss import lost_by_column
@@ -41,13 +42,15 @@ class Effort:
 
     Work is in that of the quickest algorithm on the table. A gain is asked of each tenth of it, in millionths of what
     all classes cost. With `every` pass those are tried as well that seldom gain much under what is required.
-    `lasting` is how much longer improvements were measured to last than by the normal effort, about.
+    `lasting` is how much longer improvements were measured to last than by the normal effort, about. With `priced`
+    classes are made by prices of so much work as well.
     """
 
     trials: int = 0
     asked: int | None = None
     every: bool = False
     lasting: int = 1
+    priced: int = 0
 
 
 #: Nothing but the first candidate.
@@ -56,7 +59,7 @@ LEAST = Effort()
 EFFORTS: dict[Name, Effort] = {
     "quick": LEAST,
     "normal": Effort(asked=ASKED),
-    "thorough": Effort(trials=20, asked=40, every=True, lasting=3),
+    "thorough": Effort(trials=20, asked=40, every=True, lasting=3, priced=300_000_000),
 }
 #: Classes of so many rows keep them all: what one row of them costs the others is too little to look for.
 LARGE = 4096
@@ -112,9 +115,10 @@ def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]
     if effort.asked is None:
         return ()
     small = task.cell_count <= SMALL_CELLS
+    first = (priced(effort.priced),) if effort.priced and needed(task) is not None else ()
     passes = tuple(
         step
-        for step in (IMPROVEMENTS if effort.every else _paying(task))
+        for step in (*first, *(IMPROVEMENTS if effort.every else _paying(task)))
         if (small or not step.small_only) and (step is not SPLITS or algorithm not in SPLIT)
     )
     return () if algorithm in TRADED and passes == (TRADES,) else passes

@@ -208,7 +208,7 @@ _TABLE = ("rows_published", "rows_suppressed", "lm_mean")
 
 def _bounded(**more: Schema) -> Schema:
     counts = dict.fromkeys(("rows", "values", "parts"), COUNT)
-    return obj({**of(LossBound, "lm_mean", "weaker", "grouped"), **counts, **more})
+    return obj({**of(LossBound, "lm_mean", "weaker", "grouped", "interrupted"), **counts, **more})
 
 
 ONE_RUN = obj(

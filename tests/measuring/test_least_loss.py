@@ -3,94 +3,29 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from small_recodings import NEEDS, TREES, cells_of, drawn, least_cost, meets, nodes_of
 from times import seeds
 
 import ldiv_db
+from ldiv_db.database.context import Listener
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.measuring.least_loss import cells as arrays
 from ldiv_db.measuring.least_loss import labels as listing
 from ldiv_db.measuring.least_loss import prices
 from ldiv_db.measuring.least_loss.best_classes import best_classes
 from ldiv_db.measuring.least_loss.bounds import LossBound, Need
-from ldiv_db.measuring.least_loss.cells import UNIT, Cells, Span, counted_cells, ranges
+from ldiv_db.measuring.least_loss.cells import UNIT, Cells, ranges
 from ldiv_db.measuring.least_loss.labels import list_labels, most_gained
 from ldiv_db.measuring.least_loss.prices import Ascent
-
-#: Two trees of five and four leaves by their nodes, root first; a leaf of the second hangs from the root.
-TREES = (
-    [(0, 4), (0, 2), (3, 4), (0, 1), *((i, i) for i in range(5))],
-    [(0, 3), (0, 2), *((i, i) for i in range(4))],
-)
-NEEDS = [
-    Need(2),
-    Need(3),
-    Need(1, 2),
-    Need(1, 3),
-    Need(3, 2),
-    Need(1, 1, 2),
-    Need(1, 1, 3),
-    Need(3, 1, 2),
-    Need(1, 3, 2),
-]
-Row = tuple[int, ...]
-
-
-def nodes_of(tree: list[tuple[int, int]]) -> list[Span]:
-    leaves = tree[0][1]
-    return [Span(low, high, (high - low) * UNIT // leaves) for low, high in tree]
-
-
-def drawn(draw: random.Random, rows: int) -> list[Row]:
-    """Rows of a leaf of each tree and a value, of which some recur."""
-    return [(draw.randrange(5), draw.randrange(4), draw.randrange(3)) for _ in range(rows)]
-
-
-def cells_of(rows: list[Row], spans: list[list[Span]] | None = None) -> Cells:
-    columns = np.array(rows, np.int64).T
-    nodes = spans or [nodes_of(tree) for tree in TREES]
-    return counted_cells(list(zip(columns[:-1], nodes, strict=True)), columns[-1], np.ones(len(rows), np.int64))
-
-
-def meets(need: Need, values: list[int]) -> bool:
-    """The definitions: so many rows, different values, and no value in more than 1/parts of them."""
-    most = max(values.count(value) for value in values)
-    return len(values) >= need.rows and len(set(values)) >= need.values and most * need.parts <= len(values)
-
-
-def least_cost(rows: list[Row], need: Need, spans: list[list[Span]]) -> int:
-    """What the best of all local recodings costs: rows in classes, each in its cheapest nodes, or left out."""
-
-    def cost(members: list[Row]) -> int:
-        each = zip(zip(*members, strict=True), spans, strict=False)
-        return len(members) * sum(
-            min(s.loss for s in of if s.low <= min(codes) and max(codes) <= s.high) for codes, of in each
-        )
-
-    @cache
-    def best(left: int) -> int:
-        if not left:
-            return 0
-        first = left & -left
-        rest, found = left ^ first, best(left ^ first) + UNIT * len(spans)
-        part = rest
-        while True:
-            members = [row for i, row in enumerate(rows) if (part | first) >> i & 1]
-            if meets(need, [row[-1] for row in members]):
-                found = min(found, cost(members) + best(rest ^ part))
-            if not part:
-                return found
-            part = (part - 1) & rest
-
-    return best(2 ** len(rows) - 1)
 
 
 def proved(cells: Cells, need: Need) -> Ascent:
@@ -261,6 +196,34 @@ def test_a_run_tells_how_far_it_may_be_from_the_least(con: Any, tmp_path: Path, 
         con, asked | {"target": {"table": "released", "if_exists": "replace"}}, folder=tmp_path, bound=True
     )
     assert planned.bound == result.bound and "no local recoding" in str(list(planned.text()))
+
+
+def test_ctrl_c_leaves_the_best_bound_so_far(con: Any, tmp_path: Path) -> None:
+    """The search ends, and what follows goes on."""
+
+    def stop(told: str) -> None:
+        if told.startswith("nothing loses less"):
+            heard.append(float(told.rsplit(maxsplit=1)[-1]))
+            signal.raise_signal(signal.SIGINT)
+
+    heard: list[float] = []
+    listener = Listener(on_search=stop)
+    result = ldiv_db.run(con, place(con, tmp_path), folder=tmp_path, bound=True, listener=listener)
+    assert result.bound is not None and result.bound.interrupted and len(heard) == 1
+    assert 0 < result.bound.lm_mean == pytest.approx(heard[0], abs=1e-4)
+    assert result.bound.as_dict()["interrupted"] and "Ctrl-C" in str(list(result.bound.said()))
+    assert con.execute("SELECT count(*) FROM released").fetchall() == [(40,)]
+
+
+def test_values_count_only_where_they_are_asked_for(con: Any, tmp_path: Path) -> None:
+    """Rows of different values are one cell under `k` alone."""
+    asked = place(con, tmp_path)
+    of_k, of_values = (
+        ldiv_db.plan(con, asked | {"require": [wanted]}, folder=tmp_path, bound=True).bound
+        for wanted in ({"k": 4}, {"distinct": 3})
+    )
+    assert of_k is not None and of_values is not None
+    assert len(of_k.proof.cells.rows) < len(of_values.proof.cells.rows)
 
 
 def test_nothing_else_has_the_bound(con: Any, tmp_path: Path) -> None:

@@ -74,7 +74,8 @@ class Pass:
     """A pass over all classes in rounds, after which they meet the same requirements and cost no more.
 
     `name` is its key in the `search` of a plan. `start` makes its round, which is so many tenths of the work of the
-    quickest algorithm on the table (`price`). `small_only`: large tables are spared its many rounds.
+    quickest algorithm on the table (`price`). `small_only`: large tables are spared its many rounds, which look at each
+    cell so many times (`looks`).
     """
 
     name: str
@@ -82,10 +83,11 @@ class Pass:
     start: Callable[[Improving], Round]
     price: int
     small_only: bool = False
+    looks: int = 1
 
     def work(self, task: Task) -> int:
         """The cells that it looks at, as estimates count them."""
-        return task.cell_count * (1 if self.small_only else self.rounds(task))
+        return task.cell_count * (self.looks if self.small_only else self.rounds(task))
 
 
 class Course:

@@ -75,17 +75,20 @@ def best_classes(cells: Cells, labels: Labels, price: Ints, need: Need) -> tuple
 
 
 def _priced(cells: Cells, labels: Labels, price: Ints) -> Priced:
-    label = labels.label
-    gain = price[labels.cell] - labels.cost[label]
-    order = np.argsort(label * (2 * cells.full + 1) - gain, kind="stable")
-    cell = labels.cell[order]
+    """Within a label those that gain most have the highest prices; all keys differ, so that any way to sort will do."""
+    label, falling = labels.label, np.argsort(-price, kind="stable")
+    place = np.empty_like(falling)
+    place[falling] = np.arange(len(falling))
+    base = label * len(price)
+    cell = falling[np.sort(base + place[labels.cell]) - base]
     rows = cells.rows[cell]
-    group = label * (int(cells.value[-1]) + 1) + cells.value[cell]
-    grouped = np.argsort(group, kind="stable")
+    values = int(cells.value[-1]) + 1
+    group = (label * values + cells.value[cell]) * len(cell)
+    grouped = np.argsort(group + np.arange(len(cell))) if values > 1 else slice(None)
     so_far = np.cumsum(rows[grouped]) - rows[grouped]
     before = np.empty_like(rows)
     before[grouped] = so_far - so_far[runs(group[grouped])]
-    return Priced(labels.start, label, cell, rows, gain[order], before, cells.never)
+    return Priced(labels.start, label, cell, rows, price[cell] - labels.cost[label], before, cells.never)
 
 
 def _worse(priced: Priced, one: Taken, other: Taken) -> Taken:

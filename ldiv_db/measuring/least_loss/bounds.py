@@ -11,6 +11,9 @@ from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.requirements import Distribution, Requirement
 from ldiv_db.requirements.guarantees import ONE, Guarantee, together
 
+#: Rows that differ, at most: their codes and counts are held in memory.
+MOST_CELLS = 500_000
+
 
 @dataclass(frozen=True)
 class Need:
@@ -29,6 +32,11 @@ class Need:
         """The fewest rows and different values."""
         values = max(self.values, self.parts)
         return max(self.rows, values), values
+
+    @property
+    def counted(self) -> str:
+        """The attribute whose values are told apart; empty if rows alone count."""
+        return self.sensitive if self.least[1] > 1 else ""
 
     def __str__(self) -> str:
         said = [f"{self.rows:,} rows"] if self.rows > 1 else []
@@ -90,13 +98,15 @@ class LossBound:
     """What no local recoding through these taxonomies loses less than: the mean LM of a cell, rounded down.
 
     It is proved for all whose classes have what is needed; `weaker` are the requirements that ask for more, `grouped`
-    the numbers that were taken in groups, each as if it were one value. `proof` has the cells and their prices.
+    the numbers that were taken in groups, each as if it were one value. A search that was `interrupted` might have
+    proved more. `proof` has the cells and their prices.
     """
 
     lm_mean: float
     need: Need
     weaker: Sequence[str] = ()
     grouped: Sequence[str] = ()
+    interrupted: bool = False
     proof: Any = field(default=None, repr=False, compare=False)
 
     def above(self, lm_mean: float) -> float | None:
@@ -107,7 +117,8 @@ class LossBound:
         """The bound as JSON has it; `above` is of a recoding that loses so much."""
         more = {} if lm_mean is None else {"above": self.above(lm_mean)}
         need = {"rows": self.need.rows, "values": self.need.values, "parts": self.need.parts}
-        return {"lm_mean": self.lm_mean, **more, **need, "weaker": list(self.weaker), "grouped": list(self.grouped)}
+        listed = {"weaker": list(self.weaker), "grouped": list(self.grouped), "interrupted": self.interrupted}
+        return {"lm_mean": self.lm_mean, **more, **need, **listed}
 
     def said(self, lm_mean: float | None = None) -> Iterator[str]:
         """What is proved, of a recoding that loses so much, and of which classes, in lines."""
@@ -124,3 +135,5 @@ class LossBound:
             yield f"proved for classes of {self.need}, which is less than {', '.join(self.weaker)}"
         if self.grouped:
             yield f"with neighbouring numbers as one: {', '.join(self.grouped)}"
+        if self.interrupted:
+            yield "Ctrl-C ended the search for more"

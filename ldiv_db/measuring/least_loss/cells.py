@@ -63,12 +63,17 @@ class Cells:
 
 def counted_cells(axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints) -> Cells:
     """The cells of rows by codes: for each quasi-identifier these and the spans that it may be published as."""
+    return numbered_cells(axes, value, rows)[0]
+
+
+def numbered_cells(axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints) -> tuple[Cells, Ints]:
+    """As `counted_cells`, with the number of the cell of each."""
     placed = [_placed(*axis) for axis in axes]
     listed, which = np.unique(np.stack([value, *(nodes.place for nodes in placed)]), axis=1, return_inverse=True)
     counts = np.zeros(listed.shape[1], np.int64)
     np.add.at(counts, which.ravel(), rows)
     nodes = [Nodes(place, n.first, n.node, n.loss) for n, place in zip(placed, listed[1:], strict=True)]
-    return Cells(nodes, listed[0], counts)
+    return Cells(nodes, listed[0], counts), which.ravel()
 
 
 def _placed(codes: Ints, spans: Sequence[Span]) -> Nodes:

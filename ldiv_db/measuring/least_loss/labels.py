@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,12 +27,12 @@ class Labels:
     start: Ints
     cost: Ints
 
-    @property
+    @cached_property
     def sizes(self) -> Ints:
         found: Ints = np.diff(np.append(self.start, len(self.cell)))
         return found
 
-    @property
+    @cached_property
     def label(self) -> Ints:
         """The label of each pair."""
         found: Ints = np.repeat(np.arange(len(self.start)), self.sizes)

@@ -9,7 +9,7 @@ what every step proves holds for all labels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,23 +34,31 @@ _AIM, _FIRST_AIM = 1.1, 0.001
 
 @dataclass
 class Ascent:
-    """A search for prices: `bound` is the most that was proved, in the units of losses, by the prices `kept`."""
+    """A search for prices, which may be interrupted at any time: what was proved by then stands."""
 
     cells: Cells
     need: Need
     most_work: int = MOST_WORK
     heard: Callable[[int], None] = lambda bound: None
-    bound: int = field(default=0, init=False)
-    kept: Ints = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kept = np.zeros(len(self.cells.rows), np.int64)
+        self._best = 0, np.zeros(len(self.cells.rows), np.int64)
         self._slack, self._length, self._stalled, self._work = 1.0, 1.0, 0, 0
+
+    @property
+    def bound(self) -> int:
+        """The most that was proved, in the units of losses."""
+        return self._best[0]
+
+    @property
+    def kept(self) -> Ints:
+        """The prices that prove it."""
+        return self._best[1]
 
     def run(self) -> Ascent:
         """Raise the prices until the work is done, or nothing more is gained."""
         while self._work < self.most_work and self._slack > _COUNTS and self._length > _SHORTEST:
-            ceiling = self._ceiling()
+            ceiling = self.ceiling(self._slack)
             labels = list_labels(self.cells, ceiling, self.need, MOST_PAIRS)
             if labels is None:
                 self._slack /= 2
@@ -61,8 +69,9 @@ class Ascent:
                 self.heard(self.bound)
         return self
 
-    def _ceiling(self) -> Ints:
-        above = np.maximum(_SLACK * self.kept, _LEAST_SLACK * self.cells.full) * self._slack
+    def ceiling(self, slack: float) -> Ints:
+        """Prices above those of the best bound, by so many times the usual."""
+        above = np.maximum(_SLACK * self.kept, _LEAST_SLACK * self.cells.full) * slack
         ceiling: Ints = np.minimum(self.kept + above.astype(np.int64), self.cells.full)
         return ceiling
 
@@ -103,4 +112,4 @@ class Ascent:
     def _judge(self, proved: int, price: Ints) -> None:
         self._stalled = 0 if proved > self.bound * (1 + _COUNTS) else self._stalled + 1
         if proved > self.bound:
-            self.bound, self.kept = proved, price
+            self._best = proved, price  # both at once, whenever Ctrl-C comes
