@@ -15,7 +15,7 @@ from typing import Any
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
-from tests.docs import output_schema
+from tests.docs import output_schema, policy_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
@@ -193,7 +193,10 @@ def members(thing: type) -> Iterator[str]:
             yield f"- `{called}`: {plain(sentence)}."
 
 
-PAGES = {"commands.md": commands, "python.md": python, "output.schema.json": output_schema.page}
+PAGES = {
+    **{"commands.md": commands, "python.md": python},
+    **{"output.schema.json": output_schema.page, "policy.schema.json": policy_schema.page},
+}
 
 
 def main() -> None:
