@@ -271,7 +271,7 @@ def test_nothing_below_calls_back_into_runs_in_warehouses():
 
 
 #: What the package holds at most. A change may lower these numbers, and explains where it raises them.
-MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 53_400, 290, 609  # policies are checked without a database
+MOST_LINES, MOST_MODULES, MOST_TEMPLATES = 53_411, 290, 609  # policies are checked without a database; macros
 MOST_LINES_OF_A_MODULE = 350
 
 

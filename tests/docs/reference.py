@@ -34,6 +34,7 @@ _FUNCTIONS = (
     "attack",
     "explore",
     "report",
+    "register",
     "read_policy",
     "parse_policy",
 )
