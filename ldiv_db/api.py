@@ -29,6 +29,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, InfeasibleError, LdivError, PolicyError, refuse
 from ldiv_db.database.frames import take_for_table
 from ldiv_db.database.requests import asks, number_problems
+from ldiv_db.database.templates import resource_folder
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table, policy_of_source
 from ldiv_db.measuring.profile import Profile, ProfileRequest, profile_table
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
@@ -91,6 +92,7 @@ __all__ = [
     "plan",
     "profile",
     "read_policy",
+    "register",
     "report",
     "run",
 ]
@@ -222,3 +224,12 @@ def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", sour
     for a policy that cannot be planned from counts, a source that is a file, and an unknown dialect.
     """
     return counting_sql(parse_policy(policy), dialect, source)
+
+
+def register(con: Any) -> None:
+    """Give a DuckDB connection table macros, of `ldiv.sql`, for as long as it is open.
+
+    `FROM ldiv_check('published.patients', ['age', 'sex'], 'diagnosis', 'frequency', 3)` is then the verdict of `check`
+    as a row; `ldiv_classes`, `ldiv_risk` and `ldiv_loss` take a table and columns.
+    """
+    con.execute((resource_folder("sql") / "ldiv.sql").read_text(encoding="utf-8"))

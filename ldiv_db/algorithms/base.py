@@ -44,7 +44,7 @@ def forming(algorithm: str) -> str:
 class Options(BaseModel):
     """The options of an algorithm, as written in the policy beside its name."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 Given = TypeVar("Given", bound=BaseModel)

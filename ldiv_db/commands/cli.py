@@ -162,6 +162,7 @@ COMMANDS = {
     "explore": "Compare variants of a policy by what each would lose and reveal; publishes nothing.",
     "check": "Audit any table: do all its classes meet the requirements?",
     "migrate": "Bring the catalog up to date: the schema `ldiv` in the database, or in a file of its own.",
+    "policy": "Check policies without a database, and print the JSON Schema that editors take.",
     "taxonomy": "Import, build, draft, show and check taxonomies.",
     "release": "List, compare and check releases of tables that are published again as they change.",
     "sql": "Print a plan's counts, a run's recoding or an audit as SQL for another database.",

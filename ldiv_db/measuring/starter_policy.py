@@ -37,7 +37,8 @@ from ldiv_db.measuring.suggestions import (
 from ldiv_db.requirements.reading import LikelySets
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL
 
-_HEADING = "# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."
+_HEADING = """# yaml-language-server: $schema=policy.schema.json (`ldiv policy schema > policy.schema.json`)
+# A policy to start from: check every column's role, then `ldiv plan` and `ldiv run`."""
 
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:

@@ -24,7 +24,13 @@ Text = Annotated[str | None, AfterValidator(lambda text: (text or "").strip() or
 
 
 def _filled(given: Any) -> Any:
-    return {key: text for key, text in given.items() if text} if isinstance(given, Mapping) else given or {}
+    return (
+        {key: text for key, text in given.items() if text}
+        if isinstance(given, Mapping)
+        else given
+        if given is not None
+        else {}
+    )
 
 
 Texts = BeforeValidator(_filled)

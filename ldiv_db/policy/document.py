@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, PrivateAttr, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr, StrictBool, StrictInt, model_validator
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.errors import Problem, refused
@@ -17,9 +17,11 @@ from ldiv_db.policy.parts import PolicyPart, Sensitive, read_requirement
 from ldiv_db.policy.release_columns import Form, ReleaseColumns
 from ldiv_db.policy.settings import (
     AlgorithmSpec,
+    Attributes,
     Individual,
     Output,
     QuasiIdentifier,
+    QuasiIdentifiers,
     Seed,
     draw_seed,
     named_individual,
@@ -30,13 +32,13 @@ from ldiv_db.policy.sources import (
     DEFAULT_ALGORITHM,
     KEEPS_APART,
     UNSPECIFIED,
-    PolicySource,
+    GivenSource,
     as_decomposition,
     policy_document,
     read_source,
 )
 from ldiv_db.policy.tables import PolicyTable, qualified
-from ldiv_db.policy.targets import Target, listed_columns, named_target
+from ldiv_db.policy.targets import GivenTarget, Target
 from ldiv_db.requirements import RequirementSpec
 
 #: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
@@ -88,31 +90,36 @@ class Policy(PolicyPart):
     _unread: tuple[Problem, ...] = PrivateAttr(())
     _lists_all: bool = PrivateAttr(True)
 
-    source: Annotated[PolicySource, PlainValidator(read_source)] = UNSPECIFIED
+    source: GivenSource = UNSPECIFIED
     databases: dict[str, str] = Field(default_factory=dict)
-    target: Annotated[Target, BeforeValidator(named_target)] = Target()
-    quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(listed_columns)] = Field(min_length=1)
-    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(listed_columns)] = Field(default_factory=dict)
+    target: GivenTarget = Target()
+    quasi_identifiers: QuasiIdentifiers = Field(min_length=1)
+    sensitive: Attributes = Field(default_factory=dict)
     require: list[Annotated[RequirementSpec, BeforeValidator(read_requirement)]]
     suppression: Annotated[float, Field(strict=True, ge=0, lt=1, allow_inf_nan=False)] | None = None
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
-    individual: Annotated[Individual | None, BeforeValidator(named_individual)] = None
+    individual: Annotated[
+        Individual | None, BeforeValidator(named_individual, json_schema_input_type=str | Individual | None)
+    ] = None
     key: str | None = None
     weight: str | None = None
-    algorithm: Annotated[AlgorithmSpec, BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v)] = (
-        AlgorithmSpec()
-    )
+    algorithm: Annotated[
+        AlgorithmSpec,
+        BeforeValidator(lambda v: {"name": v} if isinstance(v, str) else v, json_schema_input_type=str | AlgorithmSpec),
+    ] = AlgorithmSpec()
     recode: Literal["tree", "set"] = "tree"
     nulls: Literal["value", "suppress", "reject"] = "value"
     nulls_sensitive: Literal["reject", "suppress", "value"] = "reject"
     suppressed: Literal["judge", "ignore", "unknown"] = "judge"
     output: Output = Output()
     preserve: list[str] = Field(default_factory=list)
-    tables: Annotated[dict[str, PolicyTable], Field(min_length=1)] = Field(default_factory=dict)
-    transparent: bool = False
+    tables: Annotated[dict[str, PolicyTable], Field(min_length=1)] = Field(
+        default_factory=dict, description="several tables that are one release, in place of `source` and its columns"
+    )
+    transparent: StrictBool = False
     over_time: Literal["independent"] | None = None
-    part_rows: int = Field(default=PART_ROWS, ge=2)
+    part_rows: StrictInt = Field(default=PART_ROWS, ge=2)
     seed: Seed = Field(default_factory=draw_seed)
     context: ReleaseContext = ReleaseContext()
 

@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+)
 
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.equality import Members, Reading, Step
@@ -115,20 +124,24 @@ class TaxonomySpec(PolicyPart):
     Exactly one; `flat: true` has each value that occurs as a leaf, and nothing between it and `*`.
     """
 
-    name: str | None = None
+    name: str | None = Field(default=None, description="a name in the catalog, or of a taxonomy of the program")
     file: str | None = None
     tree: str | None = None
-    ranges: list[float] | None = Field(default=None, min_length=1, max_length=MAX_DEPTH)
-    origin: float = 0
-    prefix: list[Annotated[int, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(
+    ranges: list[StrictFloat] | None = Field(default=None, min_length=1, max_length=MAX_DEPTH)
+    origin: StrictFloat = 0
+    prefix: list[Annotated[StrictInt, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(
         default=None, min_length=1, max_length=MAX_DEPTH
     )
     dates: list[str] | None = Field(default=None, min_length=1)
     #: Years before this one are published as a single value.
-    before: Annotated[int, Field(ge=2, le=9999)] | None = None
+    before: Annotated[StrictInt, Field(ge=2, le=9999)] | None = None
     flat: Literal[True] | None = None
-    #: How many levels above the values of a taxonomy in a file or in the catalog are left out.
-    skip: int = Field(default=0, ge=0, le=MAX_DEPTH)
+    skip: StrictInt = Field(
+        default=0,
+        ge=0,
+        le=MAX_DEPTH,
+        description="how many levels above the values of a taxonomy in a file or in the catalog are left out",
+    )
 
     def problems(self, key: str) -> list[Problem]:
         kinds = ("name", "file", "ranges", "prefix", "dates", "flat")
@@ -164,7 +177,20 @@ def named_taxonomy(value: Any) -> Any:
 
 
 #: Steps after which texts are one value; one alone is a list of one.
-Steps = Annotated[list[Step], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
+Steps = Annotated[
+    list[Step],
+    BeforeValidator(
+        lambda value: [value] if isinstance(value, str) else value, json_schema_input_type=Step | list[Step]
+    ),
+]
+#: What a document has in place of a single value of the data.
+Scalar = str | float | bool | None
+
+
+NamedTaxonomy = Annotated[
+    TaxonomySpec | None, BeforeValidator(named_taxonomy, json_schema_input_type=str | TaxonomySpec | None)
+]
+_Parts = Annotated[str, Field(pattern="^[^0-9A-Za-z]+$")]
 
 
 def _listed(value: Any) -> Any:
@@ -190,11 +216,14 @@ class Sensitive(PolicyPart):
 
     categories: list[Any] | None = None
     weights: Any = None
-    harmless: Annotated[list[Any] | None, BeforeValidator(_listed)] = None
-    l: int | None = Field(default=None, ge=1, le=LARGEST)
-    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
+    harmless: Annotated[
+        list[Any] | None,
+        BeforeValidator(_listed, json_schema_input_type=Scalar | Annotated[list[Scalar], Field(min_length=1)]),
+    ] = None
+    l: StrictInt | None = Field(default=None, ge=1, le=LARGEST)
+    taxonomy: NamedTaxonomy = None
     same: Steps = Field(default_factory=list)
-    set: Annotated[str | bool | None, PlainValidator(_parted)] = None
+    set: Annotated[str | bool | None, PlainValidator(_parted, json_schema_input_type=_Parts | bool | None)] = None
 
     @property
     def reading(self) -> Reading:

@@ -124,8 +124,7 @@ def _larger_l(policy: Policy) -> list[Args]:
 
 def _of_parts(policy: Policy) -> Iterator[Args]:
     """The problems of quasi-identifiers and sensitive attributes, each by itself, and of requirements."""
-    keys = {} if policy.decomposes else policy.quasi_identifiers
-    for name, qi in keys.items():
+    for name, qi in policy.quasi_identifiers.items():
         yield from map(_fields, qi.problems(f"quasi_identifiers.{name}"))
     for name, attribute in policy.sensitive.items():
         yield from map(_fields, attribute.problems(f"sensitive.{name}"))

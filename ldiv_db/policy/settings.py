@@ -5,18 +5,23 @@ from __future__ import annotations
 import secrets
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
 
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
-from ldiv_db.policy.parts import PolicyPart, Steps, TaxonomySpec, named_taxonomy
+from ldiv_db.policy.parts import NamedTaxonomy, PolicyPart, Sensitive, Steps
 from ldiv_db.policy.sources import DEFAULT_ALGORITHM
+from ldiv_db.policy.targets import listed_columns
 
 
 def _written(values: Any) -> Any:
     """Numbers as they are written, also one alone: `-9` is a text like any other that stands for no value."""
     listed = values if isinstance(values, list) else [values]
     return [str(v) if isinstance(v, int | float) and not isinstance(v, bool) else v for v in listed]
+
+
+#: A text, or the number that it is.
+_Text = str | float
 
 
 class QuasiIdentifier(PolicyPart):
@@ -28,13 +33,15 @@ class QuasiIdentifier(PolicyPart):
     Where it has neither, its column decides (`policy.quasi_identifiers.infer`).
     """
 
-    taxonomy: Annotated[TaxonomySpec | None, BeforeValidator(named_taxonomy)] = None
-    numeric: bool = False
+    taxonomy: NamedTaxonomy = None
+    numeric: StrictBool = False
     recode: Literal["tree", "set"] | None = None
-    same: Steps = Field(default_factory=list)
-    null_values: Annotated[list[str], BeforeValidator(_written)] = Field(default_factory=list)
+    same: Steps = Field(default_factory=list, description="the steps that turn spellings of a text into one value")
+    null_values: Annotated[list[str], BeforeValidator(_written, json_schema_input_type=_Text | list[_Text])] = Field(
+        default_factory=list
+    )
     decimal: Literal[".", ","] | None = None
-    weight: float = Field(default=1.0, ge=0, le=1_000_000)
+    weight: StrictFloat = Field(default=1.0, ge=0, le=1_000_000)
 
     @property
     def is_open(self) -> bool:
@@ -75,6 +82,17 @@ class QuasiIdentifier(PolicyPart):
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
 
 
+#: Columns as a policy lists them: one, several, or each with what is said of it.
+QuasiIdentifiers = Annotated[
+    dict[str, QuasiIdentifier],
+    BeforeValidator(listed_columns, json_schema_input_type=str | list[str] | dict[str, QuasiIdentifier | None]),
+]
+Attributes = Annotated[
+    dict[str, Sensitive],
+    BeforeValidator(listed_columns, json_schema_input_type=str | list[str] | dict[str, Sensitive | None]),
+]
+
+
 def named_individual(value: Any) -> Any:
     """A column alone stands for its mapping."""
     return {"column": value} if isinstance(value, str) else value
@@ -89,21 +107,23 @@ class Individual(PolicyPart):
     knows how many rows everybody has learns no more. Of whoever has more than `rows_at_most` the others are left out.
     """
 
-    column: str
-    rows: Literal["apart", "together", "aligned"] = "apart"
+    column: str = Field(description="the column that identifies the person, never published")
+    rows: Literal["apart", "together", "aligned"] = Field(
+        default="apart", description="where the rows of a person stand: in any classes, in one class, or in their order"
+    )
     order: str | None = None
-    rows_at_most: int | None = Field(default=None, ge=1)
+    rows_at_most: StrictInt | None = Field(default=None, ge=1)
 
 
 class Output(PolicyPart):
     """Parts of the release besides its columns, and the types of these."""
 
-    class_id: bool | None = None
-    bounds: bool = False
+    class_id: StrictBool | None = None
+    bounds: StrictBool = False
     types: Literal["keep", "text"] = "text"
-    #: The column of a number that links the rows of a person within the release, and that of a row's place among them.
+    #: The column of a number that links the rows of a person within the release.
     person: str | None = None
-    position: str | None = None
+    position: str | None = Field(default=None, description="the column of a row's place among those of its person")
 
 
 class AlgorithmSpec(BaseModel):
@@ -132,4 +152,4 @@ def _in_range(seed: int) -> int:
     return seed
 
 
-Seed = Annotated[int, AfterValidator(_in_range)]
+Seed = Annotated[StrictInt, AfterValidator(_in_range)]

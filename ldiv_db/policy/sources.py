@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
 from ldiv_db.database.data_files import FileRelation
@@ -28,7 +29,7 @@ from ldiv_db.policy.parts import PolicyPart
 class SourceQuery:
     """A query, `source: {query: "SELECT …"}`."""
 
-    query: str
+    query: Annotated[str, Field(description="a SELECT, whose rows are the source")]
 
     def __str__(self) -> str:
         return name_of_query(self.query)
@@ -64,6 +65,9 @@ def read_source(value: Any) -> PolicySource:
     if value is None or isinstance(value, bool | int | float | list | tuple | date):
         raise PydanticCustomError("string_type", "takes a text")
     return Frame(value)
+
+
+GivenSource = Annotated[PolicySource, PlainValidator(read_source, json_schema_input_type=str | SourceQuery)]
 
 
 def open_source(engine: Engine, source: PolicySource, folder: Path, key: str = "source") -> Relation | FileRelation:

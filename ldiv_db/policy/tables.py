@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import ConfigDict, Field, StrictBool
 
-from ldiv_db.policy.parts import PolicyPart, Sensitive
-from ldiv_db.policy.settings import QuasiIdentifier
-from ldiv_db.policy.sources import PolicySource, read_source
-from ldiv_db.policy.targets import Target, listed_columns, named_target
+from ldiv_db.policy.parts import PolicyPart
+from ldiv_db.policy.settings import Attributes, QuasiIdentifiers
+from ldiv_db.policy.sources import GivenSource
+from ldiv_db.policy.targets import GivenTarget
 
 
 class PolicyTable(PolicyPart):
@@ -23,18 +23,16 @@ class PolicyTable(PolicyPart):
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
 
-    source: Annotated[PolicySource, PlainValidator(read_source)]
-    target: Annotated[Target, BeforeValidator(named_target)]
+    source: GivenSource
+    target: GivenTarget
     person: str | None = None
     parent: dict[str, str] = Field(default_factory=dict)
-    public: bool = False
+    public: StrictBool = False
     key: str | None = None
     order: str | None = None
-    rows: Literal["aligned"] = "aligned"
-    quasi_identifiers: Annotated[dict[str, QuasiIdentifier], BeforeValidator(listed_columns)] = Field(
-        default_factory=dict
-    )
-    sensitive: Annotated[dict[str, Sensitive], BeforeValidator(listed_columns)] = Field(default_factory=dict)
+    rows: Literal["aligned"] = Field(default="aligned", description="rows are published in their order")
+    quasi_identifiers: QuasiIdentifiers = Field(default_factory=dict)
+    sensitive: Attributes = Field(default_factory=dict)
     identifiers: list[str] = Field(default_factory=list)
     keep: list[str] = Field(default_factory=list)
 

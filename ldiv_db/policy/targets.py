@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
 
 from ldiv_db.database.errors import Problem
 from ldiv_db.policy.parts import PolicyPart
@@ -19,7 +21,7 @@ class Target(PolicyPart):
     table: str | None = None
     database: str | None = None
     file: str | None = None
-    prefix: str | None = None
+    prefix: str | None = Field(default=None, description="how the names of the tables of each release begin")
     if_exists: Literal["fail", "replace", "append"] = "fail"
 
     def __str__(self) -> str:
@@ -55,6 +57,9 @@ def named_target(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return {"file" if Path(value).suffix.lower() in TARGET_FILES else "table": value}
+
+
+GivenTarget = Annotated[Target, BeforeValidator(named_target, json_schema_input_type=str | Target)]
 
 
 def listed_columns(value: Any) -> Any:

@@ -203,7 +203,7 @@ def spoil_requirement(draw: Draw, drawn: Drawn) -> None:
         argument[draw.choice(list(argument))] = draw.choice(limits)
     else:
         spec[name] = draw.choice(limits)
-    drawn.document["require"] = [spec, *([draw.choice(REQUIREMENTS)] if draw.random() < 0.3 else [])]
+    drawn.document["require"] = [spec, *([copy.deepcopy(draw.choice(REQUIREMENTS))] if draw.random() < 0.3 else [])]
     if draw.random() < 0.4:
         named, listed = [{"sensitivity": 2}, {"sensitivity": 1e9}], [[0, 1], [0, "1e-999999999"], ["1/0", 1]]
         weights = draw.choice([None, "uniform", *named, *listed, draw.choice(VALUES)])

@@ -25,7 +25,7 @@ def test_every_command_has_its_place_in_the_schema_and_all_places_are_of_command
     for name in cli.COMMANDS:
         found = cli.command_of(name)
         leaves += [f"{name} {inner}" for inner in found.commands] if hasattr(found, "commands") else [name]
-    assert sorted(leaves) == sorted(output_schema.COMMANDS)
+    assert sorted(leaves) == sorted([*output_schema.COMMANDS, "policy schema"])  # which is a schema itself
 
 
 def test_a_command_prints_the_schema(bed: Bed) -> None:
@@ -179,6 +179,7 @@ def test_every_command_prints_what_the_schema_says(bed: Bed, monkeypatch: pytest
         call("run", where, bed.policy)
         call("run", where, bed.policy, "--show-seed")
     call("doctor", where)
+    call("policy", "check", bed.policy)
     call("release", "list", where)
     call("release", "show", where, "published.series")
     call("release", "diff", where, "published.series", 1, 2)

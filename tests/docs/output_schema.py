@@ -465,6 +465,7 @@ COMMANDS: dict[str, Schema] = {
     "runs withdraw": obj({"run": ref("ledger_run")}),
     "migrate": obj({"applied": TEXTS, "pending": TEXTS}),
     **dict.fromkeys(("taxonomy import", "taxonomy build"), ref("taxonomy")),
+    "policy check": obj({"policies": TEXTS}),
     "taxonomy new": obj({"file": TEXT, "column": TEXT, "by": TEXT, "leaves": COUNT}),
     "taxonomy show": obj(
         {**PARTS["taxonomy"]["properties"], "nodes": many(obj(of(Node), {"rows": COUNT}))}, {"rows_missing": COUNT}

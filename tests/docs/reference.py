@@ -15,7 +15,7 @@ from typing import Any
 
 import ldiv_db
 from ldiv_db.commands.cli import COMMANDS, command_of
-from tests.docs import output_schema
+from tests.docs import output_schema, policy_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
@@ -34,6 +34,7 @@ _FUNCTIONS = (
     "attack",
     "explore",
     "report",
+    "register",
     "read_policy",
     "parse_policy",
 )
@@ -199,7 +200,10 @@ def front() -> str:
     return text.partition("\n## For developers\n")[0].replace("](docs/", "](")
 
 
-PAGES = {"commands.md": commands, "python.md": python, "output.schema.json": output_schema.page, "../index.md": front}
+PAGES = {
+    **{"../index.md": front, "commands.md": commands, "python.md": python},
+    **{"output.schema.json": output_schema.page, "policy.schema.json": policy_schema.page},
+}
 
 
 def main() -> None:

@@ -21,22 +21,30 @@
 {% endmacro %}
 
 
-{# Values without a sensitive column are one. Columns of the table may be called as those here: names are changed before
-   any is grouped by, as databases differ in which of two meanings they group by. What is not surely good violates: a number that is too large for the
-   database, which some make NULL, is no pass. #}
+{# What is not surely good violates: a number that is too large for the database, which some make NULL, is no pass. #}
 {% macro default__violations(table, class_columns, value, label, measure, members=none, people=none) %}
-    {% set classes = [] %}
-    {% for _ in class_columns %}
-        {% do classes.append("c" ~ loop.index) %}
-    {% endfor %}
-    {% set columns = classes | join(", ") %}
-    {% set classes = "c_all" if people and people.position else columns %}
 select
     {{ dbt.string_literal(dbt.escape_single_quotes(label)) }} as requirement,
     class_rows,
     {{ ldiv.real(measure.reached) }} as reached,
     {{ ldiv.real(measure.margin) }} as margin
 from (
+    {{ ldiv.summary_of(table, class_columns, value, measure, members, people) }}
+) as judged
+where case when {{ measure.good }} then 0 else 1 end = 1
+{% endmacro %}
+
+
+{# A row for each class with what the measure is in terms of. Values without a sensitive column are one. Columns of the
+   table may be called as those here: names are changed before any is grouped by, as databases differ in which of two
+   meanings they group by. #}
+{% macro summary_of(table, class_columns, value, measure, members=none, people=none) -%}
+    {% set classes = [] %}
+    {% for _ in class_columns %}
+        {% do classes.append("c" ~ loop.index) %}
+    {% endfor %}
+    {% set columns = classes | join(", ") %}
+    {% set classes = "c_all" if people and people.position else columns %}
     with {{ ldiv.counts_of_members(table, class_columns, members, classes) if members else "" -}}
     {{- adapter.dispatch("people_and_values", "ldiv")(table, class_columns, value, people, columns, classes) if people else "" -}}
     counts as (
@@ -96,9 +104,7 @@ from (
     {{ ldiv.ordered_summary("summary") if measure.is_ordered }}
     select *
     from {{ "measured" if measure.is_ordered else "summary" }}
-) as judged
-where case when {{ measure.good }} then 0 else 1 end = 1
-{% endmacro %}
+{%- endmacro %}
 
 
 {# The rows with sets of values, one for each member, each once: how many there are, and one of them that is the first. #}
