@@ -716,6 +716,9 @@ def _leaves(branches: Nested) -> int:
 
 def _span(label: str) -> tuple[Decimal, Decimal, bool]:
     """Low, high and whether high is in it, of `[low .. high]`, `[low .. high)` or a bare number."""
+    if label[0] == "<" or label[-1] == "+":
+        end = Decimal(label.strip("<+"))
+        return (Decimal("-inf"), end, False) if label[0] == "<" else (end, Decimal("inf"), False)
     if label == "*":
         return Decimal(0), Decimal(0), True
     if not label.startswith("["):
