@@ -657,23 +657,28 @@ def parse_set(text: str) -> list[str | None]:
 
 
 class Ranges(Tree):
-    """A quasi-identifier with nested ranges of numbers as its tree."""
+    """A quasi-identifier with nested ranges of numbers as its tree, and what lies below and above the `ends` as one."""
 
-    def __init__(self, widths: Sequence[Any], origin: Any, column: Iterable[Any], integers: bool):
+    def __init__(
+        self, widths: Sequence[Any], origin: Any, column: Iterable[Any], integers: bool, ends: Any = (None, None)
+    ):
         column = list(column)
         self._integers = integers
+        bottom, top = ends
+        self._bottom = Decimal("-inf") if bottom is None else Decimal(str(bottom))
+        self._top = Decimal("inf") if top is None else Decimal(str(top))
         self._origin = Decimal(str(origin))
         self._width = Decimal(str(widths[0]))
         numbers = [Decimal(str(value)) for value in column if value is not None]
         tree: Any = {}
         if numbers:
-            leaf, last = self._floor(min(numbers), self._width), max(numbers)
-            while leaf <= last:
+            leaf, last = self._floor(max(min(numbers), self._bottom), self._width), max(numbers)
+            while leaf <= last and leaf < self._top:
                 branch = tree
                 for width in reversed([Decimal(str(width)) for width in widths]):
                     branch = branch.setdefault((self._floor(leaf, width), width), {})
                 leaf += self._width
-        named = self._named(tree)
+        named = ({} if bottom is None else {"below": {}}) | self._named(tree) | ({} if top is None else {"above": {}})
         super().__init__(named if len(named) == 1 else {"*": named}, None in column)
 
     def _floor(self, value: Decimal, width: Decimal) -> Decimal:
@@ -681,13 +686,21 @@ class Ranges(Tree):
         return self._origin + (steps.numerator // steps.denominator) * width
 
     def _named(self, tree: Any) -> Any:
-        return {self._name(*key): self._named(below) for key, below in tree.items()}
+        """By names; of a range that is cut off at an end so that it is no wider than its only part, that part."""
+        found = {self._name(*key): self._named(below) for key, below in tree.items()}
+        return {name: below[name] if list(below) == [name] else below for name, below in found.items()}
 
     def _name(self, low: Decimal, width: Decimal) -> str:
-        return f"{low.normalize():f}+{width.normalize():f}"
+        begin, end = max(low, self._bottom), min(low + width, self._top)
+        return f"{begin.normalize():f}+{(end - begin).normalize():f}"
 
     def leaf(self, value: Any) -> str | None:
-        return None if value is None else self._name(self._floor(Decimal(str(value)), self._width), self._width)
+        if value is None:
+            return None
+        number = Decimal(str(value))
+        if number < self._bottom or number >= self._top:
+            return "below" if number < self._bottom else "above"
+        return self._name(self._floor(number, self._width), self._width)
 
     def _node_covers(self, label: str | None, value: Any) -> bool:
         if label is None or value is None:
@@ -703,6 +716,9 @@ def _leaves(branches: Nested) -> int:
 
 def _span(label: str) -> tuple[Decimal, Decimal, bool]:
     """Low, high and whether high is in it, of `[low .. high]`, `[low .. high)` or a bare number."""
+    if label[0] == "<" or label[-1] == "+":
+        end = Decimal(label.strip("<+"))
+        return (Decimal("-inf"), end, False) if label[0] == "<" else (end, Decimal("inf"), False)
     if label == "*":
         return Decimal(0), Decimal(0), True
     if not label.startswith("["):

@@ -106,8 +106,10 @@ def _column(draw: random.Random, kind: str, n: int, name: str, case: Case) -> li
         column = values(lambda: draw.randint(-30, 30) if integers else Decimal(draw.randint(-900, 900)) / 100)
         if all(value is None for value in column):
             column[0] = 1 if integers else Decimal("1.25")
+        ends = draw.choice([(None, None), (None, None), (None, 7), (-6, None), (-4, 5), (0, 1)])
         entry = {"taxonomy": {"ranges": widths, "origin": origin}}
-        scale = oracle.Ranges(widths, origin, column, integers)
+        entry["taxonomy"] |= {name: end for name, end in zip(("bottom", "top"), ends, strict=True) if end is not None}
+        scale = oracle.Ranges(widths, origin, column, integers, ends)
     else:
         if kind == "dates":
             days = [datetime.date(1988, 4, 17) + datetime.timedelta(days=40 * i) for i in range(12)]

@@ -167,6 +167,7 @@ COMMANDS = {
     "release": "List, compare and check releases of tables that are published again as they change.",
     "sql": "Print a plan's counts, a run's recoding or an audit as SQL for another database.",
     "doctor": "Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.",
+    "mcp": "Serve what a report says of a policy to agents, by the Model Context Protocol; read-only.",
     "dbt": "Show where the dbt package is: tests, and releases as models.",
 }
 #: The modules of commands that share one.

@@ -1,8 +1,8 @@
 """Rows that come from outside of a connection, or go to another: frames, tables as bytes, and databases in memory.
 
 A frame of pandas, Polars or Arrow, or a relation of the database's client, is read where it lies. What can be read only
-once, objects of pandas', and a relation of another connection are copied into a TEMP table first: a run reads its
-source several times.
+once or is worked out anew each time (lazy frames, tables of Ibis), objects of pandas', and a relation of another
+connection are brought or copied whole first: a run reads its source several times, and wants the same rows.
 
 TEMP tables are seen by the connection alone that made them. To another database they are carried as Parquet, in which
 types that it has no equal of are texts; to other connections of the same one in a database in memory.
@@ -29,7 +29,7 @@ from ldiv_db.database.errors import DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation, literal
 
 #: The kinds of frames that are read, for messages, and the name of a frame that has none.
-KINDS, FRAME = "pandas, Polars, Arrow, or a relation of DuckDB's", "frame"
+KINDS, FRAME = "pandas, Polars, Arrow, Ibis, or a relation of DuckDB's", "frame"
 #: The libraries of frames, and of their classes those that are read again and again.
 _LIBRARIES = ("pandas", "polars", "pyarrow")
 _READ_AGAIN = ("DataFrame", "Series", "Table", "RecordBatch", "Dataset", "FileSystemDataset", "InMemoryDataset")
@@ -47,26 +47,26 @@ def is_relation(given: Any) -> bool:
 
 def is_frame(given: Any) -> bool:
     """True if it is a frame; its columns are not asked: they may have any name."""
-    kind = type(given)
-    library = kind.__module__.partition(".")[0]
-    return is_relation(given) or library in _LIBRARIES or hasattr(kind, _STREAM)
+    return is_relation(given) or _library_of(given) in _LIBRARIES or hasattr(type(given), _STREAM)
+
+
+def _library_of(given: Any) -> str:
+    return type(given).__module__.partition(".")[0]
 
 
 def view_of_frame(engine: Engine, name: str, frame: Any) -> Relation:
     """The rows of a frame; they can be read until `close_scratch`. Raises DatabaseError for what is none."""
-    kind = type(frame)
-    if (
-        kind.__module__.partition(".")[0] == "pandas"
-        and kind.__name__ == "DataFrame"
-        and "object" in map(str, frame.dtypes)
-    ):
+    if _library_of(frame) == "ibis":
+        frame = frame.to_pyarrow()  # asked once, before a statement of ours: its connection may be this one
+    library, kind = _library_of(frame), type(frame).__name__
+    if library == "pandas" and kind == "DataFrame" and "object" in map(str, frame.dtypes):
         # The types of columns of any objects follow from the values.
         # After a sample, a text among numbers would fail a later statement.
         with engine.setting("pandas_analyze_sample", len(frame)):
             return engine.copy(name, engine.register(name, frame))
     if not is_relation(frame):
         view = engine.register(name, frame)
-        return view if kind.__name__ in _READ_AGAIN else engine.copy(name, view)
+        return view if library in _LIBRARIES and kind in _READ_AGAIN else engine.copy(name, view)
     try:
         return engine.register(name, frame)
     except DatabaseError:  # it is of another connection

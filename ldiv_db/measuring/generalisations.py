@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, get_args
 
 from ldiv_db.auditing.people_names import FEW_VALUES
-from ldiv_db.database.catalog import Column
+from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Step, equal_problems, is_nested
@@ -40,6 +40,9 @@ FOLDED: tuple[Step, ...] = ("trim", "casefold")
 DATES = ("day", "month", "quarter", "year")
 #: What columns of codes of diagnoses, and of countries are called.
 _DIAGNOSES, _COUNTRIES = re.compile(r"(?i:icd|diag|(^|_)dx)"), re.compile(r"(?i:country|nation)")
+#: What the two columns of a place are called, with the degrees that they go up to, and the sides of cells in degrees.
+_SIDES = {90: re.compile(r"(^|_)lat(itude)?($|_)"), 180: re.compile(r"(^|_)(lon|lng|long|longitude)($|_)")}
+_CELLS = [0.01, 0.1, 1, 10]
 #: What stands over a policy by HIPAA's Safe Harbor.
 SAFE_HARBOR = (
     "By HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): three digits of ZIP codes, years, ages up to 89, no areas.",
@@ -123,10 +126,34 @@ class GeneralisationFinder:
             return way, ""
         if column.is_time and summary.distinct <= FEW_VALUES:
             return Generalisation({"taxonomy": {"dates": list(DATES)}}, "few different times: periods"), ""
+        if self._is_side_of_place(column):
+            return Generalisation({"taxonomy": {"ranges": _CELLS}}, "a place: cells of a grid, from 1 km on"), ""
         said = "times: ranges" if column.is_time else "numbers: ranges"
         if is_postal(summary):
             said += f"; as texts, postal codes have prefixes, which are areas{self._lengths(column)}"
         return Generalisation({"numeric": True}, said), ""
+
+    def _is_side_of_place(self, column: Column) -> bool:
+        """True if it is a latitude or a longitude by its name and values, and the table has the other one as well."""
+        sides = [(side, most) for most in _SIDES if (side := self._side(column, most))]
+        return any(
+            self._side(other, most) == side
+            for side, own in sides
+            for other in columns_of(self._engine, self._table)
+            for most in _SIDES
+            if most != own
+        )
+
+    def _side(self, column: Column, most: int) -> str:
+        """The name of the place whose latitude or longitude, of so many degrees at most, this is; empty if it is none.
+
+        The name begins with `@`, as a place may have none but those of its two columns.
+        """
+        words = _words_of(column)
+        if not _SIDES[most].search(words) or not column.is_number or column.is_integer:
+            return ""
+        ends = bounds_of(self._engine, self._table, Identifier(column.name), column)
+        return f"@{_SIDES[most].sub('@', words)}" if max(map(abs, ends)) <= most else ""
 
     def _of_text(self, summary: Summary, texts: Texts) -> tuple[Generalisation | None, str]:
         may_name = summary.has_few_rows and not is_postal(summary)

@@ -129,6 +129,9 @@ class TaxonomySpec(PolicyPart):
     tree: str | None = None
     ranges: list[StrictFloat] | None = Field(default=None, min_length=1, max_length=MAX_DEPTH)
     origin: StrictFloat = 0
+    #: All numbers from `top` on are published as one value, and all below `bottom`.
+    top: StrictFloat | None = None
+    bottom: StrictFloat | None = None
     prefix: list[Annotated[StrictInt, Field(ge=1, le=LONGEST_PREFIX)]] | None = Field(
         default=None, min_length=1, max_length=MAX_DEPTH
     )
@@ -164,6 +167,9 @@ class TaxonomySpec(PolicyPart):
             yield Problem(f"{key}.dates", what)
         if self.before is not None and (self.dates is None or not {"year", "decade"}.issuperset(self.dates)):
             yield Problem(f"{key}.before", "goes with `dates:` of years and decades")
+        for end in ("top", "bottom"):
+            if getattr(self, end) is not None and self.ranges is None:
+                yield Problem(f"{key}.{end}", "goes with `ranges:`")
         if self.tree is not None and self.file is None:
             yield Problem(f"{key}.tree", "goes with `file:`")
         if self.skip and self.file is None and self.name is None:

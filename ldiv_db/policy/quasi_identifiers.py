@@ -257,6 +257,8 @@ class Hierarchy:
     origin: str = ""
     widths: tuple[float, ...] | None = None
     start: float = 0
+    #: All numbers below the first are one value, and all from the second on.
+    ends: making.Ends = (None, None)
     #: What values are that have a leaf, in words, where levels do not take any.
     form: str = ""
 
@@ -295,7 +297,7 @@ def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarc
         return replace(made, levels=tuple(replace(level, same=tuple(qi.same)) for level in made.levels))
     if taxonomy := read_named_taxonomy(engine, spec, folder):
         return Hierarchy(taxonomy)
-    return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin)
+    return Hierarchy(widths=tuple(spec.ranges or ()), start=spec.origin, ends=(spec.bottom, spec.top))
 
 
 def _of_levels(engine: Engine, spec: TaxonomySpec) -> Hierarchy | None:

@@ -123,7 +123,7 @@ class Encoder:
         widths, start = qi.hierarchy.widths or (), qi.hierarchy.start
         problems = Problems()
         with problems.collected(f"quasi_identifiers.{qi.name}.taxonomy"):
-            return from_ranges(widths, start, *bounds, qi.column.is_integer)
+            return from_ranges(widths, start, *bounds, qi.column.is_integer, qi.hierarchy.ends)
         raise PolicyError(problems.found)
 
     def _number_axis(self, number: int, qi: QuasiColumn, nullable: bool) -> Axis:

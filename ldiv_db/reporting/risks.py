@@ -204,25 +204,31 @@ def _trial_document(attack: Attack, threshold: float) -> dict[str, Any]:
 
 
 def source_document(subject: ReportSubject) -> dict[str, Any] | None:
-    """Uniqueness and risk before, what kept columns tell, what was lost, and the hash of the source; None without one.
-
-    The rows of a source of counts are not people.
-    """
-    engine, source, people, policy = subject.engine, subject.source, subject.people, subject.asked.policy
+    """What the source's rows are before, what was lost, and the hash of the source; None without one."""
+    engine, source, policy = subject.engine, subject.source, subject.asked.policy
     if source is None or policy is None:
         return None
-    names = list(policy.quasi_identifiers)
     tell = subject.listener.on_stage
     tell("counting and hashing the source")
-    found = {
-        "uniqueness": None if people is None else _uniqueness(engine, people, names),
-        "risk_before": None if people is None else _risk_before(engine, people, names, subject.asked.high),
+    found = before(engine, source, policy, subject.asked.high) | {
         "risk_before_of_population": _risk_before_of_population(subject, source, policy),
         "content": content_of(engine, source),
-        "kept": warn_of_source(engine, source, policy.keep, names),
     }
     tell("measuring what was lost")
     return found | {"utility": _utility(subject, source, policy)}
+
+
+def before(engine: Engine, source: Table, policy: Policy, threshold: Decimal) -> dict[str, Any]:
+    """What the source's rows are before: how many are unique, their risk, and what kept columns tell.
+
+    The rows of a source of counts are not people.
+    """
+    names, is_counted = list(policy.quasi_identifiers), policy.weight is not None
+    return {
+        "uniqueness": None if is_counted else _uniqueness(engine, source, names),
+        "risk_before": None if is_counted else _risk_before(engine, source, names, threshold),
+        "kept": warn_of_source(engine, source, policy.keep, names),
+    }
 
 
 def _risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:

@@ -171,8 +171,13 @@ class Requirement(RequirementSyntax):
 
     @property
     def definition(self) -> str:
-        """Its demand on a class, with the source: the first paragraph of what its class says."""
-        return " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
+        """Its demand on a class, with the source."""
+        return self.means()
+
+    @classmethod
+    def means(cls) -> str:
+        """The demand of these requirements: the first paragraph of what the class says."""
+        return " ".join((cls.__doc__ or "").split("\n\n")[0].split())
 
     @property
     def named(self) -> tuple[Named, ...]:

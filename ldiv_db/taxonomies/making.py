@@ -28,35 +28,65 @@ MAX_LEAVES = 1_000_000
 _NARROWEST, _WIDEST, _EXACT = Decimal("1e-18"), Decimal("1e38"), Context(prec=100)
 
 
-def from_ranges(widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool) -> Taxonomy:
+#: What stands for infinity where the first range or the last has no end: no number beyond it has a leaf.
+_BEYOND = Decimal("1e37")
+#: Between which numbers are told apart: all below the first are one value, and so are all from the second on.
+Ends = tuple[float | None, float | None]
+
+
+def from_ranges(
+    widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool, ends: Ends = (None, None)
+) -> Taxonomy:
     """The taxonomy of nested numeric ranges that covers `smallest..largest`.
 
     `widths` go from the leaves up, each a multiple of the one before; ranges start at `origin` plus
-    multiples of their width. Raises PolicyError if the widths do not nest.
+    multiples of their width, and are cut off at the `ends`. Raises PolicyError if the widths do not nest.
     """
-    trees = range_trees(widths, origin, smallest, largest, integers)
+    trees = range_trees(widths, origin, smallest, largest, integers, ends)
     return number(rooted(trees), f"ranges {', '.join(map(str, widths))}")
 
 
-def range_trees(widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool) -> list[Tree]:
-    """The trees of the widest ranges, as `from_ranges` puts them under one root."""
-    if not all(map(math.isfinite, [*widths, origin, smallest, largest])):
+def range_trees(
+    widths: Sequence[float], origin: float, smallest: float, largest: float, integers: bool, ends: Ends = (None, None)
+) -> list[Tree]:
+    """The trees of the widest ranges, as `from_ranges` puts them under one root, and those beyond the `ends`."""
+    if not all(map(math.isfinite, [*widths, origin, smallest, largest, *(end or 0 for end in ends)])):
         raise refused("ranges", "takes finite numbers")
     with localcontext(_EXACT):
         exact, start = [Decimal(str(width)) for width in widths], Decimal(str(origin))
+        bottom, top = (None if end is None else Decimal(str(end)) for end in ends)
         _refuse_widths(exact, start, integers)
-        leaf = exact[0]
-        if (Decimal(str(largest)) - Decimal(str(smallest))) / leaf > MAX_LEAVES:
+        _refuse_ends(bottom, top, integers)
+        leaf, within = exact[0], (Decimal("-inf") if bottom is None else bottom, Decimal("inf") if top is None else top)
+        least, most = max(Decimal(str(smallest)), within[0]), min(Decimal(str(largest)), within[1])
+        if (most - least) / leaf > MAX_LEAVES:
             raise refused("ranges", f"{leaf} makes more than {MAX_LEAVES:,} leaves", "widen it")
-        first, last = (math.floor((Decimal(str(end)) - start) / leaf) for end in (smallest, largest))
-        level = [(begin := start + i * leaf, _range_tree(begin, leaf, integers)) for i in range(first, last + 1)]
+        first, last = math.floor((least - start) / leaf), math.floor((most - start) / leaf)
+        begins = [start + i * leaf for i in range(first, last + 1) if start + i * leaf < within[1]]
+        level = [(begin, _range_tree(begin, leaf, integers, within)) for begin in begins]
         for width in exact[1:]:
             groups: dict[Decimal, Tree] = {}  # the next level up, by where its ranges begin
             for begin, tree in level:
                 low = start + math.floor((begin - start) / width) * width
-                groups.setdefault(low, _range_tree(low, width, integers)).children.append(tree)
-            level = list(groups.items())
-    return [tree for _, tree in level]
+                groups.setdefault(low, _range_tree(low, width, integers, within)).children.append(tree)
+            # One that is cut off at an end may be no wider than what it holds.
+            level = [(low, t.children[0] if t.children[0].label == t.label else t) for low, t in groups.items()]
+    below = [] if bottom is None else [Tree(f"<{bottom.normalize():f}", bounds=(float(-_BEYOND), float(bottom)))]
+    above = [] if top is None else [Tree(f"{top.normalize():f}+", bounds=(float(top), float(_BEYOND)))]
+    return [*below, *(tree for _, tree in level), *above]
+
+
+def _refuse_ends(bottom: Decimal | None, top: Decimal | None, integers: bool) -> None:
+    named = {"bottom": bottom, "top": top}
+    given = {name: end for name, end in named.items() if end is not None}
+    problems = [
+        Problem(name, f"is a number of at most {_WIDEST / 100:e}, and whole where the column is")
+        for name, end in given.items()
+        if abs(end) > _WIDEST / 100 or (integers and end % 1)
+    ]
+    if bottom is not None and top is not None and bottom >= top:
+        problems.append(Problem("top", "lies above `bottom`"))
+    refuse(problems)
 
 
 def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -> None:
@@ -76,13 +106,13 @@ def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -
     refuse(problems)
 
 
-def _range_tree(low: Decimal, width: Decimal, integers: bool) -> Tree:
+def _range_tree(low: Decimal, width: Decimal, integers: bool, within: tuple[Decimal, Decimal]) -> Tree:
+    begin, end = max(low, within[0]), min(low + width, within[1])
     if not integers:
-        begin, end = (f"{bound.normalize():f}" for bound in (low, low + width))
-        label = range_label(begin, end, ")")
+        label = range_label(f"{begin.normalize():f}", f"{end.normalize():f}", ")")
     else:
-        label = str(int(low)) if width == 1 else range_label(int(low), int(low + width - 1))
-    return Tree(label, bounds=(float(low), float(low + width)))
+        label = str(int(begin)) if end - begin == 1 else range_label(int(begin), int(end - 1))
+    return Tree(label, bounds=(float(begin), float(end)))
 
 
 # -- of the values -------------------------------------------------------------------------------------

@@ -229,6 +229,24 @@ def test_types_that_would_not_survive_are_refused(con, kind):
     assert ldiv_db.profile(con, con.sql(f"SELECT 1 AS a, NULL::{kind} AS odd")).rows == 1
 
 
+def test_a_table_of_a_library_that_we_do_not_know_is_asked_for_its_rows_once(people, expected):
+    """It may work them out anew each time, or ask a database in which others write."""
+
+    class Table(Stream):
+        asked = 0
+
+        def __arrow_c_stream__(self, schema=None):
+            self.asked += 1
+            return super().__arrow_c_stream__(schema)
+
+    given = Table(people)
+    assert released(ldiv_db.run(given, POLICY)) == expected
+    by_table = given.asked
+    given = type("Other", (Table,), {})(people)
+    ldiv_db.run(given, POLICY)
+    assert by_table == given.asked
+
+
 def test_what_is_read_once_is_read_whole():
     """A reader that gives its rows a single time would be empty to the second statement of a run."""
     pyarrow = pytest.importorskip("pyarrow")

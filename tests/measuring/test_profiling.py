@@ -472,3 +472,38 @@ def test_postal_codes_that_are_numbers_are_said_to_lack_zeros(con):
     con.execute("ALTER TABLE t ALTER zip TYPE VARCHAR")
     (zips, _) = profile_table(engine, table, None, ["d"]).columns
     assert zips.way.settings == {"taxonomy": {"prefix": [5, 3, 1]}} and "1 value (rows: 15) of 2" in zips.reason
+
+
+PLACES = {"taxonomy": {"ranges": [0.01, 0.1, 1, 10]}}
+
+
+@pytest.mark.parametrize(
+    ("names", "most", "of_a_grid"),
+    [
+        (("lat", "lon"), 179, True),
+        (("homeLatitude", "homeLongitude"), 50, True),
+        (("pickup_lat", "pickup_lng"), 50, True),
+        (("pickup_lat", "home_lng"), 50, False),  # of two places
+        (("lat", "lon"), 359, False),  # no longitude has so many degrees
+        (("lat", "distance"), 50, False),
+        (("plate", "along"), 50, False),
+    ],
+)
+def test_latitude_and_longitude_are_a_grid_and_no_numbers(con, names, most, of_a_grid):
+    lat, lon = names
+    con.execute(
+        f"CREATE TABLE t AS SELECT i % 80 + i / 977.0 AS {lat}, CAST(i % {most} + 0.5 AS DECIMAL(9, 4)) AS {lon},"
+        " i % 7 AS disease FROM range(400) AS r(i)"
+    )
+    found = profiled(con, "disease")
+    ways = [column.way.settings for column in found.columns[:2]]
+    assert ways == [PLACES if of_a_grid else {"numeric": True}] * 2
+    written, _ = make_starter_policy(Engine(con), found, Relation.parse("t"), "t")
+    ldiv_db.run(con, written.policy | {"target": "out", "algorithm": "mondrian"})
+    labels = {label for row in con.execute(f"SELECT {lat}, {lon} FROM out").fetchall() for label in row}
+    assert not of_a_grid or all(label == "*" or label.endswith(")") for label in labels)
+
+
+def test_whole_degrees_are_numbers(con):
+    con.execute("CREATE TABLE t AS SELECT i % 80 AS lat, i % 90 AS lon, i % 7 AS disease FROM range(400) AS r(i)")
+    assert [column.way.settings for column in profiled(con, "disease").columns[:2]] == [{"numeric": True}] * 2

@@ -1,6 +1,7 @@
-"""Frames of pandas, Polars and Arrow in place of a database: the release is that of the table itself."""
+"""Frames of pandas, Polars, Arrow and Ibis in place of a database: the release is that of the table itself."""
 
 import datetime
+import gc
 import random
 from collections import Counter
 
@@ -58,7 +59,17 @@ def of_reader():
     return of_arrow().to_reader()
 
 
-GIVEN = [of_pandas, of_objects, of_polars, of_lazy, of_arrow, of_reader]
+def of_ibis():
+    """A table of Ibis's, on a connection of its own, with a step that is worked out when its rows are asked for."""
+    ibis = pytest.importorskip("ibis")
+    backend = ibis.duckdb.connect()
+    backend.con.register("arrow", of_arrow())
+    backend.con.execute("CREATE TABLE people AS FROM arrow")
+    people = backend.table("people")
+    return people.filter(people.disease != "none")
+
+
+GIVEN = [of_pandas, of_objects, of_polars, of_lazy, of_arrow, of_reader, of_ibis]
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +95,27 @@ def test_a_release_is_a_frame_of_every_library(expected):
     assert list(release.df().columns) == list(COLUMNS)
     assert ldiv_db.check(release.pl(), list(COLUMNS[:3]), "disease", "distinct:2").holds
     assert ldiv_db.check(release.df(), list(COLUMNS[:3]), "disease", "distinct:2").holds
+
+
+def test_a_release_outlives_its_result_in_lazy_frames_and_tables_of_ibis(expected):
+    ibis, pyarrow = pytest.importorskip("ibis"), pytest.importorskip("pyarrow")
+    lazy = ldiv_db.run(of_lazy(), POLICY).table().pl(lazy=True)
+    table = ibis.memtable(ldiv_db.run(of_ibis(), POLICY).table())
+    gc.collect()
+    rows = (tuple(row.values()) for row in table.to_pyarrow().to_pylist())
+    assert Counter(lazy.collect().rows()) == Counter(rows) == expected
+    assert ldiv_db.check(lazy, list(COLUMNS[:3]), "disease", "distinct:2").holds
+    assert ldiv_db.check(table, list(COLUMNS[:3]), "disease", "distinct:2").holds
+    assert pyarrow.table(ldiv_db.run(of_arrow(), POLICY).table()).num_rows == len(ROWS)
+
+
+def test_a_table_of_ibis_is_asked_once_and_may_be_of_the_same_connection(expected, monkeypatch):
+    people = of_ibis()
+    asked, ask = [], type(people).to_pyarrow
+    monkeypatch.setattr(type(people), "to_pyarrow", lambda *given, **how: asked.append(1) or ask(*given, **how))
+    con = people.get_backend().con
+    result = ldiv_db.run(con, {**POLICY, "source": people, "target": "released"})
+    assert Counter(result.table().fetchall()) == expected and asked == [1]
 
 
 def test_a_frame_is_not_changed_and_may_have_columns_of_any_name():

@@ -25,16 +25,17 @@ from ldiv_db.recoding.statement import find_run, recoding_sql
 TREE = {"*": {"it's": {'a"b': {}, "é'\\": {}}, "SELECT": {"only": {"x": {}}}, "-- y": {}, "": {}, "a\n\tb\\n": {}}}
 NAMED = {"Any": {"up": {"1": {}, "2": {}}, "3": {}, "-1": {}}}
 TEXTS = ['a"b', "é'\\", "x", "-- y", "", "a\n\tb\\n"]
+AGES: list[dict[str, Any]] = [{"ranges": [5, 10, 20]}, {"ranges": [5, 10], "bottom": 1, "top": 17}, {"flat": True}]
 #: Quasi-identifiers: their type, their values, and how they may generalise.
 KEYS: dict[str, tuple[str, list[Any], list[dict[str, Any]]]] = {
     "select": ("text", TEXTS, [{"file": "tree.json"}, {"flat": True}, {"prefix": [8, 1]}]),
     "zip code": ("text", ["12345", "12399", "123", "1239999", "9", "12*45", "äöü99", "äöx99"], [{"prefix": [5, 3, 1]}]),
-    'my "age"': ("integer", [-1, 0, 1, 2, 3, 7, 12, 19, 40, 1000], [{"ranges": [5, 10, 20]}, {"flat": True}]),
+    'my "age"': ("integer", [-1, 0, 1, 2, 3, 7, 12, 19, 40, 1000], AGES),
     "größe": ("integer", [-1, 1, 2, 3], [{"file": "named.json"}, {"flat": True}, {"prefix": [2, 1]}]),
     "Price": (
         "decimal",
         [Decimal(n) / 100 for n in (-25, 0, 10, 150, 300, 1999)],
-        [{"ranges": ["0.5", 2]}, {"flat": True}],
+        [{"ranges": ["0.5", 2]}, {"ranges": ["0.5", 2], "bottom": 0.1}, {"flat": True}],
     ),
     "dose": ("double", [-1.5, 0.0, 0.1, 0.25, 3.0, -12.625], [{"ranges": [0.1, 10]}]),
     "level": ("double", [-1.5, 0.0, 0.1, 3.0, 1e16, -0.0, 123456789.125, 1e-7, 1e300], [{"flat": True}]),

@@ -163,6 +163,47 @@ def test_ages_from_90_on_are_one(con):
         run(con, "INTEGER", [-1, 5], {"taxonomy": "hipaa_age"}, 1)
 
 
+def test_numbers_beyond_top_and_bottom_are_one(con):
+    values = [*range(0, 110, 3), 17, 18, 89, 90, 90, 107]
+    settings = {"taxonomy": {"ranges": [1, 5, 10, 20], "bottom": 18, "top": 90}}
+    policy, found = run(con, "INTEGER", values, settings, 1)
+    assert found == {v: {"<18" if v < 18 else "90+" if v >= 90 else str(v)} for v in values}
+    policy, found = run(con, "INTEGER", values, settings, 3, algorithm="topdown")
+    inside = set().union(*(labels for value, labels in found.items() if 18 <= value < 90))
+    assert all(labels <= {"<18", "*"} for value, labels in found.items() if value < 18)
+    assert all(labels <= {"90+", "*"} for value, labels in found.items() if value >= 90)
+    bounds = [tuple(map(int, label.strip("[]").split(" .. "))) for label in inside if label.startswith("[")]
+    assert bounds and all(18 <= low < high < 90 for low, high in bounds)  # no label promises what it does not hold
+    assert ldiv_db.check(con, "out", policy=policy)[0].holds
+    assert ldiv_db.measure(con, "out", policy).rows_uncovered == 0
+    # People beyond all that the source holds are known by the same label.
+    con.execute("CREATE TABLE known AS SELECT 500 AS q UNION ALL SELECT -500 UNION ALL SELECT 18")
+    assert ldiv_db.attack(con, "out", policy=policy, known="known").attacks
+
+
+def test_ends_cut_ranges_off_where_they_lie():
+    (root,) = [making.from_ranges((0.5, 2), 0.25, -3, 9, False, (-1.0, 1.1))]
+    assert [node.label for node in root.leaves] == [
+        "<-1", "[-1 .. -0.75)", "[-0.75 .. -0.25)", "[-0.25 .. 0.25)", "[0.25 .. 0.75)", "[0.75 .. 1.1)", "1.1+"
+    ]  # fmt: skip
+    assert [n.label for n in making.from_ranges((1, 10), 0, 95, 99, True, (None, 90)).nodes] == ["90+"]
+    assert [n.label for n in making.from_ranges((1, 10), 0, 80, 99, True, (None, 81)).nodes] == ["*", "80", "81+"]
+
+
+@pytest.mark.parametrize(
+    ("taxonomy", "says"),
+    [
+        ({"ranges": [5], "top": 9, "bottom": 9}, "top: lies above `bottom`"),
+        ({"ranges": [5], "top": 9.5}, "top: is a number of at most 1e\\+36, and whole where the column is"),
+        ({"ranges": [5], "bottom": -1e37}, "bottom: is a number of at most"),
+        ({"prefix": [2], "top": 9}, "taxonomy.top: goes with `ranges:`"),
+    ],
+)
+def test_ends_that_do_not_fit_are_refused(con, taxonomy, says):
+    with pytest.raises(PolicyError, match=says):
+        run(con, "INTEGER", [1, 5], {"taxonomy": taxonomy}, 1)
+
+
 def test_birth_years_before_one_are_one(con):
     days = [f"{year}-03-0{1 + year % 7}" for year in range(1920, 1950)]
     settings = {"taxonomy": {"dates": ["year", "decade"], "before": 1936}}

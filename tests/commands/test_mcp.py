@@ -1,0 +1,123 @@
+"""`ldiv mcp`, asked by the client of the official SDK: what it tells, and what it never tells."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from beds import DISEASES, PATIENTS
+
+anyio = pytest.importorskip("anyio")
+mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+FEW = ("--queries", "5", "--tries", "10", "--worlds", "0")
+TOOLS = ["attack", "check", "explain", "measure", "plan", "profile"]
+
+
+def asked(bed: Any, *words: Any, tools: Any = (), between: Any = lambda: None) -> dict[str, Any]:
+    """What the tools answer to a client of a server that is a process of its own, and `tools`, those that it lists."""
+    line = ["-m", "ldiv_db", "mcp", bed.database, bed.policy, *FEW, *words]
+    server = mcp.StdioServerParameters(command=sys.executable, args=[str(word) for word in line])
+
+    async def ask() -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        async with mcp.Client(mcp.stdio_client(server)) as client:
+            listed = (await client.list_tools()).tools
+            found["tools"] = sorted(tool.name for tool in listed)
+            assert all(tool.annotations.read_only_hint for tool in listed)
+            assert all(not tool.input_schema.get("properties") for tool in listed)
+            for tool in tools or found["tools"]:
+                answer = await client.call_tool(tool, {})
+                text = "".join(part.text for part in answer.content)
+                found[tool] = text if answer.is_error else answer.structured_content
+                between()
+        return found
+
+    return anyio.run(ask)
+
+
+@pytest.fixture
+def released(bed: Any) -> Any:
+    bed.write_policy(target={"table": "published.patients", "if_exists": "replace"})
+    assert bed.run("--json").code == 0
+    return bed
+
+
+def report_on(bed: Any, *words: Any) -> Any:
+    return bed.call("report", bed.database, "published.patients", "--policy", bed.policy, "--json", *FEW, *words).json
+
+
+def test_all_tools_together_tell_what_one_report_does(released: Any) -> None:
+    before, document = released.files(), report_on(released)
+    found = asked(released)
+    assert found["tools"] == TOOLS and released.files() == before
+    source = document["source"]
+    assert found["profile"] == {key: source[key] for key in ("uniqueness", "risk_before", "kept")}
+    assert found["measure"] == {"utility": source["utility"]}
+    told = found["check"] | found["attack"]
+    assert told == {key: document[key] for key in told} and told["statement"]["holds"] is True
+    assert {"audit", "attacks", "verdicts", "not_tried"} <= set(told)
+    plan, explained = found["plan"], found["explain"]
+    assert (plan["rows_in"], plan["rows_suppressed"]) == (len(PATIENTS), source["utility"]["rows_suppressed"])
+    assert explained["policy"] == document["policy"] and explained["residual"] == document["residual"]
+    assert explained["protects_if_its_audit_holds"] == document["algorithm"]["protection"]
+
+
+def test_no_value_of_the_source_is_told(released: Any) -> None:
+    text = json.dumps(asked(released))
+    secrets = [*DISEASES, *(row[0] for row in PATIENTS), *(row[2] for row in PATIENTS)]
+    assert [word for word in secrets if re.search(rf"\b{word}\b", text)] == []
+
+
+def test_public_answers_need_no_source(released: Any) -> None:
+    """They are the same where the source is gone."""
+    found = asked(released, "--public")
+    assert found["tools"] == ["attack", "check", "explain"]
+    released.sql("DROP TABLE patients")
+    assert asked(released, "--public") == found
+    document = report_on(released, "--public")
+    told = found["check"] | found["attack"]
+    assert told == {key: document[key] for key in told} and "source" not in found["explain"]["policy"]
+
+
+def test_changes_between_two_questions_are_not_told(released: Any) -> None:
+    """Else their difference would be of the one row that came in between."""
+
+    def add() -> None:
+        released.sql("INSERT INTO patients VALUES ('P99', 3, 'Japan', 'Flu', 'W0')")
+
+    found = asked(released, tools=["profile", "plan", "measure"], between=add)
+    rows = [found["profile"]["uniqueness"]["rows"], found["plan"]["rows_in"], found["measure"]["utility"]["rows_in"]]
+    assert rows == [len(PATIENTS)] * 3
+    assert asked(released, tools=["plan"])["plan"]["rows_in"] == len(PATIENTS) + 3
+
+
+def test_before_a_release_there_is_what_the_source_tells(bed: Any) -> None:
+    found = asked(bed)
+    assert found["profile"]["uniqueness"]["rows"] == found["plan"]["rows_in"] == len(PATIENTS)
+    assert all("published.patients" in found[tool] for tool in ("check", "measure", "attack"))
+    bed.write_policy(require=[{"distinct": 40}])
+    assert "distinct" in asked(bed, tools=["plan"])["plan"]
+
+
+def test_what_fails_once_is_tried_again(released: Any) -> None:
+    hidden = Path(f"{released.database}.away")
+    released.database.rename(hidden)
+
+    def back() -> None:
+        if hidden.exists():
+            hidden.rename(released.database)
+
+    found = asked(released, tools=["plan", "check"], between=back)
+    assert "no database file" in found["plan"] and found["check"]["statement"]["holds"] is True
+
+
+def test_the_database_is_opened_read_only(released: Any) -> None:
+    """While somebody else reads it, too, which keeps writers out."""
+    with duckdb.connect(str(released.database), read_only=True):
+        assert asked(released, tools=["check"])["check"]["statement"]["holds"] is True
