@@ -35,7 +35,7 @@ KEYS: dict[str, tuple[str, list[Any], list[dict[str, Any]]]] = {
     "Price": (
         "decimal",
         [Decimal(n) / 100 for n in (-25, 0, 10, 150, 300, 1999)],
-        [{"ranges": ["0.5", 2]}, {"ranges": ["0.5", 2], "bottom": 0.1}, {"flat": True}],
+        [{"ranges": [0.5, 2]}, {"ranges": [0.5, 2], "bottom": 0.1}, {"flat": True}],
     ),
     "dose": ("double", [-1.5, 0.0, 0.1, 0.25, 3.0, -12.625], [{"ranges": [0.1, 10]}]),
     "level": ("double", [-1.5, 0.0, 0.1, 3.0, 1e16, -0.0, 123456789.125, 1e-7, 1e300], [{"flat": True}]),
