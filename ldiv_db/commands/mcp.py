@@ -196,10 +196,11 @@ def mcp_command(
     told: Annotated[dict[str, Any], OptionsOf(ReportRequest, without=("class_column", "individual", "final"))],
     resources: DatabaseOptions,
 ) -> None:
-    """Serve what a report says of a policy to agents, by the Model Context Protocol on stdin and stdout; read-only.
+    """Serve what a report says of a policy to agents, by the Model Context Protocol; read-only.
 
-    The tools profile, plan, check, measure, attack and explain take no argument. All of them together tell no more than
-    one report does, whose options these are; with --public nothing of the source. Needs `pip install 'ldiv-db[mcp]'`.
+    It speaks on stdin and stdout. The tools profile, plan, check, measure, attack and explain take no argument. All of
+    them together tell no more than one report does, whose options these are; with --public nothing of the source. Needs
+    `pip install 'ldiv-db[mcp]'`.
 
     \b
     Examples:

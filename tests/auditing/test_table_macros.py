@@ -85,7 +85,7 @@ def test_the_file_is_of_today() -> None:
         ("ldiv_check('t', ['a'], 's', 'l_diversity', 2)", "no requirement l_diversity; known: k, risk"),
         ("ldiv_check('t', ['none'], 's', 'k', 2)", "none"),
         ("ldiv_check('t', ['a'], 'none', 'distinct', 2)", "none"),
-        ("ldiv_check('t', 'a', 's', 'k', 2)", "a list of names"),
+        ("ldiv_check('t', 'a', 's', 'k', 2)", "VARCHAR[]"),
         ("ldiv_check('t', ['sets'], 's', 'k', 2)", "a column holds VARCHAR[]"),
         ("ldiv_check('t', ['ldiv_value', 'a'], 's', 'k', 2)", "rename the column ldiv_value"),
         ("ldiv_risk('t', 'a')", "a list of names"),

@@ -120,5 +120,7 @@ def _above(taxonomy: Taxonomy, node: int | None) -> set[int]:
     return found
 
 
+app = command_of(main)
+
 if __name__ == "__main__":
-    command_of(main)()
+    app(prog_name="python -m tests.benchmarks.refine")
