@@ -91,3 +91,16 @@ def test_it_loses_less_and_publishes_the_same_in_any_order(monkeypatch):
     monkeypatch.setattr(peel.Limits, "of", lambda task: None)
     with duckdb.connect() as con:
         assert result.loss.lm_mean < 0.8 * made(con, 1, "age")[0].loss.lm_mean
+
+
+def test_many_rows_ask_a_share_of_the_vectors(monkeypatch):
+    rows = 300
+    with duckdb.connect() as con:
+        whole = made(con, 1, "age", rows)[0]
+    asked = whole.search["vectors"]
+    monkeypatch.setattr(peel, "MOST_FITTED", rows * asked // 3)
+    with duckdb.connect() as con:
+        result, published = made(con, 1, "age", rows)
+    # A third of the vectors and the last, that of all labels at the top, by which any rows can be published.
+    assert result.search["vectors"] == -(-(asked - 1) // 3) + 1 < asked
+    assert all(found["holds"] for found in result.requirements) and len(published) == rows
