@@ -29,6 +29,12 @@ CREATE OR REPLACE TEMP MACRO ldiv_written(value) AS
             THEN substr(CAST(value AS VARCHAR), 2)
         ELSE CAST(value AS VARCHAR) END);
 
+-- A value that tells classes apart: whoever reads the table tells -0.0 from 0.0, which GROUP BY does not.
+CREATE OR REPLACE TEMP MACRO ldiv_apart(value) AS
+    CASE WHEN typeof(value) IN ('FLOAT', 'DOUBLE') AND CAST(value AS VARCHAR) IN ('-0.0', '-nan')
+        THEN error('a column of classes holds ' || CAST(value AS VARCHAR) || ': write it without its sign in a view')
+        ELSE ldiv_written(value) END;
+
 -- The rows of each class, as they are published: the columns, and `rows`.
 CREATE OR REPLACE TEMP MACRO ldiv_classes(published, columns) AS TABLE
     SELECT COLUMNS(columns), count(*) AS rows FROM query_table(published) WHERE ldiv_listed(columns) GROUP BY ALL;
@@ -97,7 +103,7 @@ CREATE OR REPLACE TEMP MACRO ldiv_check(published, columns, sensitive, requireme
     SELECT list_value(*COLUMNS(* EXCLUDE (ldiv_value))) AS class, ldiv_value AS v
     FROM (
         SELECT
-            ldiv_written(COLUMNS(columns)),
+            ldiv_apart(COLUMNS(columns)),
             ldiv_written(COLUMNS(CASE WHEN sensitive IS NULL THEN columns[:1] ELSE [sensitive] END)) AS ldiv_value
         FROM query_table(published)
         WHERE ldiv_listed(columns)
@@ -151,7 +157,7 @@ SELECT class_rows, 1 / cast(class_rows as double precision) AS risk FROM (
     SELECT class, count(*) AS class_rows
     FROM (
         SELECT list_value(*COLUMNS(*)) AS class
-        FROM (SELECT ldiv_written(COLUMNS(columns)) FROM query_table(published) WHERE ldiv_listed(columns))
+        FROM (SELECT ldiv_apart(COLUMNS(columns)) FROM query_table(published) WHERE ldiv_listed(columns))
     )
     GROUP BY class
 ) AS classes
@@ -172,7 +178,7 @@ FROM (
     SELECT class, count(*) AS class_rows
     FROM (
         SELECT list_value(*COLUMNS(*)) AS class
-        FROM (SELECT ldiv_written(COLUMNS(columns)) FROM query_table(published) WHERE ldiv_listed(columns))
+        FROM (SELECT ldiv_apart(COLUMNS(columns)) FROM query_table(published) WHERE ldiv_listed(columns))
     )
     GROUP BY class
 ) AS classes
