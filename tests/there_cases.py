@@ -75,6 +75,11 @@ def random_people(seed: Any, types: Collection[str] = TYPES) -> Case:
         "algorithm": algorithm, "require": draw.choice(REQUIRE[family]),
         "over_time": "independent",
     } | {part: draw.choice(choices) for part, choices in FORMS.items()}  # fmt: skip
+    whole = [name for name, key in keys.items() if key.get("numeric") and KEYS[name][0] == "integer"]
+    if any("top" in key for key in keys.values()):
+        policy["output"] = {}
+    elif whole and draw.random() < 0.5:  # beside the ranges of whole numbers
+        policy |= {"output": {whole[0]: draw.choice(["mean", "median"])}, "nulls": "value"}
     if algorithm["name"] in SETS:
         policy["recode"] = draw.choice(["tree", "set"])
     if algorithm.get("scheme") in ("vioSA", "allSA"):  # they publish NULL for what they suppress
@@ -88,6 +93,7 @@ def _entry(draw: random.Random, name: str, is_local: bool) -> dict[str, Any]:
     entries: list[dict[str, Any]] = [{"taxonomy": taxonomy} for taxonomy in taxonomies]
     if is_local:
         entries += [{}] if kind in ("text", "boolean") else [{"numeric": True}] * 3
+        entries += [{"numeric": True, "bottom": 1, "top": 3}] if kind in ("integer", "decimal", "double") else []
     return draw.choice(entries)
 
 

@@ -99,6 +99,7 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
         raise PolicyError([Problem(f"quasi_identifiers.{name}", what) for name in trees])
     labels = [column.name for axis in axes for column in axis.columns]
     ids = policy.released.class_ids_among(names)
+    ids += [name for name in policy.released.centres if name.lower() in map(str.lower, names)]
     found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm)
     return replace(found, on_people=policy.counts_people and not policy.by_rows, kept=policy.keep)
 

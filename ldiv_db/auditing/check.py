@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.auditing.audit import Audit, CountPeople, Watch, audit_table
+from ldiv_db.auditing.centres import require_within
 from ldiv_db.auditing.kept import warn_of_release
 from ldiv_db.auditing.people_names import people_warning
 from ldiv_db.auditing.subject import Pair, Subject, Suppressed, count_values, pair_of
@@ -69,6 +70,8 @@ class CheckRequest:
     by_rows: bool = False
     #: Whether the verdicts are held against a second reading.
     twice: bool = False
+    #: The columns of means and medians, each with that of the ranges which these lie in.
+    centres: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -145,6 +148,7 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
         protects_people=policy.individual is not None,
         counts_people=policy.counts_people,
         by_rows=policy.by_rows,
+        centres=policy.released.centres,
     )
     return replace(request, **given)
 
@@ -204,7 +208,7 @@ def check(
     unless rows are asked about as well and violate a requirement.
 
     Raises PolicyError for columns that the table lacks and for requirements that do not exist or lack what
-    they need.
+    they need, AuditError where a mean or median is not in its range.
     """
     _refuse(engine, table, request)
     home = request.pair.table if request.pair else table
@@ -220,6 +224,7 @@ def check(
         every = Subject(read, [], same=request.same)
         values = {n: (count_values(engine, every, n), "value") if every.is_set(n) else (read, n) for n in attributes}
         absent_values(engine, requirements, values)
+    require_within(engine, home, request.centres)
     subject = request.subject(table)
     audits = [
         audit_table(

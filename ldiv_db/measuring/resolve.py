@@ -18,6 +18,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import LOSS_UNIT, Axis
 from ldiv_db.recoding.labels import (
     RANGE_FORMS,
@@ -128,7 +129,10 @@ def _resolved(engine: Engine, counted: Relation, axis: Axis, kind: str, sets_fir
         null_code = None if null_code is None else leaves - 1
         ranges = read_ranges(engine, parts, kind)
         chosen, spans = choose_reading(engine, span_ranges(engine, ranges, ranks, null_code, leaves - 1), False)
-        smallest, largest = engine.least(ranks, "position") or 0, engine.most(ranks, "position") or 0
+        smallest = axis.ends.clamped(engine.least(ranks, "position") or 0)
+        largest = axis.ends.clamped(engine.most(ranks, "position") or 0)
+        bottom = axis.ends.bottom
+        flow.know(beyond=bottom and engine.count(ranks, Where("position", bottom, "<")))
         width = float(largest - smallest) or 1.0
         shrink = _SHRINK if width > _WIDE else 1.0
         flow.know(chosen=chosen, spans=spans, null_code=null_code, smallest=smallest, largest=largest)

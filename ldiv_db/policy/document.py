@@ -268,7 +268,8 @@ class Policy(PolicyPart):
     @property
     def released(self) -> ReleaseColumns:
         """The columns that a release has."""
-        forms = {name: self._form(qi) for name, qi in self.quasi_identifiers.items()}
+        forms: dict[str, Form] = {name: self._form(qi) for name, qi in self.quasi_identifiers.items()}
+        forms |= {name: centre for name, centre in self.output.centres.items() if name in forms}
         person, position = self.output.person, self.output.position
         if self.is_aligned:
             person, position = person or "person", position or "position"

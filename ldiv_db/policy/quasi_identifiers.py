@@ -35,6 +35,8 @@ from ldiv_db.taxonomies.taxonomy import Taxonomy
 NULL_CODE = -1
 #: Columns of these keys the counts of rows need not have.
 NOT_COUNTED = ("identifiers", "keep")
+#: Whole numbers that a BIGINT holds.
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 
 
 def open_columns(engine: Engine, policy: Policy, folder: Path) -> Relation | FileRelation:
@@ -89,6 +91,10 @@ def column_problems(
     for name, qi in policy.quasi_identifiers.items():
         if found := known.get(name.lower()):
             problems += _type_problems(f"quasi_identifiers.{name}", qi, found, cast)
+            centre = policy.output.centres.get(name)
+            if centre and not (qi.numeric and found.type in _WHOLE):
+                what = f"a {centre} is of whole numbers of up to 64 bits under `numeric: true`"
+                problems.append(Problem(f"output.{name}", what, "round them in a view, or leave it out"))
     return [*problems, *policy.released.clashes()]
 
 
@@ -105,6 +111,8 @@ def _type_problems(key: str, qi: QuasiIdentifier, column: Column, cast: Callable
     if qi.numeric and not (column.is_number or column.is_time):
         what = f"ranges need numbers, dates or timestamps, the column is {column.shown}"
         yield Problem(key, what, cast(column) or "give it a taxonomy")
+    elif qi.has_ends and not column.is_number:
+        yield Problem(key, f"`bottom` and `top` need numbers, the column is {column.shown}", "leave them out")
     elif qi.same and column.type != "VARCHAR":
         yield Problem(f"{key}.same", f"is for texts, the column is {column.shown}", "leave it out")
     elif spec and spec.ranges and not column.is_number:
@@ -291,7 +299,7 @@ class Hierarchy:
 def read_hierarchy(engine: Engine, qi: QuasiIdentifier, folder: Path) -> Hierarchy:
     """The hierarchy of a quasi-identifier; raises PolicyError for a taxonomy that is not to be had."""
     if qi.numeric:
-        return Hierarchy()
+        return Hierarchy(ends=(qi.bottom, qi.top))
     spec = qi.taxonomy or TaxonomySpec()
     if made := _of_levels(engine, spec):
         return replace(made, levels=tuple(replace(level, same=tuple(qi.same)) for level in made.levels))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from ldiv_db.database.catalog import Column
 from ldiv_db.database.errors import Problem, nearest, refuse
 from ldiv_db.database.names import Identifier
 
 #: A label (of a tree, or of a range), the label or the set of the values where that loses less, or two bounds.
-Form = Literal["label", "set", "bounds"]
+#: A range may have the mean or the median of its class's numbers beside it.
+Centre = Literal["mean", "median"]
+Form = Literal["label", "set", "bounds", "mean", "median"]
+CENTRES: tuple[Centre, ...] = get_args(Centre)
 CLASS_ID = "class_id"
 #: Types of which a value is the same whether it is read as such or as text, and that tell nothing beside their values,
 #: as the members of an enum would.
@@ -37,8 +40,13 @@ class PublishedColumn:
 
 
 def columns_as(name: str, form: Form) -> tuple[str, ...]:
-    """The columns that a quasi-identifier is published in."""
+    """The columns of a quasi-identifier's labels."""
     return (f"{name}_min", f"{name}_max") if form == "bounds" else (name,)
+
+
+def centre_as(name: str, form: str) -> tuple[str, ...]:
+    """The column of the means or medians of a quasi-identifier, if it has one."""
+    return (f"{name}_{form}",) if form in CENTRES else ()
 
 
 @dataclass(frozen=True)
@@ -66,10 +74,15 @@ class ReleaseColumns:
     @property
     def identifying(self) -> list[str]:
         """The columns that quasi-identifiers are published in: rows that agree on them are a class."""
-        return [column for name, form in self.forms.items() for column in columns_as(name, form)]
+        return [c for name, form in self.forms.items() for c in (*columns_as(name, form), *centre_as(name, form))]
+
+    @property
+    def centres(self) -> dict[str, str]:
+        """The columns of means and medians, each with that of the ranges which these lie in."""
+        return {column: name for name, form in self.forms.items() for column in centre_as(name, form)}
 
     def columns_of(self, name: str) -> tuple[str, ...]:
-        """The columns that a quasi-identifier is published in."""
+        """The columns of a quasi-identifier's labels."""
         return columns_as(name, self.forms[name])
 
     @property
@@ -87,7 +100,7 @@ class ReleaseColumns:
         found = dict.fromkeys(self.class_ids, "BIGINT")
         for name, form in self.forms.items():
             kind = types[name.lower()] if form == "bounds" else "VARCHAR"
-            found |= dict.fromkeys(columns_as(name, form), kind)
+            found |= dict.fromkeys(columns_as(name, form), kind) | dict.fromkeys(centre_as(name, form), "BIGINT")
         found |= {name: types[name.lower()] for name in [*self.sensitive, *self.keep]}
         return found | dict.fromkeys(self.people, "BIGINT")
 
@@ -98,9 +111,12 @@ class ReleaseColumns:
         added = {
             column: name for name, form in self.forms.items() if form == "bounds" for column in columns_as(name, form)
         }
+        added |= self.centres
         for column, name in added.items():
             if column.lower() in taken:
-                yield Problem("output.bounds", f"{name} would be published as {column}, which the source has already")
+                key = name if column in self.centres else "bounds"
+                what = f"{name} would be published as {column}, which the source has already"
+                yield Problem(f"output.{key}", what)
         named = taken | {column.lower() for column in [*added, *self.class_ids]}
         for key, of_people in (("person", self.person), ("position", self.position)):
             if of_people and of_people.lower() in named:

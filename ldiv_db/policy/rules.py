@@ -161,6 +161,7 @@ _PLUS = next(iter(DECOMPOSITIONS))
 _LEAVE, _NOT_WITH, _ONE = "leave it out", "does not go with {series}", "it is proved for one sensitive attribute"
 _KNOWN = "{algorithm} does not withstand an attacker who knows the method"
 _ONE_TABLE = "algorithm: auto publishes one table in which some are harmless"
+_ALONE = "leave them out of `output`"
 _WAITS = "leave it out: rows that find no place wait for a later release"
 _AGAIN, _MISSING = "releases that are compared reveal more", "people who are left out stand out"
 _WRITTEN = "a row's spelling distinguishes it from others with its value"
@@ -322,6 +323,44 @@ RULES: tuple[PolicyRule, ...] = (
         "rows: together",
     ),
     *WEIGHT_RULES,
+    *_within(
+        lambda p: bool(p.output.centres),
+        "does not go with means and medians: ",
+        (lambda p: p.decomposes, "algorithm.name", "{algorithm} publishes no ranges for them to lie in"),
+        (lambda p: p.is_series, "key", _AGAIN, _ALONE),
+        (lambda p: p.target.if_exists == "append", "target.if_exists", _AGAIN, _ALONE),
+        (lambda p: p.transparent, "transparent", "its proof is about labels alone", _ALONE),
+        (_links, "individual.rows", "they would tell how many rows each person has", "rows: apart"),
+        (lambda p: p.suppression is not None, "suppression", _MISSING, _ALONE),
+        (lambda p: p.nulls == "suppress", "nulls", _MISSING, "nulls: value"),
+        (lambda p: p.output.bounds, "output.bounds", "they stand beside a label", _LEAVE),
+        (
+            lambda p: [(n,) for n, spec in enumerate(p.require) if spec.counts_people],
+            "require.{}",
+            "people of a population are counted by ranges alone",
+            _ALONE,
+        ),
+        (
+            lambda p: [(n,) for n, qi in p.quasi_identifiers.items() if n in p.output.centres and qi.has_ends],
+            "quasi_identifiers.{}",
+            "they would tell numbers beyond `bottom` and `top`",
+            _ALONE,
+        ),
+    ),
+    PolicyRule(
+        lambda p: [
+            (name, nearest(name, p.quasi_identifiers)) for name in p.output.centres if name not in p.quasi_identifiers
+        ],
+        "output.{}",
+        "is no key, and no quasi-identifier of which it could be",
+        "{1}",
+    ),
+    PolicyRule(
+        lambda p: p.output.bounds and [(name,) for name, qi in p.quasi_identifiers.items() if qi.has_ends],
+        "output.bounds",
+        "does not go with the open ends of {}: two columns of numbers have none",
+        _LEAVE,
+    ),
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),
     PolicyRule(_twice, "{}.{}", "is classified already under {2}"),
     PolicyRule(

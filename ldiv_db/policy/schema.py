@@ -83,6 +83,8 @@ def _of_all(policy: Policy) -> Iterator[Problem]:
     if policy.output.class_id or policy.output.person:
         key = "class_id" if policy.output.class_id else "person"
         yield Problem(f"output.{key}", "people and rows are linked by their keys, under the names of these", _LEAVE)
+    for name in policy.output.centres:
+        yield Problem(f"output.{name}", "means and medians are of one table with one row a person", _LEAVE)
 
 
 _LEAVE = "leave it out"

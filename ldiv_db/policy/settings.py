@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.readings import NUMBERS, TIMES, Reading
 from ldiv_db.policy.parts import NamedTaxonomy, PolicyPart, Sensitive, Steps
+from ldiv_db.policy.release_columns import Centre
 from ldiv_db.policy.sources import DEFAULT_ALGORITHM
 from ldiv_db.policy.targets import listed_columns
 
@@ -35,6 +36,9 @@ class QuasiIdentifier(PolicyPart):
 
     taxonomy: NamedTaxonomy = None
     numeric: StrictBool = False
+    #: All plain numbers from `top` on are published as one value, and all below `bottom`.
+    top: StrictFloat | None = None
+    bottom: StrictFloat | None = None
     recode: Literal["tree", "set"] | None = None
     same: Steps = Field(default_factory=list, description="the steps that turn spellings of a text into one value")
     null_values: Annotated[list[str], BeforeValidator(_written, json_schema_input_type=_Text | list[_Text])] = Field(
@@ -52,6 +56,11 @@ class QuasiIdentifier(PolicyPart):
     def refuses_ranges(self) -> bool:
         """True if it says that its values are no numbers, whatever their type."""
         return "numeric" in self.model_fields_set and not self.numeric
+
+    @property
+    def has_ends(self) -> bool:
+        """True if numbers beyond an end are one value."""
+        return self.bottom is not None or self.top is not None
 
     @property
     def is_read(self) -> bool:
@@ -77,6 +86,9 @@ class QuasiIdentifier(PolicyPart):
             return [Problem(f"{key}.same", "goes with `prefix:`, `flat:`, or neither", "else fold the texts in a view")]
         if self.decimal and not (self.is_open or self.numeric or (self.taxonomy and self.taxonomy.ranges)):
             return [Problem(f"{key}.decimal", "is of numbers: it goes with `numeric: true` or `ranges:`")]
+        if self.has_ends and not self.numeric:
+            end = "bottom" if self.top is None else "top"
+            return [Problem(f"{key}.{end}", "goes with `numeric: true`, or within `taxonomy:` with `ranges:`")]
         if self.numeric and self.recode == "set":
             return [Problem(f"{key}.recode", "sets are of a taxonomy's leaves; numbers are published as ranges")]
         return self.taxonomy.problems(f"{key}.taxonomy") if self.taxonomy else []
@@ -116,7 +128,13 @@ class Individual(PolicyPart):
 
 
 class Output(PolicyPart):
-    """Parts of the release besides its columns, and the types of these."""
+    """Parts of the release besides its columns, and the types of these.
+
+    Other keys are quasi-identifiers, each with what of a class's numbers is published beside their range.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    __pydantic_extra__: dict[str, Centre] = Field(init=False)
 
     class_id: StrictBool | None = None
     bounds: StrictBool = False
@@ -124,6 +142,11 @@ class Output(PolicyPart):
     #: The column of a number that links the rows of a person within the release.
     person: str | None = None
     position: str | None = Field(default=None, description="the column of a row's place among those of its person")
+
+    @property
+    def centres(self) -> dict[str, Centre]:
+        """The quasi-identifiers of whose numbers each class publishes the mean or the median."""
+        return dict(self.__pydantic_extra__)
 
 
 class AlgorithmSpec(BaseModel):

@@ -13,15 +13,15 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, count_phrase
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.resolve import QuasiColumn, Source
-from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, Renamed, SensitiveAxis
+from ldiv_db.recoding.encoded import NUMBER_SCALE, Axis, Encoded, OpenEnds, Renamed, SensitiveAxis
 from ldiv_db.recoding.snapshot import Copied, Snapshot, bounds_of, names_of, refuse_odd_years, renamed
 from ldiv_db.requirements import ROWS_ALONE, Classes, Distribution
 from ldiv_db.taxonomies import taxonomy as taxonomies
-from ldiv_db.taxonomies.making import from_ranges, from_values
+from ldiv_db.taxonomies.making import end_labels, from_ranges, from_values, read_ends
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: What becomes of values that stand for none, whatever the taxonomy.
@@ -129,15 +129,29 @@ class Encoder:
     def _number_axis(self, number: int, qi: QuasiColumn, nullable: bool) -> Axis:
         code, kind = Identifier(f"q{number}"), qi.column.kind
         smallest, largest = bounds_of(self._engine, self._snapshot, code, qi.column)
+        ends = self._ends(qi, largest)
+        smallest, largest = ends.clamped(smallest), ends.clamped(largest)
         width = largest - smallest
         shifted = kind != "real" and width <= NUMBER_SCALE
         scale = int(width) if shifted else NUMBER_SCALE
         null_code = scale + 1 if nullable else None
         line = {"kind": kind, "shifted": shifted, "smallest": smallest, "width": width or 1.0, "scale": scale}
-        dictionary = self._dictionary("map_numbers", code, null_code=null_code, **line)
+        dictionary = self._dictionary("map_numbers", code, null_code=null_code, ends=ends, **line)
         seconds = {"date": 86_400.0, "timestamp": 1e-6, "instant": 1e-6}.get(kind, 1.0)
         axis = Axis(Identifier(qi.name), code, dictionary, scale, null_code, qi.weight)
-        return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time)
+        return replace(axis, width=float(width) * seconds, is_time=qi.column.is_time, ends=ends)
+
+    def _ends(self, qi: QuasiColumn, largest: float) -> OpenEnds:
+        """The ends of plain numbers, all below the first a step below it; raises PolicyError if they do not fit."""
+        problems = Problems()
+        with problems.collected(f"quasi_identifiers.{qi.name}"):
+            bottom, top = read_ends(qi.hierarchy.ends, qi.column.is_integer)
+            own = int if qi.column.is_integer else float
+            first, last = (None if end is None else own(end) for end in (bottom, top))
+            step = 1 if own is int or first is None else max(largest - first, 1.0) / NUMBER_SCALE
+            floor = None if first is None else first - step
+            return OpenEnds(first, last, floor, *map(Value, end_labels(qi.hierarchy.ends)))
+        raise PolicyError(problems.found)
 
     def axis_like(self, qi: QuasiColumn, known: QuasiColumn, number: int, axis: Axis) -> Axis:
         """The axis of a quasi-identifier that a copy has as `known`; its `axis` if that generalises alike."""

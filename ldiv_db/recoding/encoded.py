@@ -39,6 +39,28 @@ class Renamed:
 
 
 @dataclass(frozen=True)
+class OpenEnds:
+    """The ends of plain numbers: from `top` on all are one value, called `above`, and below `bottom`, `below`.
+
+    Those stand at `top`, these at `floor`, next to `bottom`.
+    """
+
+    bottom: float | None = None
+    top: float | None = None
+    floor: float | None = None
+    below: Value = Value(None)  # noqa: RUF009 - frozen
+    above: Value = Value(None)  # noqa: RUF009 - frozen
+
+    def __bool__(self) -> bool:
+        return self.bottom is not None or self.top is not None
+
+    def clamped(self, position: float) -> float:
+        """Where a number stands."""
+        low = position if self.floor is None else max(position, self.floor)
+        return low if self.top is None else min(low, self.top)
+
+
+@dataclass(frozen=True)
 class Axis:
     """One quasi-identifier as algorithms see it: integer codes `0..scale`, ordered.
 
@@ -57,6 +79,7 @@ class Axis:
     #: The width of its domain, in seconds of times, if it has numbers alone; and whether they are times.
     width: float | None = None
     is_time: bool = False
+    ends: OpenEnds = OpenEnds()
     #: How many published cells a code stands for: of a unit that is several rows, those in which it does not vary.
     cells: int = 1
     #: About how many quasi-identifiers become narrower with this one, itself among them.

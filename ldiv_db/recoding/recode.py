@@ -12,17 +12,18 @@ blank, or has one of , " { } in it stands in double quotes, which are doubled in
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import refused
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.table_queries import Aggregate
-from ldiv_db.policy.release_columns import Form, columns_as
-from ldiv_db.recoding.encoded import LOSS_UNIT, Axis, Encoded
+from ldiv_db.policy.release_columns import CENTRES, Form, centre_as, columns_as
+from ldiv_db.recoding.encoded import LOSS_UNIT, NUMBER_SCALE, Axis, Encoded
 
 #: The template of the release.
 PUBLISHED = "recoding/publish/recode_rows"
@@ -41,6 +42,8 @@ class SpanColumn:
     value: Identifier
     alias: Identifier
     column: Identifier
+    #: Whether it has labels, texts that are ordered by their bytes.
+    is_text: bool = True
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Spans:
     """The spans of one quasi-identifier, as they are published, and their loss.
 
     `relation` is (low, high, lm, ncp) and the values that `form` takes: a label, perhaps by the number of its set, the
-    smallest and the largest value, or the only value.
+    smallest and the largest value, or the only value. Of means and medians it is by the number of that, as of a set.
     """
 
     axis: Axis
@@ -64,16 +67,19 @@ class Spans:
     @property
     def set_no(self) -> Identifier | None:
         """The classes' column of the number of their set, 0 for none."""
-        return Identifier(f"{self.axis.code.name}_set") if self.members else None
+        return Identifier(f"{self.axis.code.name}_set") if self.members or self.form in CENTRES else None
 
     @property
     def shown(self) -> list[SpanColumn]:
         """The columns that the quasi-identifier is published in."""
-        values = _SHOWN.get(self.form, ("label",))
-        columns = columns_as(self.axis.name, "bounds" if self.form == "bounds" else "label")
+        form: Form = "label" if self.form == "value" else self.form
+        centres = centre_as(self.axis.name, form)
+        values = [*_SHOWN.get(self.form, ("label",)), *("centre" for _ in centres)]
         return [
-            SpanColumn(Identifier(value), Identifier(f"{self.axis.code.name}_{value}"), Identifier(column))
-            for value, column in zip(values, columns, strict=True)
+            SpanColumn(
+                Identifier(value), Identifier(f"{self.axis.code.name}_{value}"), Identifier(column), value == "label"
+            )
+            for value, column in zip(values, [*columns_as(self.axis.name, form), *centres], strict=True)
         ]
 
 
@@ -114,11 +120,13 @@ def plan_recoding(
     spans = [_labelled(flow, axis, forms.get(axis.name, "label")) for axis in encoded.axes]
     if stars:
         spans = [_starred(flow, span) for span in spans]
-    if any(span.form == "set" for span in spans):
-        found = [_set(flow, span) if span.form == "set" else span for span in spans]
+    told: Mapping[str, Callable[..., Spans]] = {"set": _set, "mean": _centred, "median": _centred}
+    if any(span.form in told for span in spans):
+        flow.know(dealt=dealt)
+        found = [told[span.form](flow, span) if span.form in told else span for span in spans]
         sets = [span for span in found if span.placed]
         flow.replace("classes", "place_sets", sets=sets)
-        engine.drop(*(span.relation for span in spans if span.form == "set"))
+        engine.drop(*(span.relation for span in spans if span.form in told))
         engine.drop(*(span.placed for span in sets if span.placed))
         spans = found
     return Recoding(assigned, flow["classes"], tuple(spans), blanked, dealt)
@@ -138,7 +146,8 @@ def _labelled(flow: EngineFlow, axis: Axis, form: Form) -> Spans:
 
 def _starred(flow: EngineFlow, span: Spans) -> Spans:
     """The spans with stars in place of the whole domain; the spans as they were are dropped."""
-    shown = {"shown": [shown.value for shown in span.shown], "bounds": span.form == "bounds"}
+    labels = [shown.value for shown in span.shown if shown.value.name != "centre"]
+    shown = {"shown": labels, "bounds": span.form == "bounds"}
     name = f"starred_{span.axis.code.name}"
     starred = flow.step(name, "star_spans", spans=span.relation, axis=span.axis, **shown)
     flow.engine.drop(span.relation)
@@ -161,12 +170,25 @@ def _set(flow: EngineFlow, span: Spans) -> Spans:
     return replace(span, relation=labelled, members=codes, placed=placed)
 
 
+def _centred(flow: EngineFlow, span: Spans) -> Spans:
+    """The spans of whole numbers with the means or medians of the classes that have them."""
+    engine, code = flow.engine, span.axis.code.name
+    if span.axis.scale == NUMBER_SCALE:
+        raise refused(f"output.{span.axis.name}", f"a {span.form} is of numbers less than {NUMBER_SCALE:,} apart")
+    flow.know(axis=span.axis, spans=span.relation)
+    centred = flow.step(f"centred_{code}", "find_centres", median=span.form == "median")
+    labelled = flow.step(f"labelled_{code}", "label_centres", centred=centred)
+    placed = engine.select(f"placed_{code}", centred, "class_id", "set_no")
+    engine.drop(centred)
+    return replace(span, relation=labelled, placed=placed)
+
+
 def keep_types(engine: Engine, recoding: Recoding, names: Collection[str]) -> Recoding:
     """The recoding with values in place of labels for those quasi-identifiers of that name that no class generalises.
 
     What it loses, and the text of what it publishes, is the same.
     """
-    asked = [span for span in recoding.spans if span.axis.name in names and span.form != "bounds"]
+    asked = [span for span in recoding.spans if span.axis.name in names and span.form in ("label", "set")]
     if not asked:
         return recoding
     counts = engine.record("recoding/publish/count_generalised", spans=asked)

@@ -57,8 +57,10 @@ def _number_rules(
 ) -> Iterator[Rule]:
     """The rules of an interval: no number between two of them has a label, as none was in the source of the run.
 
-    Raises ValueError for numbers that are not whole, of which none comes next.
+    Raises ValueError for numbers that are not whole, of which none comes next, and for open ends.
     """
+    if axis.ends:
+        raise ValueError(label)
     if high == axis.null_code:
         yield Rule("null", None, None, label)
         if low < high:

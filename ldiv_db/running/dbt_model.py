@@ -32,6 +32,7 @@ from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
 from ldiv_db.policy.reading import Policy, load_policy, of_one_table
+from ldiv_db.policy.release_columns import centre_as
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.run import run
@@ -150,6 +151,7 @@ def _no_rows(policy: Policy, source: Any, columns: Sequence[Column], dialect: st
     shown: dict[str, Identifier | str] = dict.fromkeys(released.class_ids, "BIGINT")
     for name, form in released.forms.items():
         shown |= dict.fromkeys(released.columns_of(name), own[name.lower()] if form == "bounds" else "VARCHAR")
+        shown |= dict.fromkeys(centre_as(name, form), "BIGINT")
     shown |= {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
     return without_rows(shown | dict.fromkeys(released.people, "BIGINT"), source, dialect)
 

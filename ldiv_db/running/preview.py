@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ldiv_db.database.templates import Statement
-from ldiv_db.policy.release_columns import Form
+from ldiv_db.policy.release_columns import CENTRES, Form
 from ldiv_db.publishing.result import Released
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.running.preparation import Preparation
@@ -92,6 +92,7 @@ def _columns(ready: Preparation) -> Iterator[dict[str, Any]]:
 
 def _generalisation(axis: Axis, form: Form) -> str:
     if axis.taxonomy is None:
-        return "ranges of numbers" + (", as two columns" if form == "bounds" else "")
+        beside = f", beside the {form} of each class" if form in CENTRES else ""
+        return "ranges of numbers" + (", as two columns" if form == "bounds" else beside)
     sets = ", or sets" if form == "set" else ""
     return f"taxonomy {axis.taxonomy.origin}: {axis.leaves:,} leaves, height {axis.taxonomy.height}{sets}"

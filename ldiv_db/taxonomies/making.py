@@ -52,11 +52,10 @@ def range_trees(
     """The trees of the widest ranges, as `from_ranges` puts them under one root, and those beyond the `ends`."""
     if not all(map(math.isfinite, [*widths, origin, smallest, largest, *(end or 0 for end in ends)])):
         raise refused("ranges", "takes finite numbers")
+    bottom, top = read_ends(ends, integers)
     with localcontext(_EXACT):
         exact, start = [Decimal(str(width)) for width in widths], Decimal(str(origin))
-        bottom, top = (None if end is None else Decimal(str(end)) for end in ends)
         _refuse_widths(exact, start, integers)
-        _refuse_ends(bottom, top, integers)
         leaf, within = exact[0], (Decimal("-inf") if bottom is None else bottom, Decimal("inf") if top is None else top)
         least, most = max(Decimal(str(smallest)), within[0]), min(Decimal(str(largest)), within[1])
         if (most - least) / leaf > MAX_LEAVES:
@@ -71,22 +70,32 @@ def range_trees(
                 groups.setdefault(low, _range_tree(low, width, integers, within)).children.append(tree)
             # One that is cut off at an end may be no wider than what it holds.
             level = [(low, t.children[0] if t.children[0].label == t.label else t) for low, t in groups.items()]
-    below = [] if bottom is None else [Tree(f"<{bottom.normalize():f}", bounds=(float(-_BEYOND), float(bottom)))]
-    above = [] if top is None else [Tree(f"{top.normalize():f}+", bounds=(float(top), float(_BEYOND)))]
+    under, over = end_labels(ends)
+    below = [] if bottom is None else [Tree(under, bounds=(float(-_BEYOND), float(bottom)))]
+    above = [] if top is None else [Tree(over, bounds=(float(top), float(_BEYOND)))]
     return [*below, *(tree for _, tree in level), *above]
 
 
-def _refuse_ends(bottom: Decimal | None, top: Decimal | None, integers: bool) -> None:
+def end_labels(ends: Ends) -> tuple[str, str]:
+    """The labels of all numbers below the first of the ends, and of all from the second on."""
+    bottom, top = ("" if end is None else f"{Decimal(str(end)).normalize():f}" for end in ends)
+    return f"<{bottom}", f"{top}+"
+
+
+def read_ends(ends: Ends, integers: bool) -> tuple[Decimal | None, Decimal | None]:
+    """The ends as they are written; raises PolicyError if they do not fit the numbers, or each other."""
+    bottom, top = (None if end is None else Decimal(str(end)) for end in ends)
     named = {"bottom": bottom, "top": top}
     given = {name: end for name, end in named.items() if end is not None}
     problems = [
         Problem(name, f"is a number of at most {_WIDEST / 100:e}, and whole where the column is")
         for name, end in given.items()
-        if abs(end) > _WIDEST / 100 or (integers and end % 1)
+        if not end.is_finite() or abs(end) > _WIDEST / 100 or (integers and _EXACT.remainder(end, Decimal(1)))
     ]
     if bottom is not None and top is not None and bottom >= top:
         problems.append(Problem("top", "lies above `bottom`"))
     refuse(problems)
+    return bottom, top
 
 
 def _refuse_widths(widths: Sequence[Decimal], origin: Decimal, integers: bool) -> None:

@@ -181,6 +181,37 @@ def test_numbers_beyond_top_and_bottom_are_one(con):
     assert ldiv_db.attack(con, "out", policy=policy, known="known").attacks
 
 
+@pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "DECIMAL(6, 2)"])
+def test_plain_numbers_have_open_ends(con, kind):
+    def plain(found):
+        return {int(value): {label.replace(".00", "") for label in labels} for value, labels in found.items()}
+
+    values = [*range(0, 110, 7), 17, 18, 89, 90, 90, 107]
+    settings = {"numeric": True, "bottom": 18, "top": 90}
+    policy, found = run(con, kind, values, settings, 1)
+    assert plain(found) == {v: {"<18" if v < 18 else "90+" if v >= 90 else str(v)} for v in values}
+    assert ldiv_db.measure(con, "out", policy).loss.lm_mean == 0  # what is beyond an end is one value
+    policy, found = run(con, kind, values, settings, 3, algorithm="mondrian")
+    found = plain(found)
+    labels = set().union(*found.values())
+    ends = {label: [v for v, of in found.items() if label in of] for label in labels if "[" not in label}
+    assert any("+" in label for label in ends) and any("<" in label for label in ends)
+    least, most = 17 if kind == "INTEGER" else 18, 90  # where those below 18 stand
+    losses = []
+    for value in values:
+        (label,) = found[value]
+        low, high = min(v for v in values if label in found[v]), max(v for v in values if label in found[v])
+        whole = {"<18": high < 18, "90+": low >= 90, "*": low < 18 and high >= 90}
+        assert whole.get(label, label in (f"[{low} .. {high}]", f"<={high}", f"{low}+"))
+        losses.append((min(max(high, least), most) - min(max(low, least), most)) / (most - least))
+    measured = ldiv_db.measure(con, "out", policy)
+    assert abs(measured.loss.lm_mean - sum(losses) / len(losses)) < 1e-8
+    assert measured.rows_uncovered == 0
+    assert ldiv_db.check(con, "out", policy=policy)[0].holds
+    con.execute("CREATE TABLE known AS SELECT 500 AS q UNION ALL SELECT -500 UNION ALL SELECT 18")
+    assert ldiv_db.attack(con, "out", policy=policy, known="known").attacks
+
+
 def test_ends_cut_ranges_off_where_they_lie():
     (root,) = [making.from_ranges((0.5, 2), 0.25, -3, 9, False, (-1.0, 1.1))]
     assert [node.label for node in root.leaves] == [

@@ -37,8 +37,8 @@ def coarser(qi: QuasiIdentifier, column: QuasiColumn, bounds: Bounds) -> dict[st
 
     Of plain numbers these are ranges of one width, of dates months and years.
     """
-    settings = qi.model_dump(exclude_unset=True, exclude={"numeric", "taxonomy"})
-    taxonomy = _ranges(column, bounds) if qi.numeric else _without_lowest_level(qi.taxonomy, column)
+    settings = qi.model_dump(exclude_unset=True, exclude={"numeric", "taxonomy", "top", "bottom"})
+    taxonomy = _ranges(qi, column, bounds) if qi.numeric else _without_lowest_level(qi.taxonomy, column)
     return settings | {"taxonomy": taxonomy} if taxonomy else None
 
 
@@ -55,14 +55,14 @@ def _without_lowest_level(spec: TaxonomySpec | None, column: QuasiColumn) -> dic
     return None
 
 
-def _ranges(column: QuasiColumn, bounds: Bounds) -> dict[str, Any] | None:
+def _ranges(qi: QuasiIdentifier, column: QuasiColumn, bounds: Bounds) -> dict[str, Any] | None:
     if column.column.is_time:
         return {"dates": _STRETCHES} if column.column.type == "DATE" else None
     if not column.column.is_number:
         return None
     smallest, largest = bounds(column)
     widths = _widths(Decimal(str(largest)) - Decimal(str(smallest)), column.column.is_integer)
-    return {"ranges": widths} if widths else None
+    return {"ranges": widths, **qi.model_dump(include={"top", "bottom"}, exclude_none=True)} if widths else None
 
 
 def _widths(domain: Decimal, whole: bool) -> Sequence[int | float]:

@@ -1,0 +1,185 @@
+"""Means and medians of classes beside their ranges: what they are, and what they tell."""
+
+import random
+from collections import Counter, defaultdict
+from fractions import Fraction
+from itertools import permutations
+from math import floor, prod
+
+import duckdb
+import pytest
+from times import seeds
+
+import ldiv_db
+from ldiv_db import AuditError, PolicyError
+from ldiv_db.policy.reading import parse_policy
+from ldiv_db.policy.rules import problems_of
+from ldiv_db.recoding import recode
+
+WAYS = ["bsgi", "mondrian", "topdown", "peel"]
+
+
+def mean(numbers):
+    return floor(Fraction(sum(numbers), len(numbers)) + Fraction(1, 2))
+
+
+def median(numbers):
+    return sorted(numbers)[(len(numbers) - 1) // 2]
+
+
+CENTRES = {"mean": mean, "median": median}
+
+
+def table(rows):
+    con = duckdb.connect()
+    con.execute("CREATE TABLE people (age INTEGER, disease VARCHAR)")
+    con.executemany("INSERT INTO people VALUES (?, ?)", rows)
+    return con
+
+
+def policy(centre, algorithm="mondrian", **more):
+    return {
+        "source": "people", "target": "published", "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": "disease", "require": [{"frequency": 2}], "algorithm": algorithm, "seed": 3,
+        "output": {"age": centre, "class_id": True}, **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", seeds(8))
+def test_they_are_those_of_the_rows(seed):
+    rng = random.Random(seed)
+    ages = [None, *range(-9, 40)] if seed % 2 else range(-9, 40)
+    rows = [(rng.choice(ages), "abcd"[number % 4]) for number in range(rng.choice([12, 40]))]
+    centre = rng.choice(["mean", "median"])
+    con, said = table(rows), policy(centre, rng.choice(WAYS))
+    ldiv_db.run(con, said)
+    published = con.execute(f"SELECT class_id, age, age_{centre}, disease FROM published").fetchall()
+    assert con.execute(f"SELECT typeof(age_{centre}) FROM published LIMIT 1").fetchone() == ("BIGINT",)
+    classes = defaultdict(list)
+    for number, label, found, disease in published:
+        classes[number, label, found].append(disease)
+    shown = Counter((label, found, tuple(sorted(held))) for (_, label, found), held in classes.items())
+    assert shown == as_published(con, said, rows, CENTRES[centre])
+    assert ldiv_db.check(con, "published", policy=said).holds
+    con.execute(
+        f"UPDATE published SET age_{centre} = 99 WHERE age_{centre} = (SELECT max(age_{centre}) FROM published)"
+    )
+    with pytest.raises(AuditError, match=f"age_{centre} is not in the range age of"):
+        ldiv_db.check(con, "published", policy=said)
+
+
+def as_published(con, said, rows, centre):
+    """What the classes of the same run without a mean publish, by the rows that are in each by `keep`."""
+    con.execute("DROP TABLE published")
+    con.execute("CREATE OR REPLACE TABLE kept AS SELECT *, age AS own FROM people")
+    ldiv_db.run(con, said | {"source": "kept", "output": {"class_id": True}, "keep": ["own"]})
+    members = defaultdict(list)
+    for number, label, own, disease in con.execute("SELECT class_id, age, own, disease FROM published").fetchall():
+        members[number, label].append((own, disease))
+    con.execute("DROP TABLE published")
+    found = Counter()
+    for (_, label), held in members.items():
+        ages = [age for age, _ in held]
+        found[label, None if None in ages else centre(ages), tuple(sorted(d for _, d in held))] += 1
+    ldiv_db.run(con, said)
+    return found
+
+
+@pytest.mark.parametrize("right", CENTRES)
+def test_a_wrong_one_is_not_published(monkeypatch, right):
+    con, (wrong,) = table([(age, "abcd"[age % 4]) for age in (1, 2, 3, 40)]), set(CENTRES) - {right}
+    real = recode._centred
+
+    def other(flow, span):
+        made = real(flow, recode.replace(span, form=wrong))
+        return recode.replace(made, form=right)
+
+    monkeypatch.setattr(recode, "_centred", other)
+    with pytest.raises(AuditError, match=f"age_{right} is not that of the numbers behind 1 class"):
+        ldiv_db.run(con, policy(right, require=[{"frequency": 4}]))
+    assert not con.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'published'").fetchall()
+
+
+def partitions(items):
+    """All ways to part a list into classes."""
+    if not items:
+        yield []
+        return
+    first, *rest = items
+    for parted in partitions(rest):
+        yield [[first], *parted]
+        for place, others in enumerate(parted):
+            yield [*parted[:place], [first, *others], *parted[place + 1 :]]
+
+
+def label(ages):
+    return str(ages[0]) if min(ages) == max(ages) else f"[{min(ages)} .. {max(ages)}]"
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+@pytest.mark.parametrize("centre", CENTRES)
+def test_nobody_becomes_more_certain_than_a_class_allows(seed, centre):
+    """All worlds of a tiny table: everybody's ages are known, and who is in which class is not."""
+    rng = random.Random(seed)
+    rows = [(rng.randrange(20, 29), disease) for disease in rng.choice(["aabbcc", "aaabbc", "abcabd"])]
+    con = table(rows)
+    ldiv_db.run(con, policy(centre, rng.choice(WAYS)))
+    classes = defaultdict(list)
+    for number, *shown, disease in con.execute(
+        "SELECT class_id, age, age_" + centre + ", disease FROM published"
+    ).fetchall():
+        classes[number, *shown].append(disease)
+    release = Counter((*shown, tuple(sorted(held))) for (_, *shown), held in classes.items())
+    weights, every = defaultdict(Counter), 0
+    for parted in partitions(list(range(len(rows)))):
+        described = [(label(sorted(rows[i][0] for i in p)), CENTRES[centre]([rows[i][0] for i in p])) for p in parted]
+        for order in set(permutations(release.elements())) if len(parted) == release.total() else ():
+            if all(o[:2] == d and len(o[2]) == len(p) for o, d, p in zip(order, described, parted, strict=True)):
+                worlds = prod(len(set(permutations(o[2]))) for o in order)
+                every += worlds
+                for o, part in zip(order, parted, strict=True):
+                    for person in part:
+                        for value, times in Counter(o[2]).items():
+                            weights[person][value] += Fraction(worlds * times, len(part))
+    assert every
+    assert all(weight <= Fraction(every, 2) for of in weights.values() for weight in of.values())
+
+
+REFUSED = [
+    ({"algorithm": "anatomy", "sensitive": {"disease": {"l": 2}}, "require": []}, "algorithm"),
+    ({"key": "id"}, "key"),
+    ({"target": {"table": "t", "if_exists": "append"}}, "target.if_exists"),
+    ({"transparent": True, "algorithm": "bsgi"}, "transparent"),
+    ({"individual": {"column": "id", "rows": "together"}}, "individual.rows"),
+    ({"individual": {"column": "id", "rows": "aligned", "order": "day"}}, "individual.rows"),
+    ({"suppression": 0.1}, "suppression"),
+    ({"nulls": "suppress"}, "nulls"),
+    ({"output": {"age": "mean", "bounds": True}}, "output.bounds"),
+    ({"require": [{"delta_presence": {"high": 0.5, "population": "all"}}]}, "require.0"),
+    ({"quasi_identifiers": {"age": {"numeric": True, "top": 90}}}, "quasi_identifiers.age"),
+    ({"output": {"size": "mean"}}, "output.size"),
+    ({"output": {"age": "mode"}}, "output.age"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("more", "key"), REFUSED)
+def test_what_no_proof_covers_is_refused(more, key):
+    try:
+        found = problems_of(parse_policy(policy("mean") | more))
+    except PolicyError as error:
+        found = error.problems
+    assert any(problem.key.startswith(key) for problem in found), found
+
+
+@pytest.mark.parametrize("kind", ["DOUBLE", "VARCHAR", "DATE"])
+def test_they_are_of_whole_numbers(kind):
+    con = duckdb.connect()
+    con.execute(f"CREATE TABLE people (age {kind}, disease VARCHAR)")
+    with pytest.raises(PolicyError, match="a mean is of whole numbers"):
+        ldiv_db.run(con, policy("mean", quasi_identifiers=["age"]))
+
+
+def test_rows_that_are_left_out_are_not_told_by_means():
+    con = table([(20, "a"), (21, "a"), (22, "a"), (23, "b"), (24, "a"), (25, "b"), (26, "c")])
+    with pytest.raises(AuditError, match="left out, and means and medians would tell whose"):
+        ldiv_db.run(con, policy("mean", {"name": "bsgi", "residue": "suppress"}))
