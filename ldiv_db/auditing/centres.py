@@ -8,20 +8,30 @@ from ldiv_db.auditing.subject import Subject
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, count_phrase
+from ldiv_db.database.errors import AuditError, count_phrase, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.policy.release_columns import Form
 from ldiv_db.recoding.encoded import Axis
 from ldiv_db.recoding.labels import read_parts, read_ranges
 
 
-def require_true(engine: Engine, subject: Subject, centre: str, axis: Axis, median: bool) -> None:
-    """Raise AuditError unless a column is the mean or median of its class's numbers.
+def require_all(left_out: int) -> None:
+    """Raise AuditError if rows are left out, whose numbers who knows all of them could infer."""
+    if left_out:
+        what = f"{rows_phrase(left_out)} left out, and means and medians would tell whose"
+        raise AuditError(f"{what}: leave them out of `output`, or take a requirement that all rows can meet")
+
+
+def require_true(engine: Engine, subject: Subject, axes: Mapping[str, Axis], forms: Mapping[str, Form]) -> None:
+    """Raise AuditError unless columns are the means or medians, as `forms` says, of their classes' numbers.
 
     The subject's table has the rows that are published, each with the code of its number in the column `axis.code`.
     """
-    params = {"published": subject.table, "class_columns": subject.renamed, "centre": Identifier(centre)}
-    wrong = engine.scalar("auditing/count_miscentred", **params, axis=axis, median=median)
-    _require_none(centre, wrong, "is not that of the numbers behind")
+    params = {"published": subject.table, "class_columns": subject.renamed}
+    for name, axis in axes.items():
+        told = {"centre": Identifier(name), "axis": axis, "median": forms[axis.name] == "median"}
+        wrong = engine.scalar("auditing/count_miscentred", **params, **told)
+        _require_none(name, wrong, "is not that of the numbers behind")
 
 
 def require_within(engine: Engine, table: Relation | FileRelation, centres: Mapping[str, str]) -> None:

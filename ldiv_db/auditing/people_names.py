@@ -183,6 +183,25 @@ def warn_of_people(
     return f"{people}: {repeated}, {found['alone']:,} have one person alone; {way_out}"
 
 
+#: From so many rows of a person on, those that others know single people out.
+MANY_ROWS = 4
+
+
+def warn_of_many_rows(column: str, rows: int) -> str:
+    """The warning of what people tell who have about so many rows each; empty where these are few.
+
+    Farzanehfar, Houssiau and de Montjoye (Patterns 2021), and arXiv 2603.18382.
+    """
+    if rows < MANY_ROWS:
+        return ""
+    return (
+        f"a person has about {rows:,} rows, and who knows a few of them can single most people out: four places and"
+        " times did 93 % of 60 million (Patterns 2021), sparse ratings 79 % of Netflix's users (arXiv 2603.18382);"
+        f" `individual: {{column: {column}, rows: aligned}}`, or together, keeps what it promises to who"
+        " knows all rows of a person"
+    )
+
+
 def people_warning(engine: Engine, subject: Subject, sensitive: Sequence[str]) -> str:
     """The warning of what counting rows hides in a table; empty if no column says by its name whose they are.
 

@@ -67,8 +67,12 @@ def is_reported(key: str, known: Iterable[Problem]) -> bool:
 def problem_of(item: Mapping[str, Any], whole: type[BaseModel]) -> Problem:
     """A pydantic error in our words; `whole` is what was read."""
     key = ".".join(str(part) for part in item["loc"] if not str(part).startswith("function-")) or "policy"
+    owner = _owner(whole, item["loc"])
     if item["type"] == "extra_forbidden":
-        return Problem(key, "unknown key", nearest(str(item["loc"][-1]), _owner(whole, item["loc"]).model_fields))
+        return Problem(key, "unknown key", nearest(str(item["loc"][-1]), owner.model_fields))
+    if owner.model_config.get("extra") == "allow" and item["loc"][-1] not in owner.model_fields:
+        known = nearest(str(item["loc"][-1]), owner.model_fields)
+        return Problem(key, "unknown key", f"{known}; a quasi-identifier {what_is_wrong(item)}")
     if item["type"] == "missing":
         return Problem(key, "is required")
     return Problem(key, what_is_wrong(item))

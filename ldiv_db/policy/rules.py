@@ -11,46 +11,15 @@ Releases over time, and sensitive values in tables of their own, need some keys 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from ldiv_db.database.errors import Problem, nearest
+from ldiv_db.policy.centre_rules import CENTRE_RULES
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Sensitive, unreported
+from ldiv_db.policy.rule import Args, PolicyRule, When, within
 from ldiv_db.policy.schema import schema_problems
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID, KEEPS_APART
-
-#: Texts for the braces of a rule's words, which distinguish the cases in which it is broken.
-Args = tuple[Any, ...]
-When = Callable[[Policy], bool | Iterable[Args]]
-
-
-class PolicyRule(NamedTuple):
-    """A rule that a policy breaks when `when` is true, or in each of the cases that `when` lists, and its problem.
-
-    In the texts `{algorithm}` is the policy's, and `{series}` that of a decomposition or the words for other series.
-    """
-
-    when: When
-    key: str
-    message: str
-    remedy: str = ""
-
-    def problems(self, policy: Policy) -> Iterator[Problem]:
-        """The problem, once for each case."""
-        cases, name = self.when(policy), policy.algorithm.name
-        said = {"algorithm": name, "series": name if policy.decomposes else "releases over time"}
-        for case in [()] * cases if isinstance(cases, bool) else cases:
-            yield Problem(*(text.format(*case, **said) for text in self[1:]))
-
-
-def _within(scope: Callable[[Policy], bool], beginning: str, *rules: tuple[Any, ...]) -> Iterator[PolicyRule]:
-    """The rules where `scope` holds, each message after the same beginning."""
-    for when, key, message, *remedy in rules:
-        yield PolicyRule(_both(scope, when), key, beginning + message, *remedy)
-
-
-def _both(scope: Callable[[Policy], bool], when: When) -> When:
-    return lambda policy: scope(policy) and when(policy)
 
 
 def _links(policy: Policy) -> bool:
@@ -161,7 +130,6 @@ _PLUS = next(iter(DECOMPOSITIONS))
 _LEAVE, _NOT_WITH, _ONE = "leave it out", "does not go with {series}", "it is proved for one sensitive attribute"
 _KNOWN = "{algorithm} does not withstand an attacker who knows the method"
 _ONE_TABLE = "algorithm: auto publishes one table in which some are harmless"
-_ALONE = "leave them out of `output`"
 _WAITS = "leave it out: rows that find no place wait for a later release"
 _AGAIN, _MISSING = "releases that are compared reveal more", "people who are left out stand out"
 _WRITTEN = "a row's spelling distinguishes it from others with its value"
@@ -171,7 +139,7 @@ _COUNTED = "{algorithm} publishes tables of single rows, which counts do not dis
 #: Those on a source of counts.
 WEIGHT_RULES: tuple[PolicyRule, ...] = (
     PolicyRule(lambda p: p.weight is not None and not p.weight.strip(), "weight", "names no column"),
-    *_within(
+    *within(
         lambda p: bool(p.weight and p.weight.strip()),
         "does not go with weight: ",
         (lambda p: p.individual is not None, "individual", "counts do not say whose rows they are"),
@@ -185,19 +153,19 @@ WEIGHT_RULES: tuple[PolicyRule, ...] = (
 #: All of them.
 RULES: tuple[PolicyRule, ...] = (
     PolicyRule(_without_sensitive, "sensitive", "is required", "{} is about its values; k needs none"),
-    *_within(
+    *within(
         lambda p: not p.decomposes,
         "",
         (lambda p: not p.require, "require", "must name at least one requirement"),
         (_each(lambda s: s.l is not None), "sensitive.{}.l", "goes with a decomposition", f"algorithm: {_PLUS}"),
     ),
-    *_within(
+    *within(
         _is_series,
         "is required: ",
         (lambda p: p.decomposes and not p.target.prefix, "target.prefix", "every release has its tables"),
         (lambda p: p.key is None, "key", "the column that says which row is which over time"),
     ),
-    *_within(
+    *within(
         lambda p: p.decomposes,
         "",
         (_each(lambda s: s.l is None), "sensitive.{}.l", "is required: how many values a group has"),
@@ -205,7 +173,7 @@ RULES: tuple[PolicyRule, ...] = (
         (lambda p: p.individual is not None, "individual", _NOT_WITH, "one row a key"),
         (lambda p: p.suppression is not None, "suppression", _NOT_WITH, _WAITS),
     ),
-    *_within(
+    *within(
         _is_series,
         _NOT_WITH,
         (
@@ -222,7 +190,7 @@ RULES: tuple[PolicyRule, ...] = (
             "every release has tables of its own",
         ),
     ),
-    *_within(
+    *within(
         lambda p: _is_series(p) and not p.decomposes,
         _NOT_WITH,
         (lambda p: bool(p.target.prefix and p.target.table), "target.table", "", "give a table or a prefix"),
@@ -250,7 +218,7 @@ RULES: tuple[PolicyRule, ...] = (
             "give a number, which stays the same for all releases",
         ),
     ),
-    *_within(
+    *within(
         lambda p: p.decomposes,
         "",
         (
@@ -263,12 +231,12 @@ RULES: tuple[PolicyRule, ...] = (
         (_primary, "algorithm.primary", "{!r} is not sensitive", "{1}"),
         (_larger_l, "sensitive.{}.l", "is more than the {1} rows of a group", "the l of {2} is the most"),
     ),
-    *_within(
+    *within(
         lambda p: p.is_series,
         "",
         (_each(lambda s: s.harmless), "sensitive.{}.harmless", "{algorithm} treats all values alike", _ONE_TABLE),
     ),
-    *_within(
+    *within(
         lambda p: p.transparent,
         "does not go with transparent: ",
         (lambda p: p.algorithm.name not in TRANSPARENT, "algorithm.name", _KNOWN, f"take {', '.join(TRANSPARENT)}"),
@@ -284,13 +252,13 @@ RULES: tuple[PolicyRule, ...] = (
         (lambda p: p.suppression is not None, "suppression", _MISSING, _LEAVE),
         (lambda p: p.suppressed != "judge", "suppressed", "NULL is a value like any other", _LEAVE),
     ),
-    *_within(
+    *within(
         lambda p: p.transparent,
         "does not go with a transparent release: ",
         (_each(lambda s: s.same), "sensitive.{}.same", _WRITTEN, _LEAVE),
         (_each(lambda s: s.set), "sensitive.{}.set", "it is proved for one value of each row", _SINGLE),
     ),
-    *_within(
+    *within(
         lambda p: p.is_series and not p.transparent,
         "does not go with releases over time, ",
         (_each(lambda s: s.same), "sensitive.{}.same", "which are compared by what they write", _LEAVE),
@@ -323,44 +291,7 @@ RULES: tuple[PolicyRule, ...] = (
         "rows: together",
     ),
     *WEIGHT_RULES,
-    *_within(
-        lambda p: bool(p.output.centres),
-        "does not go with means and medians: ",
-        (lambda p: p.decomposes, "algorithm.name", "{algorithm} publishes no ranges for them to lie in"),
-        (lambda p: p.is_series, "key", _AGAIN, _ALONE),
-        (lambda p: p.target.if_exists == "append", "target.if_exists", _AGAIN, _ALONE),
-        (lambda p: p.transparent, "transparent", "its proof is about labels alone", _ALONE),
-        (_links, "individual.rows", "they would tell how many rows each person has", "rows: apart"),
-        (lambda p: p.suppression is not None, "suppression", _MISSING, _ALONE),
-        (lambda p: p.nulls == "suppress", "nulls", _MISSING, "nulls: value"),
-        (lambda p: p.output.bounds, "output.bounds", "they stand beside a label", _LEAVE),
-        (
-            lambda p: [(n,) for n, spec in enumerate(p.require) if spec.counts_people],
-            "require.{}",
-            "people of a population are counted by ranges alone",
-            _ALONE,
-        ),
-        (
-            lambda p: [(n,) for n, qi in p.quasi_identifiers.items() if n in p.output.centres and qi.has_ends],
-            "quasi_identifiers.{}",
-            "they would tell numbers beyond `bottom` and `top`",
-            _ALONE,
-        ),
-    ),
-    PolicyRule(
-        lambda p: [
-            (name, nearest(name, p.quasi_identifiers)) for name in p.output.centres if name not in p.quasi_identifiers
-        ],
-        "output.{}",
-        "is no key, and no quasi-identifier of which it could be",
-        "{1}",
-    ),
-    PolicyRule(
-        lambda p: p.output.bounds and [(name,) for name, qi in p.quasi_identifiers.items() if qi.has_ends],
-        "output.bounds",
-        "does not go with the open ends of {}: two columns of numbers have none",
-        _LEAVE,
-    ),
+    *CENTRE_RULES,
     PolicyRule(_of_parts, "{}", "{1}", "{2}"),
     PolicyRule(_twice, "{}.{}", "is classified already under {2}"),
     PolicyRule(

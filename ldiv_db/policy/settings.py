@@ -36,9 +36,8 @@ class QuasiIdentifier(PolicyPart):
 
     taxonomy: NamedTaxonomy = None
     numeric: StrictBool = False
-    #: All plain numbers from `top` on are published as one value, and all below `bottom`.
-    top: StrictFloat | None = None
-    bottom: StrictFloat | None = None
+    top: StrictFloat | None = Field(default=None, description="plain numbers from it on are one value, `90+`")
+    bottom: StrictFloat | None = Field(default=None, description="plain numbers below it are one value, `<18`")
     recode: Literal["tree", "set"] | None = None
     same: Steps = Field(default_factory=list, description="the steps that turn spellings of a text into one value")
     null_values: Annotated[list[str], BeforeValidator(_written, json_schema_input_type=_Text | list[_Text])] = Field(

@@ -21,14 +21,13 @@ from ldiv_db.auditing.audit import (
     require_numbered,
     require_together,
 )
-from ldiv_db.auditing.centres import require_true, require_within
+from ldiv_db.auditing.centres import require_all, require_true, require_within
 from ldiv_db.auditing.subject import Subject, Suppressed, require_same_rows
 from ldiv_db.database import catalog, migrate, postgres
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError, LdivError, rows_phrase
+from ldiv_db.database.errors import AuditError, ConstraintError, DatabaseError, LdivError
 from ldiv_db.database.names import Identifier, Relation, Value
-from ldiv_db.policy.release_columns import CENTRES, centre_as
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.fingerprints import hash_release
 from ldiv_db.publishing.history import Watch
@@ -162,7 +161,7 @@ class NewClasses:
         subject = Subject(published, released.identifying, released.class_ids, suppressed=suppressed, same=same)
         names, counting = list(self.requirements), people_counter(label_axes(resolved), resolved.folder)
         if released.centres:
-            self._audit_centres(subject, names)
+            self._require_centres(subject, names)
         if self.counts_people:
             subject = self._of_people(subject, names)
         audits = [
@@ -176,21 +175,15 @@ class NewClasses:
             require_rows(audit.rows + audit.ignored_rows - earlier_rows, expected)
         return [*audits, *beside]
 
-    def _audit_centres(self, subject: Subject, sensitive: Sequence[str]) -> None:
+    def _require_centres(self, subject: Subject, sensitive: Sequence[str]) -> None:
         """Raise AuditError unless means and medians are those of the rows that are published, which are all."""
-        engine, encoded, forms = self.engine, self.encoded, self.resolved.released.forms
-        left_out = encoded.row_count - engine.count_weighted(self.recoding.assigned, self.recoding.dealt)
-        if left_out:
-            what = f"{rows_phrase(left_out)} left out, and means and medians would tell whose"
-            raise AuditError(f"{what}: leave them out of `output`, or take a requirement that all rows can meet")
-        require_within(engine, subject.table, self.resolved.released.centres)
-        axes = [axis for axis in encoded.axes if forms[axis.name] in CENTRES]
-        rows = self._rows_with([Renamed(axis.code, axis.code) for axis in axes])
-        behind = replace(subject, table=rows)
-        require_same_rows(engine, subject, behind, sensitive)
-        for axis in axes:
-            (centre,) = centre_as(axis.name, forms[axis.name])
-            require_true(engine, behind, centre, axis, forms[axis.name] == "median")
+        engine, released = self.engine, self.resolved.released
+        require_all(self.encoded.row_count - engine.count_weighted(self.recoding.assigned, self.recoding.dealt))
+        require_within(engine, subject.table, released.centres)
+        axes = {c: axis for c, name in released.centres.items() for axis in self.encoded.axes if axis.name == name}
+        rows = self._rows_with([Renamed(axis.code, axis.code) for axis in axes.values()])
+        require_same_rows(engine, subject, replace(subject, table=rows), sensitive)
+        require_true(engine, replace(subject, table=rows), axes, released.forms)
 
     def _rows_with(self, columns: Sequence[Renamed]) -> Relation:
         """The rows as they are to be written, with columns of ours beside."""

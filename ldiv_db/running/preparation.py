@@ -15,7 +15,7 @@ from ldiv_db.algorithms.infeasible import explained, met_by_table
 from ldiv_db.attacking.covering import KnownAxis, label_axes, list_cells, open_population
 from ldiv_db.attacking.matching import cover
 from ldiv_db.auditing.kept import kept_warnings
-from ldiv_db.auditing.people_names import LikelyPeople, likely_people
+from ldiv_db.auditing.people_names import LikelyPeople, likely_people, warn_of_many_rows
 from ldiv_db.auditing.refusals import refuse_unknown
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
@@ -162,7 +162,7 @@ def prepare(
         destination=destination,
         estimate=estimate_run(engine, encoded, destination.folder, stages),
         reasons=reasons,
-        warnings=[*([str(people)] if people else []), *_warnings(ready)],
+        warnings=[*([str(people)] if people else []), *_many_rows(ready, people), *_warnings(ready)],
         people=people,
         kept=kept,
         earlier=earlier,
@@ -250,6 +250,17 @@ def _kept(engine: Engine, coding: Coding, destination: Destination) -> Sequence[
     person = Identifier("p1") if coding.source.individual else None
     others = by_role["q"] | by_role["s"]
     return kept_warnings(engine, coding.snapshot, by_role["k"], others, person=person, weight=coding.weight)
+
+
+def _many_rows(ready: PreparedRun, people: LikelyPeople | None) -> list[str]:
+    """The warning of people with many rows, where others may know several of them in several classes."""
+    whose, source = ready.encoded.individual, ready.resolved.source
+    if people:  # of whom there are so many on average
+        return list(filter(None, [warn_of_many_rows(people.column.name, people.rows // people.people)]))
+    if whose is None or source.individual is None or source.together or source.order:
+        return []
+    counts = whose.distribution.counts
+    return list(filter(None, [warn_of_many_rows(whose.column.name, counts[len(counts) // 2] if counts else 0)]))
 
 
 def _warnings(ready: PreparedRun) -> list[str]:

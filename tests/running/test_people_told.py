@@ -138,3 +138,20 @@ def test_kinds_labels_and_quasi_identifiers_are_nobody(con: Any, phone: str, qi:
     con.execute("UPDATE t SET phone = 'n' || rowid % 70")
     said = ldiv_db.check(con, "t", qi.split(","), "s", "k:1")[0].warnings
     assert any("belong to 70 people if phone" in warning for warning in said) is ("phone" not in columns)
+
+
+@pytest.mark.parametrize(("each", "rows", "told"), [(3, "apart", False), (4, "apart", True), (4, "together", False)])
+@pytest.mark.parametrize("named", [True, False])
+def test_people_with_many_rows_are_warned_of(con: Any, each: int, rows: str, told: bool, named: bool) -> None:
+    con.execute(f"""
+        CREATE TABLE visits AS
+        SELECT i // {each} AS patient_id, i % 7 AS age, 'd' || (i * i % 13) AS disease FROM range({each * 50}) AS r(i)
+    """)
+    policy: dict[str, Any] = {
+        "source": "visits", "target": "released", "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": "disease", "require": [{"k": 2}], "algorithm": "mondrian",
+    }  # fmt: skip
+    policy |= {"individual": {"column": "patient_id", "rows": rows}} if named else {"identifiers": ["patient_id"]}
+    warnings = [line for line in ldiv_db.plan(con, policy).warnings if "93 % of 60 million" in line]
+    assert len(warnings) == (told or (not named and each == 4))
+    assert all("about 4 rows" in line and "column: patient_id, rows: aligned" in line for line in warnings)
