@@ -145,6 +145,32 @@ def test_nobody_becomes_more_certain_than_a_class_allows(seed, centre):
     assert all(weight <= Fraction(every, 2) for of in weights.values() for weight in of.values())
 
 
+FORMS = [
+    ({"age": "mean"}, {"numeric": True}),
+    ({"age": "median", "class_id": True}, {"numeric": True}),
+    ({}, {"numeric": True, "bottom": 18, "top": 90}),
+]
+
+
+@pytest.mark.parametrize(("output", "age"), FORMS)
+def test_the_same_is_published_where_the_rows_lie(there, output, age):
+    rng = random.Random(5)
+    rows = [
+        (rng.choice([None, *range(10, 110)]) if not output else rng.randrange(90), "abcd"[i % 4]) for i in range(40)
+    ]
+    said = policy("mean", output=output, quasi_identifiers={"age": age}, target="released", over_time="independent")
+    con = table(rows)
+    values = ", ".join(f"({'NULL' if age is None else age}, '{disease}')" for age, disease in rows)
+    cursor = there.connection.cursor()
+    cursor.execute("DROP TABLE IF EXISTS people")
+    cursor.execute("CREATE TABLE people (age INTEGER, disease VARCHAR(9))")
+    cursor.execute(f"INSERT INTO people VALUES {values}")
+    there.connection.commit()
+    here, elsewhere = ldiv_db.run(con, said), ldiv_db.run(there.connection, said)
+    assert Counter(map(tuple, there.query("SELECT * FROM released"))) == Counter(con.sql("FROM released").fetchall())
+    assert here.loss.lm_mean == elsewhere.loss.lm_mean
+
+
 REFUSED = [
     ({"algorithm": "anatomy", "sensitive": {"disease": {"l": 2}}, "require": []}, "algorithm"),
     ({"key": "id"}, "key"),

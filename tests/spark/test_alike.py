@@ -160,3 +160,20 @@ def test_people(spark, con, tmp_path, mode):
         "algorithm": "topdown", "seed": 1,
     }  # fmt: skip
     assert_alike(spark, con, *run_both(spark, con, policy, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("output", "age"),
+    [({"age": "mean"}, {"numeric": True}), ({"age": "median"}, {"numeric": True}), ({}, {"numeric": True, "top": 40})],
+)
+def test_means_and_open_ends_are_the_same(spark, con, tmp_path, output, age):
+    con.execute("CREATE SCHEMA IF NOT EXISTS out")
+    con.execute("CREATE TABLE source AS SELECT i * 37 % 61 AS age, 'd' || (i % 4) AS disease FROM range(40) AS r(i)")
+    policy = {
+        "quasi_identifiers": {"age": age}, "sensitive": ["disease"], "require": [{"frequency": 2}],
+        "algorithm": "mondrian", "seed": 3, "output": output,
+    }  # fmt: skip
+    embedded, found = run_both(spark, con, policy, tmp_path)
+    there = spark.table(found.target).collect()
+    assert sorted(map(tuple, there)) == sorted(con.sql("FROM out.released").fetchall())
+    assert embedded.loss.lm_mean == found.loss.lm_mean
