@@ -209,13 +209,14 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     others = engine.snapshot.others
     with engine.transaction() if others else nullcontext():  # what is read of all tables is of one moment
         opened = open_tables(engine, context, policy)
-        earlier, watch = _look_back(opened, run_id)
+        said = _said(opened)  # before the seed of an earlier run is in the policy, as if it said it
+        earlier, watch = _look_back(opened, said, run_id)
         if publishes:
             earlier.require_safe()
         if earlier.seed is not None:
             opened = replace(opened, policy=policy.model_copy(update={"seed": earlier.seed}))
         seed = str(opened.policy.seed)
-        secret = keyed(seed, [opened.content(seed), _said(opened)])
+        secret = keyed(seed, [opened.content(seed), said])
         tables = resolve_tables(opened, secret)
         public = _public_targets(opened)
         stack = stacked(engine, list(_encoded(engine, context, tables)))
@@ -229,10 +230,10 @@ def prepare_tables(engine: Engine, context: Context, policy: Policy, publishes: 
     return PreparedTables(opened, tables, stack, task, algorithm, feasible, earlier, watch, public, rows, notes)
 
 
-def _look_back(opened: OpenedTables, run_id: str) -> tuple[Earlier, Watch]:
+def _look_back(opened: OpenedTables, said: Any, run_id: str) -> tuple[Earlier, Watch]:
     engine, folder = opened.engine, opened.context.folder
     key = Published.in_ledger(engine).key or secrets.token_hex(32)
-    fingerprint = Fingerprint(key, opened.content(key), keyed(key, _said(opened)))
+    fingerprint = Fingerprint(key, opened.content(key), keyed(key, said))
     independent = opened.policy.over_time == "independent"
     return look_back_on_tables(engine, opened.source, folder, fingerprint, independent, run_id)
 
