@@ -37,7 +37,7 @@ _VARIABLE = re.compile(r"\$\{(\w*)\}")
 #: Options of a connection to PostgreSQL, unless it gives others: a server that is silent or a table that
 #: somebody holds is waited for so long, and a table of which row level security hides rows is refused.
 #: To its administrator it is known by our name, unless the address, its service or PGAPPNAME give another.
-_WAITS = {
+WAITS = {
     "connect_timeout": "15",
     "options": "-c lock_timeout=60s -c row_security=off",
     "fallback_application_name": "ldiv_db",
@@ -72,7 +72,7 @@ class Address:
         """The same, by which a server is not waited for without end, unless it says itself how long."""
         if self.kind is not POSTGRES:
             return self
-        missing = {key: value for key, value in _WAITS.items() if not re.search(rf"\b{key}\s*=", self.text)}
+        missing = {key: value for key, value in WAITS.items() if not re.search(rf"\b{key}\s*=", self.text)}
         if "://" not in self.text:
             return replace(self, text=" ".join([self.text, *(f"{key}='{value}'" for key, value in missing.items())]))
         words = "&".join(f"{key}={value.replace(' ', '%20').replace('=', '%3D')}" for key, value in missing.items())

@@ -1,4 +1,4 @@
-"""A model of dbt's: its SQL is the source, and `{{ this }}` the target.
+"""A model of dbt's: its SQL is the source, and `{{ this }}` the target; of several tables it names those of each.
 
 The materialization `anonymized` in `sql/dbt` calls this by what `dbt_ldiv_db` gives to adapters. On dbt-duckdb's
 connection dbt's transaction is joined: dbt commits, or rolls back after an error, so that release, audit and ledger row
@@ -14,29 +14,34 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import migrate
-from ldiv_db.database.catalog import Column
-from ldiv_db.database.context import working_engine
+from ldiv_db.database.addresses import WAITS, Address
+from ldiv_db.database.attach import open_address
+from ldiv_db.database.catalog import Column, columns_of
+from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.counted import open_planned
 from ldiv_db.database.dialects import without_rows
 from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation
+from ldiv_db.database.snapshot import POSTGRES
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.reading import Policy, load_policy, of_one_table
+from ldiv_db.policy.reading import Policy, load_policy
 from ldiv_db.policy.release_columns import centre_as
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.publishing.result import Released, Result
 from ldiv_db.running.run import run
 from ldiv_db.running.run_spec import resolve_algorithm
+from ldiv_db.running.tables import open_tables, resolve_tables
 from ldiv_db.running.there import unsupported
 
 #: The first version of dbt-duckdb whose connections can roll back; before, a model that failed said so and went on.
@@ -49,17 +54,19 @@ _LEFT = 60.0
 class Model:
     """A model as dbt describes it.
 
-    `source` and `target` are the parts of names, database first. `policy` is the policy, without source and target, or
-    the name of a file with one, looked for in `folders`, the model's own first. A series may begin in a `vacant` table.
+    `source` and `target` are names as a policy has them. `policy` is the policy, without source and target, or the name
+    of a file with one, looked for in `folders`, the model's own first. A series may begin in a `vacant` table. Of a
+    policy of several tables, `tables` has the source and the target of each.
     """
 
     name: str
-    source: Sequence[str]
-    target: Sequence[str]
+    source: str
+    target: str
     policy: Mapping[str, Any] | str
     folders: Sequence[str]
     full_refresh: bool = False
     vacant: bool = False
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class _Turn:
@@ -127,24 +134,51 @@ def end(session: Any, settings: str) -> None:
     """End the turn of a model that dbt has committed."""
 
 
-def no_rows(session: Any, settings: str) -> str:
-    """The SELECT of no rows with the columns of a model's release, on its view; raises PolicyError if it misfits."""
+def no_rows(session: Any, settings: str) -> dict[str, str]:
+    """The SELECT of no rows with the columns of the release of each table of a model, by the name in its policy.
+
+    It is '' where the policy is of one. Raises PolicyError if a policy misfits its source.
+    """
     policy, folder = _policy_of(Model(**json.loads(settings)))
     with working_engine(session) as engine:
+        if policy.tables:
+            return _no_rows_of_tables(engine, policy, folder, DIALECT)
         resolved, _ = resolve_algorithm(engine, policy, folder)
-        return _no_rows(policy, resolved.source.relation, resolved.columns, DIALECT)
+        return {"": _no_rows(policy, resolved.source.relation, resolved.columns, DIALECT)}
 
 
-def no_rows_there(connection: Any, dialect: str, settings: str) -> str:
+def no_rows_there(connection: Any, dialect: str, settings: str) -> dict[str, str]:
     """The same in a warehouse."""
     policy, folder = _policy_of(Model(**json.loads(settings)))
+    if policy.tables:
+        with _attached(connection, dialect) as attached, working_engine(attached) as engine:
+            return _no_rows_of_tables(engine, policy, folder, dialect)
     with open_planned(connection, {"dialect": dialect}) as planned:
         refuse([*problems_of(policy), *unsupported(policy, planned.there)])
         table = planned.there.source(policy.source, folder)
-        return _no_rows(policy, table, planned.there.columns(table), dialect)
+        return {"": _no_rows(policy, table, planned.there.columns(table), dialect)}
 
 
-def _no_rows(policy: Policy, source: Any, columns: Sequence[Column], dialect: str) -> str:
+def _no_rows_of_tables(engine: Engine, policy: Policy, folder: Path, dialect: str) -> dict[str, str]:
+    opened, found = open_tables(engine, Context(Listener(), folder), policy), dict[str, str]()
+    sources = {name: Relation.parse(str(table.source)) for name, table in policy.tables.items()}
+    parents = {table.above for table in policy.tables.values()}
+    for one in resolve_tables(opened, secret=""):
+        table, released = one.linked.table, one.resolved.released
+        numbers = [table.owner, table.key if one.name in parents else None, released.position]
+        own = one.resolved.policy
+        found[one.name] = _no_rows(own, sources[one.name], one.resolved.columns, dialect, [*filter(None, numbers)])
+    for name, rows in opened.public.items():
+        there = {column.name.lower(): Identifier(column.name) for column in columns_of(engine, rows)}
+        kept = {column: there[column.lower()] for column in policy.tables[name].keep}
+        found[name] = without_rows(kept, sources[name], dialect)
+    return found
+
+
+def _no_rows(
+    policy: Policy, source: Any, columns: Sequence[Column], dialect: str, numbers: Sequence[str] | None = None
+) -> str:
+    """The SELECT for one table; `numbers` are columns that stand for keys, by default those that link people's rows."""
     own, released = {column.name.lower(): Identifier(column.name) for column in columns}, policy.released
     lacking = [(key, name) for key, name in policy.roles() if name.lower() not in own]
     refuse(Problem(f"{key}.{name}", "is not a column of the source", nearest(name, own)) for key, name in lacking)
@@ -153,7 +187,7 @@ def _no_rows(policy: Policy, source: Any, columns: Sequence[Column], dialect: st
         shown |= dict.fromkeys(released.columns_of(name), own[name.lower()] if form == "bounds" else "VARCHAR")
         shown |= dict.fromkeys(centre_as(name, form), "BIGINT")
     shown |= {name: own[name.lower()] for name in (*released.sensitive, *released.keep)}
-    return without_rows(shown | dict.fromkeys(released.people, "BIGINT"), source, dialect)
+    return without_rows(shown | dict.fromkeys(numbers or released.people, "BIGINT"), source, dialect)
 
 
 def publish_there(
@@ -165,10 +199,30 @@ def publish_there(
     the driver calls a type. The connection has no transaction open. Raises LdivError if nothing was published.
     """
     policy, folder = _policy_of(Model(**json.loads(settings)))
+    if policy.tables:
+        with _TURN.step(is_last=True), _attached(connection, dialect) as attached:
+            return _outcome(run(attached, policy, folder))
     with _TURN.step(is_last=True), open_planned(connection, {"dialect": dialect}) as planned:
         if contract is not None:
             planned.there.accept = partial(_hold_to_contract, planned.there, contract, name_of_type)
         return _outcome(run(planned, policy, folder))
+
+
+@contextmanager
+def _attached(connection: Any, dialect: str) -> Iterator[Any]:
+    """Several tables are planned where their rows can be joined: a connection of DuckDB's to the same PostgreSQL."""
+    if dialect != "postgres":
+        what = "dbt publishes one release of several on dbt-duckdb and dbt-postgres alone"
+        raise refused("tables", what, "copy their sources into a DuckDB file, and run `ldiv run` there")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('role')")
+        ((role,),) = cursor.fetchall()
+    connection.commit()
+    said = {key: value for key, value in connection.get_dsn_parameters().items() if value}
+    said["options"] = WAITS["options"] + ("" if role == "none" else f" -c role={role}")
+    text = import_module("psycopg2.extensions").make_dsn(**said, password=connection.info.password)
+    with open_address(Address(POSTGRES, text)) as attached:
+        yield attached
 
 
 def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[Any], str], staged: Relation) -> None:
@@ -185,10 +239,12 @@ def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[A
 
 def _policy_of(model: Model) -> tuple[Policy, Path]:
     document, folder = _read(model)
+    if document.get("tables") or model.tables:
+        return load_policy({**document, "tables": _placed(document.get("tables") or {}, model)}), folder
     # A series goes on in its table, and takes that of nobody else.
     stays = bool(document.get("key")) and not model.vacant
-    target = {"table": _text_of(model.target), "if_exists": "fail" if stays else "replace"}
-    policy = of_one_table(load_policy({**document, "source": _text_of(model.source), "target": target}))
+    target = {"table": model.target, "if_exists": "fail" if stays else "replace"}
+    policy = load_policy({**document, "source": model.source, "target": target})
     if policy.decomposes:
         what = f"{policy.algorithm.name} publishes several tables, and a model is one"
         raise refused("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")
@@ -198,6 +254,31 @@ def _policy_of(model: Model) -> tuple[Policy, Path]:
     return policy, folder
 
 
+def _placed(tables: Any, model: Model) -> Any:
+    """The tables of a policy, each with the source and the target that models say."""
+    if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
+        return tables  # which is refused when it is read
+    refuse(_misplaced(tables, model.tables))
+    places = {name: (place["source"], {"table": place["target"], "if_exists": "replace"})
+              for name, place in model.tables.items()}  # fmt: skip
+    return {name: {**table, "source": places[name][0], "target": places[name][1]} for name, table in tables.items()}
+
+
+def _misplaced(tables: Mapping[str, Any], placed: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
+    """What models do not say of the tables of a policy, and the policy of models."""
+    for name in placed.keys() - tables.keys():
+        yield Problem("tables", f"there is no {name}, of which a model speaks", nearest(name, tables))
+    for name, table in tables.items():
+        place = placed.get(name, {})
+        if "source" not in place:
+            hint = f"its SQL is {{{{ ldiv.release_of({name}=ref('MODEL'), …) }}}}"
+            yield Problem(f"tables.{name}", "the model's SQL names no rows of it", hint)
+        if "target" not in place:
+            hint = "write one of that name: materialized: anonymized_table, {{ ldiv.table_of(ref('THIS_MODEL')) }}"
+            yield Problem(f"tables.{name}", "no model is this table", hint)
+        yield from _said(f"tables.{name}.", table, "leave it out: models say it")
+
+
 def _outcome(result: Result | Released) -> dict[str, Any]:
     if isinstance(result, Released):
         names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
@@ -205,6 +286,7 @@ def _outcome(result: Result | Released) -> dict[str, Any]:
     loss, earlier = result.loss, result.earlier
     return {
         "rows": loss.rows_published,
+        "tables": len(result.tables),
         "suppressed": loss.rows_suppressed,
         "classes": loss.classes,
         "unchanged": earlier.unchanged,
@@ -227,15 +309,14 @@ def _read(model: Model) -> tuple[Mapping[str, Any], Path]:
         document, folder = read_document(path, "policy", VALUES), path.parent
     if not isinstance(document, Mapping):
         raise refused("policy", "is empty" if document is None else "is not a mapping of keys")
-    hint = "leave it out: the source is the model's SQL, the target {{ this }}"
-    said = [key for key in ("source", "target") if key in document]
-    refuse(Problem(key, "is not set by the policy in dbt", hint) for key in said)
+    refuse(_said("", document, "leave it out: the source is the model's SQL, the target {{ this }}"))
     return document, folder
 
 
-def _text_of(parts: Sequence[str]) -> str:
-    """The name as a policy writes it."""
-    return ".".join(part if re.fullmatch(r"[a-z_][a-z0-9_]*", part) else Relation((part,)).sql() for part in parts)
+def _said(where: str, part: Mapping[str, Any], hint: str) -> list[Problem]:
+    """The places that a part of a policy names itself."""
+    said = [key for key in ("source", "target") if key in part]
+    return [Problem(f"{where}{key}", "is not set by the policy in dbt", hint) for key in said]
 
 
 def _refuse_old_adapter() -> None:

@@ -42,6 +42,8 @@ class Project:
     """A dbt project in a folder, with its database."""
 
     folder: Path
+    #: The file of its database.
+    file = "hospital.duckdb"
 
     def run(self, *words: str) -> Done:
         """dbt called with these words."""
@@ -73,7 +75,7 @@ class Project:
     @contextmanager
     def database(self) -> Iterator[Any]:
         """A connection to the project's database."""
-        with closing(duckdb.connect(str(self.folder / "hospital.duckdb"))) as connection:
+        with closing(duckdb.connect(str(self.folder / self.file))) as connection:
             yield connection
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 from dbt_projects import Done, Project
 
 import ldiv_db
@@ -56,6 +57,20 @@ def test_the_first_build_and_a_rebuild(built: Project, first_build: Done) -> Non
     assert again.success and built.query(RUNS) == [(2,)]
     assert tables(built, "dev") == expected
     assert set(again.statuses.values()) == {"success", "pass"}
+
+
+def test_ranges_with_ends_are_published_as_by_a_run(built: Project) -> None:
+    """All numbers below `bottom` and from `top` on are one value each, in the model and for its test."""
+    ranges = "{taxonomy: {ranges: [5, 20], bottom: 40, top: 60}}"
+    built.edit(MODELS, "age: {numeric: true}\n            sex", f"age: {ranges}\n            sex")
+    done = built.run("build", "--select", "patients")
+    assert done.success and done.statuses["ldiv_meets_policy_patients_"] == "pass", done.said
+    document = yaml.safe_load((built.folder / MODELS).read_text())["models"][0]["config"]["meta"]["policy"]
+    with built.database() as connection:
+        ldiv_db.run(connection, document | {"source": "dev.admissions", "target": "dev.other"})
+    rows = built.query("SELECT age, sex, zip, disease FROM dev.patients ORDER BY ALL")
+    assert rows == built.query("SELECT age, sex, zip, disease FROM dev.other ORDER BY ALL")
+    assert {"<40", "60+"} <= {age for age, *_ in rows}
 
 
 def test_every_target_has_a_release_of_its_own(built: Project) -> None:

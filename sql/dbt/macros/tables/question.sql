@@ -68,7 +68,13 @@
         {% set written = var(given, none) %}
         {% set given = written if written is not none else fromyaml(given) %}
     {% endif %}
-    {% if given is mapping %}
+    {% set is_of_several = given is none and node and node.config.materialized == "anonymized_table" %}
+    {% if is_of_several and required is none %}
+        {% do ldiv.refuse(
+            test, "cannot judge one table of several, whose policy counts people by all of them: `ldiv check` can, and the "
+            ~ "materialization has before it published them"
+        ) %}
+    {% elif given is mapping %}
         {% do return(given) %}
     {% elif given is none or (required is not none and quasi_identifiers is not none) %}
         {% do return({}) %}
