@@ -12,9 +12,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -28,17 +27,16 @@ from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.counted import open_planned
 from ldiv_db.database.dialects import without_rows
-from ldiv_db.database.documents import read_document
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.snapshot import POSTGRES
 from ldiv_db.database.warehouses import Warehouse
-from ldiv_db.policy.parts import VALUES
-from ldiv_db.policy.reading import Policy, load_policy
+from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.release_columns import centre_as
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.publishing.result import Released, Result
+from ldiv_db.running.dbt_policy import Model, policy_of, read_policy_of
 from ldiv_db.running.run import run
 from ldiv_db.running.run_spec import resolve_algorithm
 from ldiv_db.running.tables import open_tables, resolve_tables
@@ -48,25 +46,6 @@ from ldiv_db.running.there import unsupported
 LEAST_ADAPTER = (1, 11)
 #: Seconds after which a model that is between two steps is taken for one that failed outside of them, as in a hook.
 _LEFT = 60.0
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model as dbt describes it.
-
-    `source` and `target` are names as a policy has them. `policy` is the policy, without source and target, or the name
-    of a file with one, looked for in `folders`, the model's own first. A series may begin in a `vacant` table. Of a
-    policy of several tables, `tables` has the source and the target of each.
-    """
-
-    name: str
-    source: str
-    target: str
-    policy: Mapping[str, Any] | str
-    folders: Sequence[str]
-    full_refresh: bool = False
-    vacant: bool = False
-    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class _Turn:
@@ -111,7 +90,7 @@ def prepare(session: Any, settings: str) -> None:
     """
     with _TURN.step():
         _refuse_old_adapter()
-        _read(Model(**json.loads(settings)))
+        read_policy_of(Model(**json.loads(settings)))
         engine = Engine(session)
         with engine.transaction():  # before it is asked what is to be applied: two threads would both apply it
             migrate.migrate(engine)
@@ -126,7 +105,7 @@ def publish(session: Any, settings: str) -> dict[str, Any]:
         if not Engine(session).in_transaction():
             what = "dbt has no transaction open, so that a failed audit could not be taken back"
             raise DatabaseError(f"{what}: remove disable_transactions from the profile")
-        return _outcome(run(session, *_policy_of(Model(**json.loads(settings)))))
+        return _outcome(run(session, *policy_of(Model(**json.loads(settings)))))
 
 
 @_TURN.step(is_last=True)
@@ -139,7 +118,7 @@ def no_rows(session: Any, settings: str) -> dict[str, str]:
 
     It is '' where the policy is of one. Raises PolicyError if a policy misfits its source.
     """
-    policy, folder = _policy_of(Model(**json.loads(settings)))
+    policy, folder = policy_of(Model(**json.loads(settings)))
     with working_engine(session) as engine:
         if policy.tables:
             return _no_rows_of_tables(engine, policy, folder, DIALECT)
@@ -149,7 +128,7 @@ def no_rows(session: Any, settings: str) -> dict[str, str]:
 
 def no_rows_there(connection: Any, dialect: str, settings: str) -> dict[str, str]:
     """The same in a warehouse."""
-    policy, folder = _policy_of(Model(**json.loads(settings)))
+    policy, folder = policy_of(Model(**json.loads(settings)))
     if policy.tables:
         with _attached(connection, dialect) as attached, working_engine(attached) as engine:
             return _no_rows_of_tables(engine, policy, folder, dialect)
@@ -198,7 +177,7 @@ def publish_there(
     `contract` is a SELECT of the columns that the model's contract promises; `name_of_type` gives dbt's name of what
     the driver calls a type. The connection has no transaction open. Raises LdivError if nothing was published.
     """
-    policy, folder = _policy_of(Model(**json.loads(settings)))
+    policy, folder = policy_of(Model(**json.loads(settings)))
     if policy.tables:
         with _TURN.step(is_last=True), _attached(connection, dialect) as attached:
             return _outcome(run(attached, policy, folder))
@@ -237,48 +216,6 @@ def _hold_to_contract(there: Warehouse, contract: str, name_of_type: Callable[[A
         raise AuditError(f"the contract is broken: {', '.join(broken)}")
 
 
-def _policy_of(model: Model) -> tuple[Policy, Path]:
-    document, folder = _read(model)
-    if document.get("tables") or model.tables:
-        return load_policy({**document, "tables": _placed(document.get("tables") or {}, model)}), folder
-    # A series goes on in its table, and takes that of nobody else.
-    stays = bool(document.get("key")) and not model.vacant
-    target = {"table": model.target, "if_exists": "fail" if stays else "replace"}
-    policy = load_policy({**document, "source": model.source, "target": target})
-    if policy.decomposes:
-        what = f"{policy.algorithm.name} publishes several tables, and a model is one"
-        raise refused("algorithm.name", what, "`ldiv run` publishes them, outside of dbt")
-    if policy.is_series and model.full_refresh:
-        what = "a series cannot be restarted: everybody would be published again, in other classes"
-        raise refused("full_refresh", what, "say full_refresh: false in the model's config")
-    return policy, folder
-
-
-def _placed(tables: Any, model: Model) -> Any:
-    """The tables of a policy, each with the source and the target that models say."""
-    if not isinstance(tables, Mapping) or not all(isinstance(table, Mapping) for table in tables.values()):
-        return tables  # which is refused when it is read
-    refuse(_misplaced(tables, model.tables))
-    places = {name: (place["source"], {"table": place["target"], "if_exists": "replace"})
-              for name, place in model.tables.items()}  # fmt: skip
-    return {name: {**table, "source": places[name][0], "target": places[name][1]} for name, table in tables.items()}
-
-
-def _misplaced(tables: Mapping[str, Any], placed: Mapping[str, Mapping[str, str]]) -> Iterator[Problem]:
-    """What models do not say of the tables of a policy, and the policy of models."""
-    for name in placed.keys() - tables.keys():
-        yield Problem("tables", f"there is no {name}, of which a model speaks", nearest(name, tables))
-    for name, table in tables.items():
-        place = placed.get(name, {})
-        if "source" not in place:
-            hint = f"its SQL is {{{{ ldiv.release_of({name}=ref('MODEL'), …) }}}}"
-            yield Problem(f"tables.{name}", "the model's SQL names no rows of it", hint)
-        if "target" not in place:
-            hint = "write one of that name: materialized: anonymized_table, {{ ldiv.table_of(ref('THIS_MODEL')) }}"
-            yield Problem(f"tables.{name}", "no model is this table", hint)
-        yield from _said(f"tables.{name}.", table, "leave it out: models say it")
-
-
 def _outcome(result: Result | Released) -> dict[str, Any]:
     if isinstance(result, Released):
         names = {"rows": "rows_published", "first": "rows_first_published", "release": "release"}
@@ -295,28 +232,6 @@ def _outcome(result: Result | Released) -> dict[str, Any]:
             *([] if earlier.unchanged else earlier.told(result.run_id)),
         ],
     }
-
-
-def _read(model: Model) -> tuple[Mapping[str, Any], Path]:
-    """The policy as it is written, and where its relative files lie; raises PolicyError if it says what dbt says."""
-    document: Any = model.policy
-    folder = Path(model.folders[0])
-    if isinstance(document, str):
-        paths = [Path(folder) / document for folder in model.folders]
-        path = next((path for path in paths if path.is_file()), None)
-        if path is None:
-            raise refused("policy", f"no file {document} in {' or '.join(model.folders)}")
-        document, folder = read_document(path, "policy", VALUES), path.parent
-    if not isinstance(document, Mapping):
-        raise refused("policy", "is empty" if document is None else "is not a mapping of keys")
-    refuse(_said("", document, "leave it out: the source is the model's SQL, the target {{ this }}"))
-    return document, folder
-
-
-def _said(where: str, part: Mapping[str, Any], hint: str) -> list[Problem]:
-    """The places that a part of a policy names itself."""
-    said = [key for key in ("source", "target") if key in part]
-    return [Problem(f"{where}{key}", "is not set by the policy in dbt", hint) for key in said]
 
 
 def _refuse_old_adapter() -> None:

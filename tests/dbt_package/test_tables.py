@@ -14,7 +14,7 @@ from dbt_projects import Done, Project
 import ldiv_db
 from ldiv_db.database.errors import AuditError
 from ldiv_db.publishing import tables_draft
-from ldiv_db.running import dbt_model
+from ldiv_db.running.dbt_policy import Model, policy_of
 
 pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
 
@@ -76,12 +76,12 @@ def test_all_tables_are_one_release_with_one_entry(clinic: Clinic, built_once: t
     assert done.message("stays") == "120 rows, published by clinic_release"
     assert clinic.query(RUNS) == [("clinic.dev.patients, clinic.dev.stays, clinic.dev.labs", "published")]
     assert clinic.query(JOIN.format("dev.")) == clinic.query(JOIN.format("dev.stg_")) == [(120,)]
-    policy = policy_of(clinic)
+    policy = whole_policy(clinic)
     with clinic.database() as connection:
         assert all(audit.holds for audit in ldiv_db.check(connection, policy=policy))
 
 
-def policy_of(clinic: Clinic) -> Any:
+def whole_policy(clinic: Clinic) -> Any:
     """The policy of the project as `ldiv run` takes it."""
     document = yaml.safe_load((clinic.folder / MODELS).read_text())["models"][0]["config"]["meta"]["policy"]
     places = {name: {"source": f"dev.stg_{name}", "target": f"dev.{name}"} for name in TABLES}
@@ -201,8 +201,8 @@ def test_models_that_misfit_are_refused(clinic: Clinic, file: str, old: str, new
 def test_what_models_and_policy_do_not_say_of_each_other_is_named_at_once() -> None:
     policy = {"individual": "who", "require": [{"k": 2}], "tables": {"a": {"source": "s"}, "b": {"target": "t"}}}
     tables = {"a": {"source": "a", "target": "o.a"}, "b": {"source": "b"}, "c": {"source": "c", "target": "o.c"}}
-    model = dbt_model.Model("m", "s", "t", policy, ["."], tables=tables)
+    model = Model("m", "s", "t", policy, ["."], tables=tables)
     with pytest.raises(ldiv_db.PolicyError) as error:
-        dbt_model._policy_of(model)
+        policy_of(model)
     keys = [problem.key for problem in error.value.problems]
     assert keys == ["tables", "tables.a.source", "tables.b", "tables.b.target"]
