@@ -9,24 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from ldiv_db.commands.console import ProgressDisplay, show, split_names
+from ldiv_db.commands.console import ProgressDisplay, show
 from ldiv_db.commands.options import Database, DatabaseOptions, Json, OptionsOf, Quiet, grouped
-from ldiv_db.commands.profile_tables import profile_several
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.commands.profile_tables import profile_release
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, LdivError
-from ldiv_db.database.sources import resolve_source
-from ldiv_db.measuring.profile import ProfileRequest, profile_table
-from ldiv_db.measuring.starter_policy import (
-    StarterPolicy,
-    make_starter_policy,
-    policy_source,
-    refuse_folder,
-    write_starter_policy,
-)
-from ldiv_db.reporting.table_text import notes_text
-from ldiv_db.running.estimate import Estimate, about, size
-from ldiv_db.running.run import estimate
+from ldiv_db.database.errors import InfeasibleError
+from ldiv_db.measuring.profile import ProfileRequest
+from ldiv_db.measuring.starter_policy import StarterPolicy, refuse_folder, write_starter_policy
 
 
 @grouped
@@ -76,43 +65,11 @@ def profile_command(
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
-        folder = policy.parent if policy else Path()
-        if len(tables) > 1:
-            document, text, started = profile_several(engine, tables, asked, folder, listener)
-            skeleton, reason, told = started.starter, started.reason, started.notes
-            written = _write(skeleton, reason, policy)
-            document |= {"written": [str(path) for path in written]}
-            show(document, chain(text, notes_text(told), _policy_text(skeleton, reason, written, True)), json)
-            return
-        (table,) = tables
-        relation = resolve_source(engine, table, Path(), "table")
-        names = {column.name.lower() for column in columns_of(engine, relation)}
-        qi, population = asked["qi"], asked["population_size"]
-        keys = None if qi is None else split_names(qi, names)
-        secrets = split_names(asked["sensitive"], names)
-        found = profile_table(engine, relation, keys, secrets, listener.on_progress, population, asked["hipaa"])
-        source = policy_source(table, relation, folder)
-        skeleton, reason = make_starter_policy(engine, found, relation, source)
-        estimate, told = _estimated(connection, skeleton, folder, resources.catalog_name)
-    written = _write(skeleton, reason, policy)
-    document = {**found.as_dict(), "policy": skeleton.policy if skeleton else None}
-    document |= {"note": reason, "run": estimate and estimate.as_dict(), "written": [str(path) for path in written]}
-    show(document, chain(found.text(), told, _policy_text(skeleton, reason, written, show_values)), json)
-
-
-def _estimated(
-    connection: Any, skeleton: StarterPolicy | None, folder: Path, catalog: str | None
-) -> tuple[Estimate | None, list[str]]:
-    """What a run of the policy would take, and that in words or why it is not known; level files are not yet there."""
-    if skeleton is None:
-        return None, []
-    keys = skeleton.policy["quasi_identifiers"].items()
-    flat = {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
-    try:
-        found = estimate(connection, {**skeleton.policy, "quasi_identifiers": flat}, folder, catalog)
-    except LdivError as error:
-        return None, [f"note: time and memory of a run of this policy are not known: {error.message.splitlines()[0]}"]
-    return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
+        found = profile_release(engine, tables, asked, policy.parent if policy else Path(), listener)
+    started = found.started
+    written = _write(started.starter, started.reason, policy)
+    document = found.as_dict() | {"written": [str(path) for path in written]}
+    show(document, chain(found.text(), _policy_text(started.starter, started.reason, written, show_values)), json)
 
 
 def _write(skeleton: StarterPolicy | None, reason: str, policy: Path | None) -> list[Path]:

@@ -1,9 +1,9 @@
-"""`ldiv profile` of several tables: the profile of each, how they are linked, and a policy that `ldiv plan` accepts."""
+"""The profile of a table, or of several as one release: how they are linked, and a policy that `ldiv plan` accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +12,72 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, LdivError, PolicyError, Problem, refused, rows_phrase
+from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse, refused, rows_phrase
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.links import ProfiledTable, find_links
 from ldiv_db.measuring.profile import profile_table
-from ldiv_db.measuring.starter_policy import policy_source
-from ldiv_db.measuring.starter_tables import StarterTables, start_tables
-from ldiv_db.policy.sources import open_source
+from ldiv_db.measuring.starter_policy import StarterPolicy, policy_source
+from ldiv_db.measuring.starter_tables import Started, start_policy
 from ldiv_db.policy.tables import named_in
-from ldiv_db.reporting.table_text import profile_text
+from ldiv_db.reporting.table_text import notes_text, profile_text
+from ldiv_db.running.estimate import Estimate, about, size
 from ldiv_db.running.preview import describe_plan
-from ldiv_db.running.run import plan
+from ldiv_db.running.run import estimate, plan
 
 
-def profile_several(
+@dataclass(frozen=True)
+class ReleaseProfile:
+    """The tables of a release, and the policy to start from with what a plan says of it."""
+
+    tables: Sequence[ProfiledTable]
+    started: Started
+    estimate: Estimate | None
+    told: Sequence[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The profile as JSON has it, of one table or of several."""
+        started = self.started
+        policy = {"policy": started.starter.policy if started.starter else None, "note": started.reason}
+        if len(self.tables) == 1:
+            return {**self.tables[0].profile.as_dict(), **policy, "run": self.estimate and self.estimate.as_dict()}
+        people = ".".join(started.tree.people) if started.tree else None
+        each = [_table(table, started) for table in self.tables]
+        return {"individual": people, "tables": each, "notes": [*started.notes, *self.told], **policy}
+
+    def text(self) -> Iterator[Part]:
+        """The profile of each table, their links, and how many rows people have."""
+        if len(self.tables) == 1:
+            yield from profile_text(self.tables[0].profile)
+            yield from self.told
+            return
+        for table in self.tables:
+            yield from profile_text(replace(table.profile, individual=None))
+        if tree := self.started.tree:
+            rows = [(str(link), link.why, f"{link.lost:,}") for link in tree.links.values()]
+            yield table_of(f"links to {'.'.join(tree.people)}", ("link", "found by", "rows without"), rows)
+            counts = [(name, ", ".join(map(str, own))) for name, own in self.started.people_rows.items()]
+            yield table_of("rows of a person", ("table", "people by rows"), counts)
+        yield from notes_text([*self.started.notes, *self.told])
+
+
+def profile_release(
     engine: Engine, names: Sequence[str], asked: Mapping[str, Any], folder: Path, listener: Listener
-) -> tuple[dict[str, Any], Iterator[Part], StarterTables]:
-    """What is printed of several tables, as JSON and as text, and their policy, which lies in `folder`."""
-    if asked["population_size"] is not None:
+) -> ReleaseProfile:
+    """The profile of the tables, and a policy of them that lies in `folder`."""
+    if asked["population_size"] is not None and len(names) > 1:
         raise refused("population_size", "is of people who have one row each", "profile that table by itself")
     tables = _profiled(engine, names, asked, folder, listener)
+    if len(tables) == 1:
+        started = start_policy(engine, tables)
+        return ReleaseProfile(tables, started, *_estimated(engine, started.starter, folder))
     links = find_links(engine, tables)
-    started = start_tables(engine, tables, links)
-    tried, said = _tried(engine, started, folder)
+    started = start_policy(engine, tables, links)
+    tried, said = _tried(engine, started.starter, folder)
     if not tried:  # rows and values go together in ways that counts of each do not tell
-        started = start_tables(engine, tables, links, most_l=2)
-        _, said = _tried(engine, started, folder)
-    started = replace(started, notes=[*started.notes, *said])
-    document = {
-        "individual": ".".join(started.tree.people) if started.tree else None,
-        "tables": [_table(table, started) for table in tables],
-        "notes": list(started.notes),
-        "policy": started.starter.policy if started.starter else None,
-        "note": started.reason,
-    }
-    return document, _text(tables, started), started
+        started = start_policy(engine, tables, links, most_l=2)
+        _, said = _tried(engine, started.starter, folder)
+    return ReleaseProfile(tables, started, None, said)
 
 
 def _profiled(
@@ -54,7 +85,7 @@ def _profiled(
 ) -> list[ProfiledTable]:
     opened = {}
     for text in names:
-        relation = open_source(engine, text, Path(), "table")
+        relation = resolve_source(engine, text, Path(), "table")
         stem = Path(text).stem if isinstance(relation, FileRelation) else relation.name
         name, number = stem.replace(".", "_"), 1
         while name in opened:
@@ -66,7 +97,8 @@ def _profiled(
     found = []
     for name, (text, relation) in opened.items():
         keys = None if asked["qi"] is None else qi[name]
-        profile = profile_table(engine, relation, keys, secrets[name], listener.on_progress, hipaa=asked["hipaa"])
+        beside = {"population": asked["population_size"], "hipaa": asked["hipaa"]}
+        profile = profile_table(engine, relation, keys, secrets[name], listener.on_progress, **beside)
         found.append(ProfiledTable.of(engine, name, policy_source(text, relation, folder), relation, profile))
     return found
 
@@ -74,6 +106,8 @@ def _profiled(
 def _by_table(texts: Sequence[str], columns: Mapping[str, Sequence[str]], key: str) -> dict[str, list[str]]:
     """The columns that are named, by table; raises PolicyError for those of no table, or of several."""
     every = [(table, column) for table, own in columns.items() for column in own]
+    if len(columns) == 1:  # whose profile knows which columns there are
+        return {table: split_names(texts, {name.lower() for name in own}) for table, own in columns.items()}
     full = {named_in(*one).lower(): one for one in every}
     bare = {name.lower(): [table for table, column in every if column.lower() == name.lower()] for _, name in every}
     found: dict[str, list[str]] = {table: [] for table in columns}
@@ -89,17 +123,27 @@ def _by_table(texts: Sequence[str], columns: Mapping[str, Sequence[str]], key: s
             problems.append(Problem(key, f"{', '.join(tables)} have a column {name}", f"{named_in(tables[0], name)}"))
         else:
             problems.append(Problem(key, f"no table has a column {name!r}", ", ".join(full)))
-    if problems:
-        raise PolicyError(problems)
+    refuse(problems)
     return found
 
 
-def _tried(engine: Engine, started: StarterTables, folder: Path) -> tuple[bool, list[str]]:
-    """Whether people can meet the policy, and what `ldiv plan` says of it; level files are not yet there."""
-    if started.starter is None:
+def _estimated(engine: Engine, starter: StarterPolicy | None, folder: Path) -> tuple[Estimate | None, list[str]]:
+    """What a run of the policy would take, and that in words or why it is not known."""
+    if starter is None:
+        return None, []
+    try:
+        found = estimate(engine.connection, _flat(starter.policy), folder, engine.catalog)
+    except LdivError as error:
+        return None, [f"note: time and memory of a run of this policy are not known: {error.message.splitlines()[0]}"]
+    return found, [f"a run of this policy takes {about(found.seconds)} and about {size(found.memory)} of memory"]
+
+
+def _tried(engine: Engine, starter: StarterPolicy | None, folder: Path) -> tuple[bool, list[str]]:
+    """Whether people can meet the policy, and what `ldiv plan` says of it."""
+    if starter is None:
         return True, []
-    policy = started.starter.policy
-    tables = {name: {**table, "quasi_identifiers": _flat(table)} for name, table in policy["tables"].items()}
+    policy = starter.policy
+    tables = {name: _flat(table) for name, table in policy["tables"].items()}
     try:
         ready = plan(engine.connection, {**policy, "tables": tables}, folder, catalog=engine.catalog)
     except InfeasibleError as error:
@@ -112,12 +156,14 @@ def _tried(engine: Engine, started: StarterTables, folder: Path) -> tuple[bool, 
     return True, [f"`ldiv plan` accepts the policy{lost}"]
 
 
-def _flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    keys = table.get("quasi_identifiers", {}).items()
-    return {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
+def _flat(described: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy, or a table of one, without level files, which are not yet there."""
+    keys = described.get("quasi_identifiers", {}).items()
+    flat = {name: {"taxonomy": {"flat": True}} if "file" in one.get("taxonomy", ()) else one for name, one in keys}
+    return {**described, "quasi_identifiers": flat}
 
 
-def _table(table: ProfiledTable, started: StarterTables) -> dict[str, Any]:
+def _table(table: ProfiledTable, started: Started) -> dict[str, Any]:
     link = started.tree.links.get(table.name) if started.tree else None
     said = link and {
         **{"column": link.child[1], "parent": link.parent[0], "key": link.parent[1], "found_by": link.why},
@@ -125,14 +171,3 @@ def _table(table: ProfiledTable, started: StarterTables) -> dict[str, Any]:
     }
     rows = [fields_of(one, "rows", "people", "or_more") for one in started.people_rows.get(table.name, ())]
     return {**table.profile.as_dict(), "name": table.name, "link": said, "people_rows": rows}
-
-
-def _text(tables: Sequence[ProfiledTable], started: StarterTables) -> Iterator[Part]:
-    for table in tables:
-        yield from profile_text(replace(table.profile, individual=None))
-    if started.tree is None:
-        return
-    rows = [(str(link), link.why, f"{link.lost:,}") for link in started.tree.links.values()]
-    yield table_of(f"links to {'.'.join(started.tree.people)}", ("link", "found by", "rows without"), rows)
-    counts = [(name, ", ".join(map(str, own))) for name, own in started.people_rows.items()]
-    yield table_of("rows of a person", ("table", "people by rows"), counts)

@@ -10,6 +10,7 @@ from typing import Any
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.measuring.links import ProfiledTable, Tree
+from ldiv_db.measuring.starter_policy import by_column
 from ldiv_db.measuring.suggestions import APART, MODEST_K, required_of
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.schema import PERSON
@@ -81,24 +82,15 @@ def _owner(member: Mapping[str, Any]) -> str:
 
 
 def required_of_people(
-    engine: Engine,
-    rows: Mapping[str, Relation],
-    tables: Sequence[ProfiledTable],
-    members: Mapping[str, Mapping[str, Any]],
-    most_l: int,
+    engine: Engine, rows: Mapping[str, Relation], members: Mapping[str, Mapping[str, Any]], most_l: int
 ) -> list[dict[str, Any]]:
     """What the people of each table allow of each sensitive column, and of those without a value."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for table in tables:
-        for name in members[table.name].get("sensitive", ()):
-            params = {"rows": rows[table.name], "person": Identifier(_owner(members[table.name]))}
-            counted = engine.record("measuring/profile/count_people", value=Identifier(name), **params)
+    for table, member in members.items():
+        for name in member.get("sensitive", ()):
+            params = {"rows": rows[table], "person": Identifier(_owner(member)), "value": Identifier(name)}
+            counted = engine.record("measuring/profile/count_people", **params)
             people, most, values = (int(counted[key] or 0) for key in ("people", "most", "different"))
             each = required_of(values, most, people) if most < people else []
-            found[named_in(table.name, name)] = [
-                {APART: min(most_l, one[APART])} if APART in one else one for one in each
-            ]
-    first = next(iter(found.values()), [])
-    if all(each == first for each in found.values()):
-        return [*first, {"k": MODEST_K}]
-    return [*(one | {"sensitive": name} for name, each in found.items() for one in each), {"k": MODEST_K}]
+            found[named_in(table, name)] = [{APART: min(most_l, one[APART])} if APART in one else one for one in each]
+    return [*by_column(found), {"k": MODEST_K}]

@@ -43,8 +43,12 @@ _HEADING = """# yaml-language-server: $schema=policy.schema.json (`ldiv policy s
 
 def policy_text(policy: dict[str, Any], profile: Profile, suggestions: Sequence[Suggestion]) -> str:
     """The policy as YAML; `profile` and `suggestions` are what it was made of."""
-    lines = [_HEADING, *(f"# {line}" for line in SAFE_HARBOR if profile.hipaa)]
-    return "\n".join([*lines, *policy_lines(policy, profile, suggestions)]) + "\n"
+    return written_text(policy_lines(policy, profile, suggestions), profile.hipaa)
+
+
+def written_text(lines: Sequence[str], hipaa: bool) -> str:
+    """The lines of a policy under what is said of every one to start from, and perhaps of Safe Harbor."""
+    return "\n".join([_HEADING, *(f"# {line}" for line in SAFE_HARBOR if hipaa), *lines]) + "\n"
 
 
 def policy_lines(policy: Mapping[str, Any], profile: Profile, suggestions: Sequence[Suggestion] = ()) -> list[str]:
@@ -218,18 +222,12 @@ def make_starter_policy(
 
 def _policy(profile: Profile, source: str, target: str, suggestions: Sequence[Suggestion]) -> dict[str, Any]:
     """The policy as a mapping; what nobody named and what cannot be generalised is not published."""
-    policy: dict[str, Any] = {"source": source, "target": target}
     person = profile.individual.column.name if profile.individual and keeps_apart(suggestions) else None
-    if hidden := [c.column.name for c in profile.of_role(IDENTIFIER) if c.column.name != person]:
-        policy["identifiers"] = hidden
-    if person:
-        policy["individual"] = person
-    policy["quasi_identifiers"] = {c.column.name: c.way.settings for c in profile.of_role(QUASI_IDENTIFIER) if c.way}
-    if any(suggestion.harmless or suggestion.settings or suggestion.sets for suggestion in suggestions):
-        policy["sensitive"] = {suggestion.column: suggestion.settings for suggestion in suggestions}
-    elif suggestions:
-        policy["sensitive"] = [suggestion.column for suggestion in suggestions]
-    policy["require"] = _required(suggestions)
+    settings = {one.column: one.settings for one in suggestions}
+    told = any(one.harmless or one.settings or one.sets for one in suggestions)
+    policy: dict[str, Any] = {"source": source, "target": target, **({"individual": person} if person else {})}
+    policy |= described(profile, settings if told else list(settings), [person])
+    policy["require"] = by_column({one.column: one.require for one in suggestions})
     if not _sizes_said(suggestions):
         policy["require"] = [*policy["require"], {"k": _class_size(profile, suggestions)}]
     # Rows of a person kept apart can be judged wherever rows are, also in the release, which says nobody's.
@@ -260,11 +258,22 @@ def _of_people(profile: Profile, suggestions: list[Suggestion]) -> list[Suggesti
     return [one.apart(l, profile.rows // who.most) for one in suggestions] if l >= 2 else suggestions
 
 
-def _required(suggestions: Sequence[Suggestion]) -> list[dict[str, Any]]:
-    first = suggestions[0].require if suggestions else []
-    if all(suggestion.require == first for suggestion in suggestions):
+def described(profile: Profile, sensitive: Any, gone: Sequence[str | None] = ()) -> dict[str, Any]:
+    """The columns of a table as a policy has them by their roles, but for those that are `gone` elsewhere."""
+    hidden, keys = (
+        [c for c in profile.of_role(r) if c.column.name not in gone] for r in (IDENTIFIER, QUASI_IDENTIFIER)
+    )
+    ways = {c.column.name: c.way.settings for c in keys if c.way}
+    found = {"identifiers": [c.column.name for c in hidden], "quasi_identifiers": ways, "sensitive": sensitive}
+    return {key: value for key, value in found.items() if value}
+
+
+def by_column(required: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """What is required of sensitive columns, said once where it is the same of all."""
+    first = next(iter(required.values()), [])
+    if all(each == first for each in required.values()):
         return first
-    return [{**required, "sensitive": one.column} for one in suggestions for required in one.require]
+    return [{**one, "sensitive": name} for name, each in required.items() for one in each]
 
 
 def target_of(engine: Engine, source: str) -> str:

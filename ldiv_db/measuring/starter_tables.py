@@ -11,63 +11,77 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import count_phrase, rows_phrase
 from ldiv_db.database.given_queries import written_query
 from ldiv_db.database.names import Relation
-from ldiv_db.measuring.generalisations import SAFE_HARBOR
 from ldiv_db.measuring.links import Link, ProfiledTable, Tree, tree_of
 from ldiv_db.measuring.people_of_tables import PeopleRows, count_people_rows, linked_as_read, required_of_people
 from ldiv_db.measuring.profile import ColumnProfile
-from ldiv_db.measuring.roles import IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE
-from ldiv_db.measuring.starter_policy import StarterPolicy, block, flow, level_files, policy_lines, target_of
+from ldiv_db.measuring.roles import QUASI_IDENTIFIER, SENSITIVE
+from ldiv_db.measuring.starter_policy import (
+    StarterPolicy,
+    block,
+    described,
+    flow,
+    level_files,
+    make_starter_policy,
+    policy_lines,
+    target_of,
+    written_text,
+)
 from ldiv_db.measuring.suggestions import MODEST_L, suggest
 
 #: What a text is in the query that a policy reads where the source has none.
 _NOT_KNOWN = "not known"
-_HEADING = "# A policy to start from: check every column's role and every link, then `ldiv plan` and `ldiv run`."
 
 
 @dataclass(frozen=True)
-class StarterTables:
-    """A policy of several tables, or none with the `reason`, and what is known of their links.
+class Started:
+    """A policy of one or several tables to start from, or none with the `reason`; of several what links them.
 
     `people_rows` has for each table how many people have how many rows.
     """
 
     starter: StarterPolicy | None
     reason: str
-    tree: Tree | None
+    tree: Tree | None = None
     notes: Sequence[str] = ()
     people_rows: Mapping[str, Sequence[PeopleRows]] = field(default_factory=dict)
 
 
-def start_tables(
-    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link], most_l: int = MODEST_L
-) -> StarterTables:
-    """A policy of the tables that lead to people; notes say what of the others, and of their rows, is left out.
+def start_policy(
+    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link] = (), most_l: int = MODEST_L
+) -> Started:
+    """A policy of a table, or of those that lead to people; notes say what of others, and of rows, is left out.
 
-    No `frequency` asks for more than `most_l`.
+    No `frequency` of several tables asks for more than `most_l`.
     """
+    if len(tables) == 1:
+        (table,) = tables
+        return Started(*make_starter_policy(engine, table.profile, table.relation, table.source))
     tree = tree_of(tables, links)
     if tree is None:
         names = ", ".join(table.name for table in tables)
         why = f"no link between {names}: no column has the values of another table's key, under a like name"
-        return StarterTables(None, f"{why}; make one in a view, or profile each table by itself", None)
-    made = _Members(engine, [t for t in tables if t.name in (tree.people[0], *tree.links)], tree)
-    members = {table.name: made.member(table) for table in made.tables}
-    notes = [*made.notes(), *_of_others(tables, tree)]
-    if tree.is_of_rows:
-        notes.append(f"each row of {tree.people[0]} is taken for a person of its own: no column says whose they are")
-    if not any(member.get("quasi_identifiers") for member in members.values()):
-        return StarterTables(None, "no policy to start from: no column can be generalised", tree, notes)
-    if files := [t.name for t in made.tables if isinstance(t.relation, FileRelation) and made.is_query(t)]:
+        return Started(None, f"{why}; make one in a view, or profile each table by itself")
+    made, by_name = dict[str, _Member](), {table.name: table for table in tables}
+    for name in (tree.people[0], *tree.links):
+        made[name] = _Member(engine, by_name[name], tree, made)
+    members = [made[table.name] for table in tables if table.name in made]
+    notes = [*(note for one in members for note in one.notes()), *_of_others(tables, tree)]
+    if not any(one.roles[QUASI_IDENTIFIER] for one in members):
+        return Started(None, "no policy to start from: no column can be generalised", tree, notes)
+    if files := [one.name for one in members if isinstance(one.table.relation, FileRelation) and one.query]:
         why = f"{files[0]} is a file, which a query must read: load it into a table"
-        return StarterTables(None, f"no policy was made: {why}", tree, notes)
-    rows = linked_as_read(engine, made.tables, members)
+        return Started(None, f"no policy was made: {why}", tree, notes)
+    said = {one.name: one.described() for one in members}
+    rows = linked_as_read(engine, [one.table for one in members], said)
     if empty := [name for name, relation in rows.items() if not engine.count(relation)]:
         why = f"no row of {empty[0]} that can be read leads to somebody"
-        return StarterTables(None, f"no policy was made: {why}", tree, notes)
-    people = count_people_rows(engine, rows, members, tree)
-    require = required_of_people(engine, rows, made.tables, members, most_l)
-    policy = {"individual": tree.people[1], "tables": members, "require": require, **made.beside()}
-    return StarterTables(made.starter(policy), "", tree, notes, people)
+        return Started(None, f"no policy was made: {why}", tree, notes)
+    people = count_people_rows(engine, rows, said, tree)
+    policy = {"individual": tree.people[1], "tables": said}
+    policy["require"] = required_of_people(engine, rows, said, most_l)
+    if any("position" in map(str.lower, one.table.columns) for one in members):
+        policy["output"] = {"position": "row_position"}
+    return Started(_starter(engine, policy, members), "", tree, notes, people)
 
 
 def _of_others(tables: Sequence[ProfiledTable], tree: Tree) -> Iterator[str]:
@@ -77,152 +91,118 @@ def _of_others(tables: Sequence[ProfiledTable], tree: Tree) -> Iterator[str]:
             yield f"{table.name} leads to nobody of {tree.people[0]}, and is left out; {way_out}"
     for link in tree.others:
         yield f"another link fits: {link} ({link.why}); taken: {tree.links[link.child[0]]}"
+    if tree.is_of_rows:
+        yield f"each row of {tree.people[0]} is taken for a person of its own: no column says whose they are"
 
 
-# -- members -------------------------------------------------------------------------------------------
+def _starter(engine: Engine, policy: dict[str, Any], members: Sequence[_Member]) -> StarterPolicy:
+    """The policy with its text and the level files of all tables."""
+    lines, files = [*block({"individual": policy["individual"]}), "tables:"], dict[str, str]()
+    for one in members:
+        lines += [f"  # {one.link} ({one.link.why})"] if one.link else []
+        *more, last = block({one.name: None})
+        own = policy_lines(policy["tables"][one.name], replace(one.table.profile, individual=None))
+        lines += [*(f"  {line}" for line in (*more, last.removesuffix(" null"))), *(f"    {line}" for line in own)]
+        files |= level_files(engine, one.table.relation, one.roles[QUASI_IDENTIFIER])
+    lines += ["require:", *(f"- {flow(one)}" for one in policy["require"])]
+    lines += block({"output": policy["output"]}) if "output" in policy else []
+    text = written_text(lines, any(one.table.profile.hipaa for one in members))
+    return StarterPolicy(policy, text, text, files)
 
 
-class _Members:
-    """The tables of a policy: whose their rows are, what is read of them, and the roles of their columns."""
+class _Member:
+    """A table of the policy: whose its rows are, what is read of them, and the roles of their columns."""
 
-    def __init__(self, engine: Engine, tables: Sequence[ProfiledTable], tree: Tree) -> None:
-        self._engine = engine
-        self._tree = tree
-        self.tables = [_with_files_of_its_own(table) for table in tables]
-        self._by_name = {table.name: table for table in self.tables}
+    def __init__(self, engine: Engine, table: ProfiledTable, tree: Tree, made: Mapping[str, _Member]) -> None:
+        """`made` has the member that the table's rows belong to."""
+        self._engine, self.name, self.table = engine, table.name, _with_files_of_its_own(table)
+        self.link, self._people = tree.links.get(table.name), tree.people
+        self._above = made[self.link.parent[0]] if self.link else None
+        self._owner = self.link.child[1] if self.link else tree.people[1]
+        self._key = tree.key_of(table.name)
+        self.roles = {
+            role: [c for c in self.table.profile.of_role(role) if c.column.name not in (self._owner, self._key)]
+            for role in (QUASI_IDENTIFIER, SENSITIVE)
+        }
+        self.query = self._query()
 
-    def member(self, table: ProfiledTable) -> dict[str, Any]:
-        """A table as the policy describes it."""
-        link, key = self._tree.links.get(table.name), self._tree.key_of(table.name)
-        owner = link.child[1] if link else self._tree.people[1]
-        found: dict[str, Any] = {"source": self._source(table), "target": target_of(self._engine, table.source)}
-        if link is None or link.parent == self._tree.people:
-            found["person"] = owner
+    def described(self) -> dict[str, Any]:
+        """The table as the policy describes it."""
+        source: Any = {"query": self.query} if self.query else self.table.source
+        found: dict[str, Any] = {"source": source, "target": target_of(self._engine, self.table.source)}
+        if self.link is None or self.link.parent == self._people:
+            found["person"] = self._owner
         else:
-            found["parent"] = {owner: link.parent[0]}
-        if key:
-            found["key"] = key
-        roles = self._roles(table)
-        if (key or roles[QUASI_IDENTIFIER]) and self._repeats(table, owner) and (order := self._order(table, owner)):
+            found["parent"] = {self._owner: self.link.parent[0]}
+        if self._key:
+            found["key"] = self._key
+        if (self._key or self.roles[QUASI_IDENTIFIER]) and (order := self._order()):
             found["order"] = order
-        if roles[IDENTIFIER]:
-            found["identifiers"] = [column.column.name for column in roles[IDENTIFIER]]
-        if roles[QUASI_IDENTIFIER]:
-            found["quasi_identifiers"] = {c.column.name: c.way.settings for c in roles[QUASI_IDENTIFIER] if c.way}
-        if roles[SENSITIVE]:
-            found["sensitive"] = self._sensitive(table)
-        return found
+        return found | described(self.table.profile, self._sensitive(), [self._owner, self._key])
 
-    def _roles(self, table: ProfiledTable) -> dict[str, list[ColumnProfile]]:
-        links = {*self._links(table)}
-        found = {role: table.profile.of_role(role) for role in (IDENTIFIER, QUASI_IDENTIFIER, SENSITIVE)}
-        return {role: [c for c in columns if c.column.name not in links] for role, columns in found.items()}
-
-    def _links(self, table: ProfiledTable) -> Iterator[str]:
-        link = self._tree.links.get(table.name)
-        yield link.child[1] if link else self._tree.people[1]
-        yield self._tree.key_of(table.name)
-
-    def _sensitive(self, table: ProfiledTable) -> dict[str, Any] | list[str]:
-        links, found = {*self._links(table)}, dict[str, Any]()
-        for one in (one for one in table.profile.sensitive if one.name not in links):
-            suggested = suggest(self._engine, table.relation, one) if one.distribution.distinct > 1 else None
+    def _sensitive(self) -> dict[str, Any] | list[str]:
+        found, known = dict[str, Any](), {one.column.name for one in self.roles[SENSITIVE]}
+        for one in (one for one in self.table.profile.sensitive if one.name in known):
+            suggested = suggest(self._engine, self.table.relation, one) if one.distribution.distinct > 1 else None
             found[one.name] = (suggested.settings if suggested else None) or {}
         return found if any(found.values()) else list(found)
 
-    def _repeats(self, table: ProfiledTable, owner: str) -> bool:
-        counted = table.counted(owner)
-        return counted.distinct < counted.rows - counted.nulls
+    def _order(self) -> str:
+        """The column by which rows of one person come first: a time, or a number, of the most values; never secret.
 
-    def _order(self, table: ProfiledTable, owner: str) -> str:
-        """The column by which rows of one person come first: a time, or a number, of the most values; never secret."""
-        secret = {one.name for one in table.profile.sensitive} | {owner}
-        able = [c for c in table.profile.columns if c.distinct > 1 and c.column.name not in secret]
-        kinds = {c.column.name: table.columns[c.column.name] for c in able}
+        Empty if nobody has several.
+        """
+        owned = self.table.counted(self._owner)
+        secret = {one.name for one in self.table.profile.sensitive} | {self._owner}
+        able = [c for c in self.table.profile.columns if c.distinct > 1 and c.column.name not in secret]
+        kinds = {c.column.name: self.table.columns[c.column.name] for c in able}
         able = [c for c in able if (k := kinds[c.column.name]).is_time or k.is_number or k.type == "VARCHAR"]
 
         def rank(c: ColumnProfile) -> tuple[bool, bool, int]:
             return kinds[c.column.name].is_time, kinds[c.column.name].is_number, c.distinct
 
-        return max(able, key=rank).column.name if able else ""
+        return max(able, key=rank).column.name if able and owned.distinct < owned.rows - owned.nulls else ""
 
-    # -- what is read ------------------------------------------------------------------------------------
-
-    def _source(self, table: ProfiledTable) -> Any:
-        query = self._query(table)
-        return {"query": query} if query else table.source
-
-    def is_query(self, table: ProfiledTable) -> bool:
-        """True if the policy reads a query in place of the table."""
-        return bool(self._query(table))
-
-    def _query(self, table: ProfiledTable) -> str:
+    def _query(self) -> str:
         """The query that leaves out what cannot be published, and reads some columns another way; empty if none."""
-        link, keys = self._tree.links.get(table.name), [self._tree.key_of(table.name)]
+        table, link, above, keys = self.table, self.link, self._above, [self._key]
         casts, among = dict[str, str](), None
-        if link is None:
-            keys.append(self._tree.people[1])
+        if link is None or above is None:
+            keys.append(self._owner)
         else:
-            casts = {link.child[1]: link.cast} if link.cast else {}
-            above = self._by_name[link.parent[0]]
-            if link.lacking or self._query(above):
-                among = (link.child[1], link.parent[1], self._rows(above))
+            casts = {self._owner: link.cast} if link.cast else {}
+            if link.lacking or above.query:
+                among = (self._owner, link.parent[1], f"({above.query})" if above.query else above.named)
             elif link.unknown:
-                keys.append(link.child[1])
-        missing = [one.column.name for one in self._roles(table)[SENSITIVE] if one.nulls]
+                keys.append(self._owner)
+        missing = [one.column.name for one in self.roles[SENSITIVE] if one.nulls]
         texts = {name: _NOT_KNOWN for name in missing if table.columns[name].type == "VARCHAR"}
-        known = [name for name in keys if name and ((link and name == link.child[1]) or table.counted(name).nulls)]
+        known = [name for name in keys if name and ((link and name == self._owner) or table.counted(name).nulls)]
         known += [name for name in missing if name not in texts]
-        return written_query(self._named(table), casts, texts, known, among)
+        return written_query(self.named, casts, texts, known, among)
 
-    def _rows(self, table: ProfiledTable) -> str:
-        query = self._query(table)
-        return f"({query})" if query else self._named(table)
-
-    def _named(self, table: ProfiledTable) -> str:
-        return Relation.parse(table.source).sql() if isinstance(table.relation, Relation) else table.source
+    @property
+    def named(self) -> str:
+        """The table as a query names it."""
+        is_table = isinstance(self.table.relation, Relation)
+        return Relation.parse(self.table.source).sql() if is_table else self.table.source
 
     def notes(self) -> Iterator[str]:
-        """What the queries leave out, with its counts and a way out."""
-        for table in self.tables:
-            link = self._tree.links.get(table.name)
-            if link and link.lacking:
-                values = count_phrase(link.strangers, f"value of {link.child[1]}", f"values of {link.child[1]}")
-                what = f"{rows_phrase(link.lacking)} of {table.name} have {values} that {link.parent[0]} has not"
-                yield f"{what}: the query leaves them out; add these to {link.parent[0]} to publish them"
-            if link and link.unknown:
-                whose = f"{rows_phrase(link.unknown)} of {table.name} have no {link.child[1]}, and belong to nobody"
-                yield f"{whose}: the query leaves them out"
-            if link and link.cast:
-                yield f"{link.child[1]} of {table.name} is read as {link.cast}, as {link.parent[0]} has it"
-            for one in self._roles(table)[SENSITIVE]:
-                if one.nulls:
-                    way = f"are '{_NOT_KNOWN}'" if table.columns[one.column.name].type == "VARCHAR" else "are left out"
-                    yield f"{rows_phrase(one.nulls)} of {table.name} have no {one.column.name}, and {way} in the query"
-
-    def beside(self) -> dict[str, Any]:
-        """What the policy says of all tables."""
-        taken = any("position" in map(str.lower, table.columns) for table in self.tables)
-        return {"output": {"position": "row_position"}} if taken else {}
-
-    def starter(self, policy: dict[str, Any]) -> StarterPolicy:
-        """The policy with its text and the level files of all tables."""
-        hipaa = any(table.profile.hipaa for table in self.tables)
-        lines = [_HEADING, *(f"# {line}" for line in SAFE_HARBOR if hipaa)]
-        lines += [*block({"individual": policy["individual"]}), "tables:"]
-        for table in self.tables:
-            link = self._tree.links.get(table.name)
-            lines += [f"  # {link} ({link.why})"] if link else []
-            *more, last = block({table.name: None})
-            own = policy_lines(policy["tables"][table.name], replace(table.profile, individual=None))
-            lines += [*(f"  {line}" for line in (*more, last.removesuffix(" null"))), *(f"    {line}" for line in own)]
-        lines += ["require:", *(f"- {flow(one)}" for one in policy["require"])]
-        lines += block({"output": policy["output"]}) if "output" in policy else []
-        files: dict[str, str] = {}
-        for table in self.tables:
-            files |= level_files(self._engine, table.relation, self._roles(table)[QUASI_IDENTIFIER])
-        text = "\n".join(lines) + "\n"
-        return StarterPolicy(policy, text, text, files)
+        """What the query leaves out, with its counts and a way out."""
+        name, link, owner = self.name, self.link, self._owner
+        if link and link.lacking:
+            values = count_phrase(link.strangers, f"value of {owner}", f"values of {owner}")
+            what = f"{rows_phrase(link.lacking)} of {name} have {values} that {link.parent[0]} has not"
+            yield f"{what}: the query leaves them out; add these to {link.parent[0]} to publish them"
+        if link and link.unknown:
+            whose = f"{rows_phrase(link.unknown)} of {name} have no {owner}, and belong to nobody"
+            yield f"{whose}: the query leaves them out"
+        if link and link.cast:
+            yield f"{owner} of {name} is read as {link.cast}, as {link.parent[0]} has it"
+        for one in (one for one in self.roles[SENSITIVE] if one.nulls):
+            is_text = self.table.columns[one.column.name].type == "VARCHAR"
+            way = f"are '{_NOT_KNOWN}'" if is_text else "are left out"
+            yield f"{rows_phrase(one.nulls)} of {name} have no {one.column.name}, and {way} in the query"
 
 
 def _with_files_of_its_own(table: ProfiledTable) -> ProfiledTable:

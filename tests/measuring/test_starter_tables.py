@@ -16,7 +16,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.measuring.links import BY_VALUES, DECLARED, Link, ProfiledTable, find_links, tree_of
 from ldiv_db.measuring.profile import profile_table
-from ldiv_db.measuring.starter_tables import StarterTables, start_tables
+from ldiv_db.measuring.starter_tables import Started, start_policy
 from tests.running.schemas import CHOICES, drawn, fill
 
 CLINIC = """
@@ -46,9 +46,9 @@ def profiled(con: Any, names: Any, secret: Any = None) -> tuple[Engine, list[Pro
     return engine, found
 
 
-def started(con: Any, *names: str, secret: Any = None) -> StarterTables:
+def started(con: Any, *names: str, secret: Any = None) -> Started:
     engine, tables = profiled(con, names or ("patients", "stays", "labs"), secret)
-    return start_tables(engine, tables, find_links(engine, tables))
+    return start_policy(engine, tables, find_links(engine, tables))
 
 
 def links_of(con: Any, *names: str) -> dict[str, str]:
@@ -66,7 +66,7 @@ def flat(policy: dict[str, Any]) -> dict[str, Any]:
     return policy
 
 
-def planned(con: Any, found: StarterTables) -> Any:
+def planned(con: Any, found: Started) -> Any:
     assert found.starter is not None, found.reason
     return ldiv_db.plan(con, flat(found.starter.policy))
 

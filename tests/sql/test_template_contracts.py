@@ -57,7 +57,7 @@ from ldiv_db.measuring.links import ProfiledTable, find_links
 from ldiv_db.measuring.measure import MeasureRequest, measure_table
 from ldiv_db.measuring.profile import profile_table
 from ldiv_db.measuring.starter_policy import make_starter_policy
-from ldiv_db.measuring.starter_tables import start_tables
+from ldiv_db.measuring.starter_tables import start_policy
 from ldiv_db.measuring.tables import measure_tables
 from ldiv_db.policy.parts import Sensitive
 from ldiv_db.policy.reading import parse_policy
@@ -399,7 +399,7 @@ def leave_open(con, listener):
     for name, sensitive in (("visits", []), ("homes", ["rent"])):
         relation = Relation.parse(name)
         tables.append(ProfiledTable.of(engine, name, name, relation, profile_table(engine, relation, None, sensitive)))
-    start_tables(engine, tables, find_links(engine, tables))
+    start_policy(engine, tables, find_links(engine, tables))
 
 
 def divide_rows(con, listener):
