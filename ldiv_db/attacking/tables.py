@@ -49,7 +49,13 @@ def attack_tables(engine: Engine, policy: Policy, asked: AttackRequest) -> Attac
     known = Knowledge(asked, threshold=asked.high_risk(policy))
     refuse(known.problems())
     folder = Path(asked.folder)
-    found = open_published(engine, with_requirements(policy, asked.require), folder)
+    return attack_published(
+        engine, policy, open_published(engine, with_requirements(policy, asked.require), folder), known
+    )
+
+
+def attack_published(engine: Engine, policy: Policy, found: PublishedTables, known: Knowledge) -> Attacks:
+    """The attacks on published tables, which come last by who knows all of them."""
     knowing = {table.name: [table.name] for table in found.tables if table.labels}
     knowing[ALL] = [table.name for table in found.tables]
     attacks, classes = list[Attack](), 0
@@ -57,7 +63,7 @@ def attack_tables(engine: Engine, policy: Policy, asked: AttackRequest) -> Attac
         joined = joined_rows(engine, found.tables)
         for who, tables in knowing.items():
             for name in found.wanted:
-                made, classes = _attacks(engine, found, joined, tables, name, known, folder)
+                made, classes = _attacks(engine, found, joined, tables, name, known)
                 attacks += [replace(attack, knows=who) for attack in made]
         rows = sum(engine.count(one) for one in joined.values())
     told = [f"{name}: attacks count the values of all rows of a person; {OF_SETS}" for name in found.attributes]
@@ -71,14 +77,13 @@ def _attacks(
     known_tables: Sequence[str],
     name: str,
     known: Knowledge,
-    folder: Path,
 ) -> tuple[list[Attack], int]:
     """The attacks on a sensitive column by who knows these tables, and the number of classes that they tell apart."""
     with engine.scope(), ExitStack() as stack:
         subject = seen_people(engine, found.tables, joined, known_tables, name)
         counts = stack.enter_context(counted(engine, subject, name))
         settings = {name: found.settings[name]} if name else {}
-        columns = Columns(subject.labels, subject.ids, settings, folder=folder)
+        columns = Columns(subject.labels, subject.ids, settings)
         one = {name: found.attributes.get(name, ROWS_ALONE)}
         table = AttackedTable(engine, stack, columns, known, {name: counts}, {name: found.wanted[name]}, one)
         made = list(_on_values(table) if name else _on_people(table))

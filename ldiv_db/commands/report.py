@@ -65,7 +65,12 @@ class ReportOutput:
 def report_command(
     *,
     database: Database,
-    release: Annotated[str, typer.Argument(help="A table, a view, a .parquet or .csv file, or the id of a run.")],
+    release: Annotated[
+        str | None,
+        typer.Argument(
+            help="A table, a view, a .parquet or .csv file, or the id of a run; left out, the tables of the policy."
+        ),
+    ] = None,
     table: AskedTable,
     told: Annotated[dict[str, Any], OptionsOf(ReportRequest)],
     output: ReportOutput,
@@ -90,6 +95,7 @@ def report_command(
       ldiv report warehouse.duckdb published.patients --policy policy.yml --public --out public.html
       ldiv report :memory: release.parquet --qi age,sex --sensitive disease --require distinct:3
       ldiv report warehouse.duckdb published.patients --verify r.json --policy policy.yml
+      ldiv report warehouse.duckdb --policy schema.yml
     """
     files, policy = output.files(json), table.written
     beside = table.policy or output.verify  # where files that a policy names lie; a report quotes its policy
@@ -105,7 +111,7 @@ def report_command(
         if reported is not None:
             found = verify_report(connection, reported, release, policy, folder, listener, catalog)
         else:
-            if table.qi:
+            if table.qi and release:
                 released = find_run(Engine(connection), release).table
                 told["qi"] = split_columns(connection, released, table.qi)
             found = report(connection, release, policy, **told, folder=folder, listener=listener, catalog=catalog)
@@ -114,6 +120,6 @@ def report_command(
             found.save(file)
         text = found.text(files=files)
     else:
-        text = found.text(table=release)
+        text = found.text(table=release or "the policy's tables")
     show(found.as_dict(), text, json)
     raise typer.Exit(0 if found.holds else 1)

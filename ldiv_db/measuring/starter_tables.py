@@ -77,7 +77,7 @@ def start_policy(
         why = f"no row of {empty[0]} that can be read leads to somebody"
         return Started(None, f"no policy was made: {why}", tree, notes)
     people = count_people_rows(engine, rows, said, tree)
-    policy = {"individual": tree.people[1], "tables": said}
+    policy: dict[str, Any] = {"individual": tree.people[1], "tables": said}
     policy["require"] = required_of_people(engine, rows, said, most_l)
     if any("position" in map(str.lower, one.table.columns) for one in members):
         policy["output"] = {"position": "row_position"}

@@ -17,7 +17,6 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.requests import number_problems
-from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Shown
 from ldiv_db.measuring.measure import Measurement, MeasureRequest, measure_table
 from ldiv_db.policy.document import Policy
@@ -25,8 +24,7 @@ from ldiv_db.policy.parts import Problems
 from ldiv_db.policy.reading import refuse_of_one_table
 from ldiv_db.policy.release_columns import columns_as
 from ldiv_db.policy.resolve import describe
-from ldiv_db.policy.schema import members_of
-from ldiv_db.policy.sources import open_source
+from ldiv_db.policy.schema import members_of, open_each
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.recoding.loss import CountErrors, TableLoss, loss_of_tables, nothing_lost
 from ldiv_db.requirements import RequirementSpec
@@ -80,17 +78,15 @@ class TablesMeasurement(Shown):
         }
 
 
-def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest) -> TablesMeasurement:
+def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest, spreads: bool = False) -> TablesMeasurement:
     """What all tables of a policy lost; raises PolicyError as `measure_table`, with the table that it is about."""
     refuse_of_one_table(wanted, *_OF_ONE)
     refuse(number_problems(wanted))
     folder, members, problems = Path(wanted.folder), members_of(policy), Problems()
-    sources, published = dict[str, Relation | FileRelation](), dict[str, Relation | FileRelation]()
-    for name in members:
-        table = policy.tables[name]
-        with problems.collected():
-            sources[name] = open_source(engine, table.source, folder, f"tables.{name}.source")
-            published[name] = resolve_source(engine, table.target.table or "", folder, f"tables.{name}.target")
+    with problems.collected():
+        sources = open_each(engine, policy, folder, "source", members)
+    with problems.collected():
+        published = open_each(engine, policy, folder, "target", members)
     problems.refuse()
     measured, losses = dict[str, Measurement](), list[TableLoss]()
     for name, member in members.items():
@@ -100,7 +96,7 @@ def measure_tables(engine: Engine, policy: Policy, wanted: MeasureRequest) -> Ta
                 losses.append(TableLoss(name, lost, 0))
                 continue
             described = describe(engine, member, sources[name], folder)
-            told = measure_table(engine, published[name], described, wanted, counts=True, preserve=())
+            told = measure_table(engine, published[name], described, wanted, counts=True, spreads=spreads, preserve=())
             table = policy.tables[name]
             measured[name] = replace(told, published=str(table.target), source=str(table.source))
             weight = sum(qi.weight for qi in described.source.quasi_identifiers)

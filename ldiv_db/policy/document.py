@@ -44,6 +44,8 @@ from ldiv_db.requirements import RequirementSpec
 #: The most rows of a part of a table that is divided, where the policy does not say it: the fewer parts, the less time
 #: (docs/benchmarks.md).
 PART_ROWS = 4_000_000
+#: What stands between the sources of a release of several tables, in the ledger.
+BETWEEN = " & "
 
 
 class Policy(PolicyPart):
@@ -203,6 +205,11 @@ class Policy(PolicyPart):
     def places(self) -> str:
         """Where its release goes: its target, or those of its tables."""
         return ", ".join(str(one.target) for one in (self.tables.values() or [self]))
+
+    @property
+    def reads(self) -> str:
+        """What the ledger calls its source, or those of its tables together."""
+        return BETWEEN.join(str(one.source) for one in (self.tables.values() or [self]))
 
     @property
     def left_out_at_most(self) -> Decimal | None:

@@ -65,11 +65,10 @@ def _checked(policy: Policy) -> Policy:
     return policy
 
 
-def of_one_table(policy: Policy) -> Policy:
-    """The policy; raises PolicyError for one of several tables."""
+def of_one_table(policy: Policy, why: str = "several tables are one release, and this looks at one table") -> Policy:
+    """The policy; raises PolicyError, and says `why`, for one of several tables."""
     if policy.tables:
-        what = "several tables are one release, and this looks at one table"
-        raise refused("tables", what, "run, plan, check, attack and measure take it")
+        raise refused("tables", why, "run, plan, check, attack, measure and report take it")
     return policy
 
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+from ldiv_db.database.data_files import FileRelation
+from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, nearest
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.parts import unreported
+from ldiv_db.policy.parts import Problems, unreported
 from ldiv_db.policy.settings import Individual
-from ldiv_db.policy.sources import DECOMPOSITIONS, Frame
+from ldiv_db.policy.sources import DECOMPOSITIONS, Frame, open_source
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.requirements import RequirementSpec
 
@@ -197,6 +201,32 @@ def _member(policy: Policy, name: str, table: PolicyTable) -> Policy:
             "output": policy.output.model_copy(update={"person": person, "position": position}),
         }
     )
+
+
+def as_one(policy: Policy) -> Policy:
+    """The policy as of one table that has the columns of all its tables, and a person's rows in their order."""
+    if not policy.tables:
+        return policy
+    named = {
+        part: [named_in(name, column) for name, table in policy.tables.items() for column in getattr(table, part)]
+        for part in ("identifiers", "keep")
+    }
+    individual = policy.individual and policy.individual.model_copy(update={"rows": "aligned"})
+    return policy.model_copy(update={**named, "individual": individual, "tables": {}})
+
+
+def open_each(
+    engine: Engine, policy: Policy, folder: Path, key: Literal["source", "target"], names: Iterable[str]
+) -> dict[str, Relation | FileRelation]:
+    """The sources, or the published tables, of the tables with these names; raises PolicyError for all not there."""
+    problems, found = Problems(), dict[str, Relation | FileRelation]()
+    for name in names:
+        table = policy.tables[name]
+        with problems.collected():
+            given = table.source if key == "source" else table.target.table or ""
+            found[name] = open_source(engine, given, folder, f"tables.{name}.{key}")
+    problems.refuse()
+    return found
 
 
 def content_of(policy: Policy) -> Any:

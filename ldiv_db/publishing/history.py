@@ -25,6 +25,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import ConflictError
 from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.policy.document import BETWEEN
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
@@ -33,8 +34,6 @@ from ldiv_db.publishing.result import Earlier, Forgotten
 
 #: How often a run starts again before it gives up.
 _MOST_AGAIN = 5
-#: What stands between the sources of a release of several tables, in the ledger.
-BETWEEN = " & "
 #: Counts a warehouse's rows by the columns that an earlier run read.
 Recount = Callable[[Sequence[ReadColumn]], Relation]
 

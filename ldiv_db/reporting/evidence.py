@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check import check
 from ldiv_db.publishing.fingerprints import versions
-from ldiv_db.reporting.attempts import attempts_on, verdicts
+from ldiv_db.reporting.attempts import Attempts, attempts_on, verdicts
 from ldiv_db.reporting.release_facts import (
+    Reported,
     ReportSubject,
+    TablesSubject,
     audit_document,
     audit_sql,
     classes_of,
@@ -36,27 +41,72 @@ from ldiv_db.reporting.risks import (
     three_risks,
     words_in,
 )
+from ldiv_db.reporting.tables import SeveralTables
 
 #: The form of documents; a document of another form is not verified.
 FORM = "ldiv report 2"
 Document = dict[str, Any]
 
 
-def document_of(subject: ReportSubject) -> Document:
+def document_of(subject: ReportSubject | TablesSubject) -> Document:
     """The evidence as JSON has it, where exact decimals are numbers."""
     plain: Document = json.loads(json.dumps(_evidence(subject), default=float))
     return plain
 
 
-def _evidence(subject: ReportSubject) -> Document:
+class OneTable:
+    """The parts of a report that are of a release of one table."""
+
+    def __init__(self, subject: ReportSubject) -> None:
+        self.subject = subject
+
+    def audits(self) -> list[Audit]:
+        return check(self.subject.engine, self.subject.table, self.subject.question)
+
+    def attempts(self) -> Attempts:
+        return attempts_on(self.subject)
+
+    def of_all(self, found: Attacks) -> Attacks:
+        return found
+
+    def classes(self) -> Document:
+        question = self.subject.question
+        audited = replace(question.subject(self.subject.table), by_rows=False)
+        return classes_of(self.subject.engine, question.sensitive or [""], lambda _: nullcontext(audited))
+
+    def content(self) -> Document:
+        return content_of(self.subject.engine, self.subject.table)
+
+    def audit_sql(self) -> Document:
+        return audit_sql(self.subject)
+
+    def not_tried(self) -> Iterator[str]:
+        return not_tried(self.subject)
+
+    def links(self) -> list[str]:
+        return []
+
+    def source(self) -> Document | None:
+        return source_document(self.subject)
+
+
+def parts_of(subject: ReportSubject | TablesSubject) -> OneTable | SeveralTables:
+    """What a report says of a release of one table, or of several."""
+    if isinstance(subject, ReportSubject):
+        return OneTable(subject)
+    assert subject.asked.policy is not None  # noqa: S101 - it names the tables
+    return SeveralTables(subject, subject.asked.policy)
+
+
+def _evidence(subject: ReportSubject | TablesSubject) -> Document:
     """All sections; numbers that only the release is needed for, then those for internal eyes."""
-    engine, question, asked = subject.engine, subject.question, subject.asked
+    question, asked, parts = subject.question, subject.asked, parts_of(subject)
     tell = subject.listener.on_stage
     tell("auditing the release")
-    audits = audit_document(check(engine, subject.table, question))
+    audits = audit_document(parts.audits())
     tell("trying attacks")
-    tried = attempts_on(subject)
-    found = tried.found
+    tried = parts.attempts()
+    found, of_all = tried.found, parts.of_all(tried.found)
     tell("counting and hashing the release")
     threshold = float(asked.high)
     document: Document = {
@@ -64,24 +114,24 @@ def _evidence(subject: ReportSubject) -> Document:
         "asked": asked.as_dict(),
         "policy": None if asked.policy is None else written_policy(asked.policy, asked.public),
         "context": (asked.context.public() if asked.public else asked.context).model_dump(),
-        "statement": _statement(subject, audits["holds"], found, threshold),
-        "data": _data(subject),
+        "statement": _statement(subject, audits["holds"], found, of_all, threshold),
+        "data": _data(subject, parts.links()),
         "algorithm": _algorithm(subject, audits["holds"]),
         "audit": audits,
-        "classes": classes_of(subject),
-        "identifiability": {"threshold": threshold, "risks": identifiability(found, threshold)},
+        "classes": parts.classes(),
+        "identifiability": {"threshold": threshold, "risks": identifiability(of_all, threshold)},
         "risks": three_risks(found, threshold),
         "attacks": {"holds": found.holds, "rows": found.rows, "attacks": attack_documents(found)},
-        "residual": residual_risks(question, asked.policy),
-        "not_tried": [*found.lost, *not_tried(subject)],
+        "residual": residual_risks(question, asked.described),
+        "not_tried": [*found.lost, *parts.not_tried()],
         "source": None,
         "earlier": None,
-        "annex": _annex(subject),
+        "annex": _annex(subject, parts),
     }
     if asked.public:
         return document
     document |= {
-        "source": source_document(subject),
+        "source": parts.source(),
         "why_no_source": subject.why_not,
         "earlier": earlier_releases(subject),
         "verdicts": verdicts(tried, threshold),
@@ -90,8 +140,8 @@ def _evidence(subject: ReportSubject) -> Document:
     return document | {"guidelines": answers(document)}
 
 
-def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, threshold: float) -> Document:
-    (prosecutor,) = [attack for attack in found.attacks if attack.name == "prosecutor"]
+def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: Attacks, threshold: float) -> Document:
+    (prosecutor,) = [attack for attack in of_all.attacks if attack.name == "prosecutor"]
     largest = prosecutor.gains[0].gain
     return {
         "table": subject.noted.table,
@@ -105,9 +155,12 @@ def _statement(subject: ReportSubject, holds: bool | None, found: Attacks, thres
     }
 
 
-def _data(subject: ReportSubject) -> Document:
-    """The columns by their roles; of direct identifiers a public report says nothing."""
-    question, policy = subject.question, subject.asked.policy
+def _data(subject: Reported, links: Sequence[str]) -> Document:
+    """The columns by their roles; of direct identifiers a public report says nothing.
+
+    In place of `links` numbers of the release join several tables.
+    """
+    question, policy = subject.question, subject.asked.described
     columns = policy.quasi_identifiers if policy else {}
     ways = {name: _recoding_kind(qi.numeric, qi.is_open) for name, qi in columns.items()}
     names = list(ways) or list(question.quasi_identifiers)
@@ -119,6 +172,7 @@ def _data(subject: ReportSubject) -> Document:
         "class_column": question.class_column,
         "pseudonym": policy.output.person if policy else None,
         **people_counted(policy),
+        **({"links": links} if links else {}),
     }
 
 
@@ -126,7 +180,7 @@ def _recoding_kind(numeric: bool, is_open: bool) -> str:
     return "to ranges of numbers" if numeric else "by its type" if is_open else "along a taxonomy"
 
 
-def _algorithm(subject: ReportSubject, holds: bool | None) -> Document:
+def _algorithm(subject: Reported, holds: bool | None) -> Document:
     policy = subject.asked.policy
     options = {} if policy is None else policy.algorithm.options
     transparent = policy is not None and policy.transparent
@@ -134,15 +188,15 @@ def _algorithm(subject: ReportSubject, holds: bool | None) -> Document:
     return {"name": subject.algorithm, "options": options, "transparent": transparent, "protection": protection}
 
 
-def _annex(subject: ReportSubject) -> Document:
+def _annex(subject: Reported, parts: OneTable | SeveralTables) -> Document:
     policy = subject.asked.policy
     document = None if policy is None else written_policy(policy, subject.asked.public)
     return {
-        "release": content_of(subject.engine, subject.table),
+        "release": parts.content(),
         "policy_sha256": None if document is None else policy_hash(document),
         "policy_text": None if document is None else policy_text(document),
         "versions": versions(),
-        "audit": audit_sql(subject),
+        "audit": parts.audit_sql(),
     }
 
 

@@ -38,14 +38,20 @@ class ReportFigure:
 def figures(document: Document) -> dict[str, list[ReportFigure]]:
     """The charts by the sections in which they stand; those of numbers that the document lacks are left out."""
     source = document.get("source") or {}
-    utility = source.get("utility")
+    measured = measured_in(source)
     return {
         "audit": [*_sizes(document), *_largest_shares(document)],
         "identifiability": _risks(document["identifiability"], source),
         "attacks": _attacks(document["attacks"]["attacks"]),
-        "loss": _loss(utility["loss"]["lm_by_column"]) if utility else [],
-        "columns": list(_columns(utility["spreads"])) if utility else [],
+        **{f"loss of {name}": _loss(one["loss"]["lm_by_column"]) for name, one in measured.items()},
+        **{f"columns of {name}": list(_columns(one["spreads"])) for name, one in measured.items()},
     }
+
+
+def measured_in(source: Document) -> Mapping[str, Document]:
+    """What was measured of each table by its name, which is empty where there is one alone."""
+    utility = source.get("utility")
+    return utility.get("measured", {"": utility}) if utility else {}
 
 
 def _sizes(document: Document) -> list[ReportFigure]:
@@ -117,9 +123,10 @@ def _attacks(attacks: Sequence[Document]) -> list[ReportFigure]:
 
 
 def _gain_name(attack: Document, measure: str, several: bool) -> str:
+    knows = f", {attack['knows']} known" if "knows" in attack else ""
     about = f" of {attack['sensitive']}" if several and attack["sensitive"] else ""
     same = measure == attack["attack"]
-    return f"{attack['attack'].capitalize()}{about}{'' if same else f': {measure}'}"
+    return f"{attack['attack'].capitalize()}{about}{knows}{'' if same else f': {measure}'}"
 
 
 def _loss(by_column: Mapping[str, float]) -> list[ReportFigure]:
@@ -160,7 +167,11 @@ def page_of(document: Mapping[str, Any]) -> str:
     shown = _printable(document)
     template = environment.get_template("report.html.j2")
     reasons = {column.lower(): reason for column, reason in shown["context"].get("reasons", {}).items()}
-    more = {"asked_of_people": ReleaseContext.model_fields, "reasons": reasons}
+    more = {
+        "asked_of_people": ReleaseContext.model_fields,
+        "reasons": reasons,
+        "measured": measured_in(shown["source"] or {}),
+    }
     return template.render(**shown, **more, figures=figures(shown), chart_style=CHART_STYLE)
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,18 +17,20 @@ from typing import Any
 from ldiv_db.attacking.columns import with_people
 from ldiv_db.auditing.audit import Audit, hold_together
 from ldiv_db.auditing.check import CheckRequest, check_request
+from ldiv_db.auditing.check_tables import PublishedTables, open_published
 from ldiv_db.auditing.statement import check_statement
-from ldiv_db.auditing.subject import counted
+from ldiv_db.auditing.subject import Subject, counted
 from ldiv_db.database.attach import named_databases
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem
+from ldiv_db.database.errors import InfeasibleError, PolicyError, Problem, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.quasi_identifiers import open_columns, read_columns
-from ldiv_db.policy.reading import names_of, read_requirements, read_sensitive
+from ldiv_db.policy.reading import Policy, names_of, read_requirements, read_sensitive
+from ldiv_db.policy.schema import open_each
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.history import known_as
 from ldiv_db.publishing.ledger_there import bring_ledger
@@ -86,23 +88,15 @@ def find_run(engine: Engine, name: str) -> ReportedTable:
 
 
 @dataclass(frozen=True)
-class ReportSubject:
-    """The subject of a report: the table, the question about it, and its source or why there is none."""
+class Reported:
+    """The release that a report is of, the question about it, and why its source cannot be read if it cannot."""
 
     engine: Engine
     listener: Listener
-    table: Table
     question: CheckRequest
     asked: ReportQuestion
     noted: ReportedTable
-    source: Table | None
     why_not: str | None
-
-    @property
-    def people(self) -> Table | None:
-        """The source, if its rows are people: the rows of one that holds counts are not."""
-        counts = self.asked.policy is not None and self.asked.policy.weight is not None
-        return None if counts else self.source
 
     @property
     def algorithm(self) -> str | None:
@@ -112,29 +106,86 @@ class ReportSubject:
         return self.noted.run["algorithm"] if self.noted.run else None
 
 
+@dataclass(frozen=True)
+class TablesSubject(Reported):
+    """A release of several tables, and the tables that it was made of; None where one is not there."""
+
+    released: PublishedTables
+    targets: Mapping[str, Table]
+    sources: Mapping[str, Table] | None
+
+
+@dataclass(frozen=True)
+class ReportSubject(Reported):
+    """A release of one table, and its source."""
+
+    table: Table
+    source: Table | None
+
+    @property
+    def people(self) -> Table | None:
+        """The source, if its rows are people: the rows of one that holds counts are not."""
+        counts = self.asked.policy is not None and self.asked.policy.weight is not None
+        return None if counts else self.source
+
+
 @contextmanager
-def opened(engine: Engine, listener: Listener, name: str, asked: ReportQuestion) -> Iterator[ReportSubject]:
-    """Yield the subject of a report, a table or the output of the run of that id, with the policy's databases attached.
+def opened(
+    engine: Engine, listener: Listener, name: str | None, asked: ReportQuestion
+) -> Iterator[ReportSubject | TablesSubject]:
+    """Yield the subject of a report: a table, the output of the run of that id, or the tables of a policy of several.
+
+    Databases that the policy names are attached.
 
     Raises PolicyError for what does not exist or does not fit, and for a source that is named and is not there.
     """
     asked.refuse()
-    noted = find_run(engine, name)
+    places = asked.policy.places if asked.policy else ""
+    noted = find_run(engine, name or places)
     if asked.public:  # who has the release and the policy has no ledger
         noted = replace(noted, run=None)
     with ExitStack() as stack:
         if asked.policy is not None and not asked.public:
             stack.enter_context(named_databases(engine, asked.policy.databases, asked.folder))
+        if asked.policy is not None and asked.policy.tables:
+            if noted.table.lower() != places.lower():
+                raise refused("table", "is one table, and the policy names several", "name their run, or leave it out")
+            yield _several(engine, listener, asked, asked.policy, noted)
+            return
         table = resolve_source(engine, noted.table, Path(), "table")
         source, why_not = _source(engine, asked)
         question = question_about(engine, table, asked)
-        asked = replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
-        yield ReportSubject(engine, listener, table, question, asked, noted, source, why_not)
+        yield ReportSubject(engine, listener, question, _with_threshold(asked, question), noted, why_not, table, source)
+
+
+def _with_threshold(asked: ReportQuestion, question: CheckRequest) -> ReportQuestion:
+    return replace(asked, threshold=asked.threshold or str(bounded_risk(question.require) or HIGH))
+
+
+def _several(
+    engine: Engine, listener: Listener, asked: ReportQuestion, policy: Policy, noted: ReportedTable
+) -> TablesSubject:
+    targets = open_each(engine, policy, asked.folder, "target", policy.tables)
+    sources, why_not = None, _NOT_FOR_ALL if asked.public else None
+    if not asked.public:
+        try:
+            sources = open_each(engine, policy, asked.folder, "source", policy.tables)
+        except PolicyError as error:
+            why_not = in_words(error)
+    person = policy.individual.column if policy.individual else None
+    columns = list(policy.quasi_identifiers), policy.sensitive, policy.require
+    question = CheckRequest(*columns, folder=asked.folder, individual=person, protects_people=True, counts_people=True)
+    released = open_published(engine, policy, asked.folder)
+    asked = _with_threshold(asked, question)
+    return TablesSubject(engine, listener, question, asked, noted, why_not, released, targets, sources)
+
+
+_NOT_FOR_ALL = "this report is for those who may not read the source"
 
 
 def _source(engine: Engine, asked: ReportQuestion) -> tuple[Table | None, str | None]:
     if asked.public:
-        return None, "this report is for those who may not read the source"
+        return None, _NOT_FOR_ALL
     if asked.policy is None:
         return None, "no policy was given, which says what the columns of the source are"
     if asked.source is not None:
@@ -156,7 +207,7 @@ def question_about(engine: Engine, table: Table, asked: ReportQuestion) -> Check
     return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
 
 
-def earlier_releases(subject: ReportSubject) -> dict[str, Any]:
+def earlier_releases(subject: Reported) -> dict[str, Any]:
     """The runs and the releases of series of the same source, up to this one; all of them for a table without a run.
 
     Who has several releases can compare them, so that each of them is named.
@@ -170,13 +221,13 @@ def earlier_releases(subject: ReportSubject) -> dict[str, Any]:
     return {"runs": [_shown(one) for one in _earlier_runs(subject)], "releases": releases}
 
 
-def _is_source(subject: ReportSubject) -> Callable[[str], bool]:
+def _is_source(subject: Reported) -> Callable[[str], bool]:
     run, policy = subject.noted.run, subject.asked.policy
-    named = run["source"] if run else "" if policy is None else str(policy.source)
+    named = run["source"] if run else "" if policy is None else policy.reads
     return known_as(subject.engine, named, subject.asked.folder)
 
 
-def _earlier_runs(subject: ReportSubject) -> list[dict[str, Any]]:
+def _earlier_runs(subject: Reported) -> list[dict[str, Any]]:
     run, is_source = subject.noted.run, _is_source(subject)
     listed = [one for one in _published(subject.engine) if is_source(one["source"])]
     ids = [one["run_id"] for one in listed]
@@ -226,17 +277,17 @@ def _attribute(found: Audit) -> dict[str, Any]:
     return {**whole, "requirements": requirements}
 
 
-def classes_of(subject: ReportSubject) -> dict[str, Any]:
+def classes_of(
+    engine: Engine, names: Iterable[str], read: Callable[[str], AbstractContextManager[Subject]]
+) -> dict[str, Any]:
     """Histograms of class sizes and of the largest share in each class, by sensitive attribute: counts alone.
 
-    They are of people where the question names whose a row is.
+    `read` gives the classes of an attribute. They are of people where it is said whose a row is.
     """
-    engine, question = subject.engine, subject.question
-    audited = replace(question.subject(subject.table), by_rows=False)
     sizes: dict[str, Any] = {}
     shares = {}
-    for name in question.sensitive or [""]:
-        with counted(engine, audited, name) as counts:
+    for name in names:
+        with read(name) as subject, counted(engine, subject, name) as counts:
             sizes = sizes or _sizes(engine, counts.listed)
             if name:
                 summary = counts.classes.summary

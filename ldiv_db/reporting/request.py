@@ -22,8 +22,9 @@ from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
 from ldiv_db.database.requests import asked
 from ldiv_db.policy.context import GivenContext, ReleaseContext, ReleaseModel, read_context
 from ldiv_db.policy.parts import LARGEST_SEED
-from ldiv_db.policy.reading import Policy, names_of, of_one_table, parse_policy
-from ldiv_db.policy.sources import Frame, SourceQuery
+from ldiv_db.policy.reading import Policy, names_of, parse_policy, refuse_of_one_table
+from ldiv_db.policy.schema import as_one
+from ldiv_db.policy.sources import Frame, PolicySource, SourceQuery
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.risk import HIGH
 
@@ -37,17 +38,20 @@ _PEOPLE, _WORK = ("source", "known", "population", "control"), ("queries", "trie
 #: Parts of a question that a public report leaves out, and all that others quote.
 OF_THE_SOURCE = (*_PEOPLE, *_WORK)
 QUOTED = ("qi", "sensitive", "require", "class_column", "individual", *_PEOPLE, "threshold", *_WORK)
+#: What a policy of several tables says itself, or what is known of people in one table.
+_OF_ONE = ("individual", *_PEOPLE)
 
 
 @dataclass(frozen=True)
 class ReportRequest:
     """The question of a report as a caller asks it.
 
-    Without a `policy` the columns are `qi`, `sensitive` and `class_column`, and what must hold is `require`. The last
-    keys are those of a context, each in place of what `context` and the policy say.
+    Only a policy of several tables may leave the `table` out. Without a `policy` the columns are `qi`, `sensitive` and
+    `class_column`, and what must hold is `require`. The last keys are those of a context, each in place of what
+    `context` and the policy say.
     """
 
-    table: str
+    table: str | None = None
     policy: Policy | Mapping[str, Any] | None = None
     _: KW_ONLY
     qi: str | Sequence[str] = ()
@@ -109,7 +113,7 @@ class ReportRequest:
 
     def question(self) -> ReportQuestion:
         """The question with its policy and context read; raises PolicyError for what cannot be read."""
-        policy = None if self.policy is None else of_one_table(parse_policy(self.policy))
+        policy = None if self.policy is None else parse_policy(self.policy)
         beside = policy.path.parent if policy and policy.path else Path()
         texts = {key: getattr(self, key) for key in ReleaseContext.model_fields if key != "population"}
         context = ReleaseContext() if policy is None else policy.context
@@ -143,13 +147,23 @@ class ReportQuestion(ReportRequest):
         return read_threshold(self.threshold or HIGH)
 
     @property
+    def described(self) -> Policy | None:
+        """The policy with the columns of all its tables as of one."""
+        return None if self.policy is None else as_one(self.policy)
+
+    @property
     def reasoned(self) -> list[str]:
         """The identifiers and quasi-identifiers, whose treatment is to be given a reason for."""
-        return list(self.qi) if self.policy is None else [*identifiers_of(self.policy), *self.policy.quasi_identifiers]
+        policy = self.described
+        return list(self.qi) if policy is None else [*identifiers_of(policy), *policy.quasi_identifiers]
 
     def refuse(self) -> None:
         """Raise PolicyError with everything that is wrong with the question."""
         refuse(list(self._problems()))
+        if self.policy is not None and self.policy.tables:
+            refuse_of_one_table(self, *_OF_ONE)
+        elif self.table is None:
+            raise PolicyError([Problem("table", "is required", "a policy of several tables alone names them itself")])
 
     def _problems(self) -> Iterator[Problem]:
         yield from self._problems_of_columns()
@@ -191,6 +205,8 @@ def identifiers_of(policy: Policy) -> list[str]:
 _SECRET = ("seed", "databases", "context")
 #: What says where the data is and who is in it, which is no business of those outside.
 _INTERNAL = ("source", "target", "identifiers", "individual", "key", "weight", "preserve")
+#: The same of one of several tables, whose links are published as numbers.
+_INTERNAL_OF_TABLE = ("source", "target", "identifiers", "order")
 #: A policy may hold whole taxonomies; so much of it is printed.
 MOST_TEXT = 60_000
 
@@ -198,8 +214,14 @@ MOST_TEXT = 60_000
 def written_policy(policy: Policy, public: bool = False) -> dict[str, Any]:
     """The policy as a mapping that reads as the same policy; of a frame as source only that it is one."""
     left_out = {*_SECRET, *(_INTERNAL if public else ())}
-    found = policy.model_dump(exclude_unset=True, exclude=left_out | {"source", "require"})
-    source = {} if "source" in left_out else {"source": _source(policy)}
+    found = policy.model_dump(exclude_unset=True, exclude=left_out | {"source", "require", "tables"})
+    source = {} if "source" in left_out or policy.tables else {"source": _source(policy.source)}
+    if policy.tables:
+        source["tables"] = {
+            name: ({} if public else {"source": _source(table.source)})
+            | table.model_dump(exclude_unset=True, exclude={"source", *(_INTERNAL_OF_TABLE if public else ())})
+            for name, table in policy.tables.items()
+        }
     require = [spec.written for spec in policy.require]
     return {str(key): _plain(value) for key, value in {**source, **found, "require": require}.items()}
 
@@ -217,16 +239,16 @@ def policy_text(document: Mapping[str, Any]) -> str:
 
 def read_again(document: Mapping[str, Any]) -> Policy:
     """The policy of a report; raises PolicyError if it is none, or has no source, as in a public report."""
-    if "source" not in document:
+    if any("source" not in one for one in document.get("tables", {"": document}).values()):
         what = "is needed: a public report leaves out where the data is, and a frame has no name"
         raise PolicyError([Problem("policy", what, "give --policy")])
-    return of_one_table(parse_policy(dict(document)))
+    return parse_policy(dict(document))
 
 
-def _source(policy: Policy) -> Any:
-    if isinstance(policy.source, Frame):
+def _source(source: PolicySource) -> Any:
+    if isinstance(source, Frame):
         return "(a frame)"
-    return {"query": policy.source.query} if isinstance(policy.source, SourceQuery) else policy.source
+    return {"query": source.query} if isinstance(source, SourceQuery) else source
 
 
 def _plain(value: Any) -> Any:

@@ -225,7 +225,7 @@ def before(engine: Engine, source: Table, policy: Policy, threshold: Decimal) ->
     """
     names, is_counted = list(policy.quasi_identifiers), policy.weight is not None
     return {
-        "uniqueness": None if is_counted else _uniqueness(engine, source, names),
+        "uniqueness": None if is_counted else uniqueness_of(engine, source, names),
         "risk_before": None if is_counted else _risk_before(engine, source, names, threshold),
         "kept": warn_of_source(engine, source, policy.keep, names),
     }
@@ -262,7 +262,8 @@ def _risk_before_of_population(subject: ReportSubject, source: Table, policy: Po
     return {"largest": 1 / found["least"] if found["least"] else None, "mean": mean}
 
 
-def _uniqueness(engine: Engine, source: Table, names: Sequence[str]) -> dict[str, Any] | None:
+def uniqueness_of(engine: Engine, source: Table, names: Sequence[str]) -> dict[str, Any] | None:
+    """How many rows have a combination of these columns that no other row has, or few; None without columns."""
     rows = engine.count(source)
     wanted = {name.lower() for name in names}
     columns = [column for column in columns_of(engine, source) if column.name.lower() in wanted]

@@ -29,15 +29,18 @@ from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.settings import QuasiIdentifier
 from ldiv_db.reporting.evidence import FORM, Document, document_of
-from ldiv_db.reporting.release_facts import ReportSubject, Table, opened
+from ldiv_db.reporting.release_facts import ReportSubject, Table, TablesSubject, opened
 from ldiv_db.reporting.request import OF_THE_SOURCE, QUOTED, ReportQuestion, read_again, written_policy
+from ldiv_db.reporting.tables import rows_plainly
 
 Figures = Iterator[tuple[str, Any]]
 _PROSECUTOR = "identifiability.risks[0]"
 
 
-def counted_plainly(subject: ReportSubject, document: Document) -> dict[str, Any]:
+def counted_plainly(subject: ReportSubject | TablesSubject, document: Document) -> dict[str, Any]:
     """The figures by their places in the document, which says how they are laid out (bins)."""
+    if isinstance(subject, TablesSubject):
+        return dict(rows_plainly(subject))
     with ExitStack() as stack:
         counting = _Counting(subject, document, stack)
         return dict(counting.figures())
@@ -210,7 +213,7 @@ class Verification(Printed):
 def verify_report(
     connection: Any,
     reported: Document,
-    table: str,
+    table: str | None,
     policy: Policy | None = None,
     folder: Path = Path(),
     listener: Listener | None = None,
@@ -225,7 +228,7 @@ def verify_report(
     listener = listener or Listener()
     working = working_engine(connection, listener, catalog)
     with working as engine, opened(engine, listener, table, asked) as subject:
-        if reported.get("source") and subject.source is None:
+        if reported.get("source") and subject.why_not is not None:
             raise PolicyError([Problem("source", f"is not there: {subject.why_not}", "give --policy")])
         found = document_of(subject)
         listener.on_stage("counting plainly")
@@ -250,7 +253,7 @@ def verify_report(
     return Verification(same, len(compared), len(both), dict(same_code), tuple(differences), versions)
 
 
-def question_again(reported: Document, table: str, given: Policy | None, folder: Path) -> ReportQuestion:
+def question_again(reported: Document, table: str | None, given: Policy | None, folder: Path) -> ReportQuestion:
     """The question that the report answers; raises PolicyError for what is not a report of ours."""
     known = isinstance(reported, dict) and reported.get("form") == FORM
     if not known or not all(isinstance(reported.get(key), dict) for key in ("asked", "annex", "statement")):

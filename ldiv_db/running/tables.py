@@ -33,7 +33,7 @@ from ldiv_db.policy.sources import Frame, open_source
 from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.destinations import InDatabase, destination_of
 from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed, versions
-from ldiv_db.publishing.history import BETWEEN, Published, Watch, look_back_on_tables
+from ldiv_db.publishing.history import Published, Watch, look_back_on_tables
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
@@ -60,7 +60,7 @@ class OpenedTables:
     @property
     def source(self) -> str:
         """What the ledger calls all of them together."""
-        return BETWEEN.join(str(table.source) for table in self.policy.tables.values())
+        return self.policy.reads
 
     def content(self, key: str) -> str:
         """The keyed hash of their rows, in the columns that the policy reads."""

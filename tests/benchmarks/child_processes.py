@@ -9,14 +9,17 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ldiv_db.database.connections import Settings
+import ldiv_db
+from ldiv_db.database.connections import Settings, open_database
 from ldiv_db.database.errors import LdivError
+from tests.benchmarks.processes import watched
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 #: What a task leaves in the folder: on stdout the database may draw a bar of its progress.
@@ -65,6 +68,16 @@ def serve() -> None:
         sys.stderr.write(str(error))
         sys.exit(error.exit_code)
     (folder / _RESULT).write_text(json.dumps(result, default=float), encoding="utf-8")
+
+
+def run_watched(case: Any, folder: Path) -> tuple[ldiv_db.Result, dict[str, Any]]:
+    """The release of the case's `document` in the folder's database, with its loss and what it took."""
+    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection, watched() as memory:
+        start = time.perf_counter()
+        result = ldiv_db.run(connection, case.document)
+        seconds = time.perf_counter() - start
+    took = {"seconds": seconds, "processor_seconds": memory.processor_seconds, "peak_memory_mb": memory.together}
+    return result, {"algorithm": case.algorithm, "lm_mean": result.loss.lm_mean, **took, "versions": result.versions}
 
 
 def settings_of(case: Case, folder: Path) -> Settings:

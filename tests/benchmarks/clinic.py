@@ -6,7 +6,6 @@ table, with what identifies their patients, in which a patient's stays are align
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,14 +14,12 @@ from typing import Annotated, Any
 
 import typer
 
-import ldiv_db
 from ldiv_db.commands.options import Memory
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
-from tests.benchmarks.child_processes import measure_in_children, settings_of
+from tests.benchmarks.child_processes import measure_in_children, run_watched, settings_of
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
-from tests.benchmarks.processes import watched
 
 PATIENTS = 52_000
 OF_PATIENTS: dict[str, Any] = {"birth": {"numeric": True}, "sex": {}, "zip": {"taxonomy": {"prefix": [4, 2, 1]}}}
@@ -112,22 +109,14 @@ def _make(case: Case, folder: Path) -> None:
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
-    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection, watched() as memory:
-        start = time.perf_counter()
-        result = ldiv_db.run(connection, case.document)
-        seconds = time.perf_counter() - start
+    result, took = run_watched(case, folder)
     several = {one.name: one.loss.rows_suppressed for one in result.tables}
     return {
         "patients": case.rows,
         "release": case.release,
-        "algorithm": case.algorithm,
-        "lm_mean": result.loss.lm_mean,
         "left_out": several or {"stays": result.loss.rows_suppressed},
         "levels": len(result.search.get("levels", ())),
-        "seconds": seconds,
-        "processor_seconds": memory.processor_seconds,
-        "peak_memory_mb": memory.together,
-        "versions": result.versions,
+        **took,
     }
 
 

@@ -7,7 +7,6 @@ return with the patient.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -18,7 +17,6 @@ from typing import Annotated, Any
 
 import typer
 
-import ldiv_db
 from ldiv_db.commands.options import Memory
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.engine import Engine
@@ -26,9 +24,8 @@ from ldiv_db.database.errors import LdivError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.reading import read_requirements
 from ldiv_db.requirements import REQUIREMENTS
-from tests.benchmarks.child_processes import measure_in_children, settings_of
+from tests.benchmarks.child_processes import measure_in_children, run_watched, settings_of
 from tests.benchmarks.command import AsJson, Threads, command_of, engine_on, refuse_unknown, show
-from tests.benchmarks.processes import watched
 
 ROWS, PATIENTS, MOST_STAYS = 80_000, 52_000, 15
 COLUMNS = {
@@ -214,25 +211,17 @@ def _make(case: Case, folder: Path) -> None:
 
 
 def _run(case: Case, folder: Path) -> dict[str, Any]:
-    with open_database(folder / "bench.duckdb", settings=settings_of(case, folder)) as connection, watched() as memory:
-        start = time.perf_counter()
-        result = ldiv_db.run(connection, case.document)
-        seconds = time.perf_counter() - start
+    result, took = run_watched(case, folder)
     return {
         "rows": case.rows,
         "patients": case.patients,
-        "algorithm": case.algorithm,
         "chosen": result.algorithm,
         "require": case.require,
         "individual": case.individual,
-        "lm_mean": result.loss.lm_mean,
         "lm_by_column": result.loss.lm_by_column,
         "classes": result.loss.classes,
         "rows_suppressed": result.loss.rows_suppressed,
-        "seconds": seconds,
-        "processor_seconds": memory.processor_seconds,
-        "peak_memory_mb": memory.together,
-        "versions": result.versions,
+        **took,
     }
 
 

@@ -62,6 +62,11 @@ def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> 
     measured = clinic.call("measure", clinic.database, "--policy", clinic.policy)
     assert measured.code == 0 and "patients with stays: a count over two columns" in measured.out, measured.err
     assert "all tables" in {one["knows"] for one in attacked["attacks"]} and attacked["holds"]
+    pages = [clinic.folder / name for name in ("r.html", "r.json")]
+    reported = clinic.call("report", clinic.database, "--policy", clinic.policy, "--out", pages[0], "--out", pages[1])
+    assert reported.code == 0 and "meets its requirements" in reported.out and pages[0].exists(), reported.err
+    words = ("report", clinic.database, "--policy", clinic.policy, "--verify", pages[1])
+    assert "the report is of the policy's tables" in clinic.call(*words).out
     with duckdb.connect(str(clinic.database)) as con:
         con.execute("UPDATE published.stays SET who = NULL WHERE who = 1")
     assert "of stays belong to nobody" in clinic.fails(1, "check", clinic.database, "--policy", clinic.policy)

@@ -32,6 +32,7 @@ from ldiv_db.solving.choose import WORK
 
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
 _SEVERAL, _OTHER = 8, 4
+_SEVERAL_TABLES = "variants share one coded table, and people of several are put together anew under each policy"
 
 
 @takes_database(read_only=True)
@@ -52,7 +53,7 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     its source or lacks what is to be varied, InfeasibleError for an empty source.
     """
     start = time.perf_counter()
-    asked, base = request.settled, of_one_table(load_policy(request.policy))
+    asked, base = request.settled, of_one_table(load_policy(request.policy), _SEVERAL_TABLES)
     refuse(problems_of(base) or _problems(base, asked.workers, asked.by))
     document = _document(request.policy if base.path is None else base.written)
     where, listener = Path(asked.folder), asked.listener or Listener()
