@@ -32,7 +32,7 @@ CENTRE_RULES: tuple[PolicyRule, ...] = (
             _ALONE,
         ),
         (
-            lambda p: [(name,) for name in p.output.centres if name in p.quasi_identifiers and p.quasi_identifiers[name].has_ends],
+            lambda p: [(n,) for n, qi in p.quasi_identifiers.items() if n in p.output.centres and qi.has_ends],
             "quasi_identifiers.{}",
             "they would tell numbers beyond `bottom` and `top`",
             _ALONE,
