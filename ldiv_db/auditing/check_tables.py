@@ -15,11 +15,12 @@ from ldiv_db.database.catalog import columns_of, missing_columns
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import read_as_one
 from ldiv_db.database.errors import refuse
+from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.parts import Problems, Sensitive
 from ldiv_db.policy.reading import GivenRequirement, read_requirements, refuse_of_one_table
 from ldiv_db.policy.rules import problems_of
-from ldiv_db.policy.schema import members_of, open_each
+from ldiv_db.policy.schema import members_of
 from ldiv_db.policy.sensitive import absent_values
 from ldiv_db.policy.tables import named_in
 from ldiv_db.recoding.links import in_order
@@ -53,12 +54,10 @@ def open_published(engine: Engine, policy: Policy, folder: Path) -> PublishedTab
     """
     problems, tables = Problems(), list[PublishedTable]()
     attributes, wanted = dict[str, Attribute](), dict[str, list[Requirement]]()
-    members = members_of(policy)
-    relations = open_each(engine, policy, folder, "target", members)
-    for number, (name, member) in enumerate(members.items(), 1):
+    for number, (name, member) in enumerate(members_of(policy).items(), 1):
         with problems.collected(f"tables.{name}"):
             request = replace(check_request(member), folder=folder)
-            rows = relations[name]
+            rows = resolve_source(engine, policy.tables[name].target.table or "", folder, "target")
             table = PublishedTable.of(name, number, policy.tables, member.released, rows)
             refuse(missing_columns(engine, rows, list(_columns(table)), "published table"))
             found, required = request.requirements(engine, columns_of(engine, rows))

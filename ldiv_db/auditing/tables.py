@@ -17,6 +17,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import Reading
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
+from ldiv_db.database.queries import Where
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.recoding.encoded import Renamed
@@ -130,7 +131,15 @@ def joined_rows(engine: Engine, tables: Sequence[PublishedTable]) -> dict[str, R
         )
         if left := engine.count(table.rows) - engine.count(found[table.name]):
             raise AuditError(f"{left:,} rows of {table.name} belong to nobody, or to several")
+        if table.above and (again := _repeated(engine, found[table.above])):  # which may stand for rows of nobody
+            raise AuditError(f"{again:,} keys of {table.above} repeat, so that rows of {table.name} belong to several")
     return found
+
+
+def _repeated(engine: Engine, joined: Relation) -> int:
+    """How many rows have a key that another has as well."""
+    keys = engine.select("keys", joined, "key", where=[Where("key", None, "<>")])
+    return engine.count(keys) - engine.count(engine.select("keys", keys, "key", distinct=True))
 
 
 def _with_column(tables: Sequence[PublishedTable], name: str) -> PublishedTable | None:
