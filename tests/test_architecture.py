@@ -232,8 +232,10 @@ KNOWING = {
     *(
         "reporting/attempts.py",
         "reporting/contract.py",
+        "reporting/release_facts.py",
         "reporting/request.py",
         "reporting/risks.py",
+        "reporting/tables.py",
         "reporting/verification.py",
     ),
     *("running/attack.py", "running/dbt_model.py", "running/demo.py"),
