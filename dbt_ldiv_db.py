@@ -71,7 +71,7 @@ def _dropping(adapter: Any, source: str) -> Iterator[None]:
 
 
 def no_rows_anonymized(adapter: Any, settings: str, source: str) -> dict[str, str]:
-    """The SELECT of no rows with the columns of each table that a model publishes there; raises DbtRuntimeError.
+    """The SELECT of no rows for each table of a model's release, in a warehouse; raises DbtRuntimeError.
 
     `source` is the statement that drops the view of the model's rows, which is run after an error.
     """

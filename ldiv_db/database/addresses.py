@@ -11,6 +11,7 @@ import re
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -37,7 +38,7 @@ _VARIABLE = re.compile(r"\$\{(\w*)\}")
 #: Options of a connection to PostgreSQL, unless it gives others: a server that is silent or a table that
 #: somebody holds is waited for so long, and a table of which row level security hides rows is refused.
 #: To its administrator it is known by our name, unless the address, its service or PGAPPNAME give another.
-WAITS = {
+_WAITS = {
     "connect_timeout": "15",
     "options": "-c lock_timeout=60s -c row_security=off",
     "fallback_application_name": "ldiv_db",
@@ -72,7 +73,7 @@ class Address:
         """The same, by which a server is not waited for without end, unless it says itself how long."""
         if self.kind is not POSTGRES:
             return self
-        missing = {key: value for key, value in WAITS.items() if not re.search(rf"\b{key}\s*=", self.text)}
+        missing = {key: value for key, value in _WAITS.items() if not re.search(rf"\b{key}\s*=", self.text)}
         if "://" not in self.text:
             return replace(self, text=" ".join([self.text, *(f"{key}='{value}'" for key, value in missing.items())]))
         words = "&".join(f"{key}={value.replace(' ', '%20').replace('=', '%3D')}" for key, value in missing.items())
@@ -98,6 +99,18 @@ def address_of(text: str, key: str = "database", environment: Mapping[str, str] 
         what = f"there is no environment variable {missing[0]}"
         raise refused(key, what, f"set {missing[0]} before the command")
     return Address(kind, _VARIABLE.sub(lambda variable: known[variable[1]], rest))
+
+
+def address_beside(connection: Any) -> Address:
+    """The address of PostgreSQL as this connection of psycopg2 has it, its password and its role with it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('role')")
+        ((role,),) = cursor.fetchall()
+    connection.commit()
+    said = {key: value for key, value in connection.get_dsn_parameters().items() if value}
+    said["options"] = _WAITS["options"] + ("" if role == "none" else f" -c role={role}")
+    make_dsn = import_module("psycopg2.extensions").make_dsn
+    return Address(POSTGRES, make_dsn(**said, password=connection.info.password))
 
 
 def is_attached(text: str) -> bool:

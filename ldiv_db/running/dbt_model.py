@@ -15,13 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ldiv_db.database import migrate
-from ldiv_db.database.addresses import WAITS, Address
+from ldiv_db.database.addresses import address_beside
 from ldiv_db.database.attach import open_address
 from ldiv_db.database.catalog import Column, columns_of
 from ldiv_db.database.context import Context, Listener, working_engine
@@ -30,7 +29,6 @@ from ldiv_db.database.dialects import without_rows
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, Problem, nearest, refuse, refused
 from ldiv_db.database.names import DIALECT, Identifier, Relation
-from ldiv_db.database.snapshot import POSTGRES
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.reading import Policy
 from ldiv_db.policy.release_columns import centre_as
@@ -193,14 +191,7 @@ def _attached(connection: Any, dialect: str) -> Iterator[Any]:
     if dialect != "postgres":
         what = "dbt publishes one release of several on dbt-duckdb and dbt-postgres alone"
         raise refused("tables", what, "copy their sources into a DuckDB file, and run `ldiv run` there")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('role')")
-        ((role,),) = cursor.fetchall()
-    connection.commit()
-    said = {key: value for key, value in connection.get_dsn_parameters().items() if value}
-    said["options"] = WAITS["options"] + ("" if role == "none" else f" -c role={role}")
-    text = import_module("psycopg2.extensions").make_dsn(**said, password=connection.info.password)
-    with open_address(Address(POSTGRES, text)) as attached:
+    with open_address(address_beside(connection)) as attached:
         yield attached
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from dbt_projects import Done, Project
 import ldiv_db
 from ldiv_db.database.errors import AuditError
 from ldiv_db.publishing import tables_draft
+from ldiv_db.running import dbt_model
 from ldiv_db.running.dbt_policy import Model, policy_of
 
 pytest.importorskip("dbt.adapters.duckdb", reason="dbt-duckdb is not installed: pip install '.[dbt]'")
@@ -206,3 +208,10 @@ def test_what_models_and_policy_do_not_say_of_each_other_is_named_at_once() -> N
         policy_of(model)
     keys = [problem.key for problem in error.value.problems]
     assert keys == ["tables", "tables.a.source", "tables.b", "tables.b.target"]
+
+
+def test_other_adapters_refuse_several_tables_by_name() -> None:
+    policy = {"individual": "who", "require": [{"k": 2}], "tables": {"a": {"person": "who", "keep": ["b"]}}}
+    model = Model("m", "s", "t", policy, ["."], tables={"a": {"source": "a", "target": "o.a"}})
+    with pytest.raises(ldiv_db.PolicyError, match="on dbt-duckdb and dbt-postgres alone"):
+        dbt_model.no_rows_there(None, "snowflake", json.dumps(asdict(model)))
