@@ -30,7 +30,7 @@ from ldiv_db.solving.choose import (
     leaving,
     shares_decide,
 )
-from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages
+from ldiv_db.solving.improve import EFFORTS, LEAST, Effort, Name, stages, told_of_columns
 from ldiv_db.solving.trials import Contest, Solve, Trial, within
 
 #: Of a table of up to so many cells `peel` is tried too: on 40 random ones the mean LM went from .280 to .260.
@@ -99,7 +99,8 @@ class Auto(Chooser):
         tried, left = within(found, self._trials(task))
         feasible = found[0].feasible
         assert feasible is not None  # noqa: S101 - all of them were checked
-        notes = (*feasible.notes, _plan_note(tried, left, _is_large(task)))
+        told = told_of_columns(task, self._effort(task))
+        notes = (*feasible.notes, _plan_note(tried, left, _is_large(task)), *told)
         return replace(feasible, notes=notes, tries=_names(tried))
 
     def choose(self, task: Task, solve: Solve) -> Plan:
@@ -117,7 +118,8 @@ class Auto(Chooser):
         search = better.plan.search | {"tried": [trial.as_dict() for trial in tried]}
         search["effort"] = "quick" if self._effort(task) is LEAST else self.options.effort
         told = partial(_trials_note, tried, best, better)
-        return replace(better.plan, told=told, search=search, algorithm=best.candidate.name)
+        notes = (*better.plan.notes, *told_of_columns(task, self._effort(task)))
+        return replace(better.plan, notes=notes, told=told, search=search, algorithm=best.candidate.name)
 
     def stages(self, task: Task, feasible: Feasibility) -> Stages:
         """The trials, of a sample and then the best of all rows where these are many; then improvements."""

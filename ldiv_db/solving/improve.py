@@ -58,7 +58,7 @@ LEAST = Effort()
 #: By its name in a policy.
 EFFORTS: dict[Name, Effort] = {
     "quick": LEAST,
-    "normal": Effort(asked=ASKED),
+    "normal": Effort(asked=2 * ASKED),
     "thorough": Effort(trials=20, asked=40, every=True, lasting=3, priced=300_000_000),
 }
 #: Classes of so many rows keep them all: what one row of them costs the others is too little to look for.
@@ -71,6 +71,9 @@ TRADED = ("peel",)
 SPLIT = ("bsgi",)
 #: The most cells of a table that is taken through passes of many rounds.
 SMALL_CELLS = 1_000_000
+#: Of more quasi-identifiers rounds take long and gain little: rows that stand next to each other are near in the first
+#: few. On more cells than these none is tried, on fewer each must gain more.
+MANY_COLUMNS, FEW_CELLS = 32, 100_000
 
 
 def recode(task: Task, plan: Plan) -> Recoding:
@@ -112,7 +115,7 @@ def _unweighted(task: Task, plan: Plan) -> float:
 
 def improvements(task: Task, algorithm: str, effort: Effort) -> tuple[Pass, ...]:
     """The passes that an algorithm's classes are taken through: none where all that is left has been done already."""
-    if effort.asked is None:
+    if effort.asked is None or told_of_columns(task, effort):
         return ()
     small = task.cell_count <= SMALL_CELLS
     first = (priced(effort.priced),) if effort.priced and needed(task) is not None else ()
@@ -130,7 +133,16 @@ def _paying(task: Task) -> tuple[Pass, ...]:
         return (FLOWS, SPLITS, TRADES)
     if all(requirement.more_is_better for requirement in task.requirements):
         return (TRADES, REGROUP)
-    return IMPROVEMENTS
+    return (TRADES, REGROUP, SPLITS)
+
+
+def told_of_columns(task: Task, effort: Effort) -> tuple[str, ...]:
+    """A note on classes that are not improved, as they have many quasi-identifiers and cells; none if they may be."""
+    columns, cells = len(task.encoded.axes), task.cell_count
+    if effort.asked is None or effort.every or columns <= MANY_COLUMNS or cells <= FEW_CELLS:
+        return ()
+    what = f"classes by more than {MANY_COLUMNS} quasi-identifiers are not improved in tables of {cells:,} cells"
+    return (f"{what}: rounds would take long and gain little; `effort: thorough` tries them",)
 
 
 def stages(task: Task, algorithm: str, effort: Effort) -> Stages:
@@ -150,7 +162,8 @@ def improved(task: Task, algorithm: str, plan: Plan, effort: Effort, loss: float
     if task.compares_with_table and plan.row_count(task.engine) < task.encoded.row_count:
         return plan, loss  # classes were judged by all rows, and would be by those that are published
     # Compared with the whole table a round gains little, for many rounds: flows wait for what other flows give back.
-    asked = effort.asked // 2 if task.compares_with_table else effort.asked
+    asked = effort.asked // 2 if effort.every and task.compares_with_table else effort.asked
+    asked *= 1 + (len(task.encoded.axes) - 1) // MANY_COLUMNS
     plan = plan.in_rows(task.engine)
     with task.engine.scope() as scope:
         assigned = task.engine.copy("assigned", plan.assigned)

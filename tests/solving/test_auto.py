@@ -17,6 +17,7 @@ from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.names import Identifier, Relation, Value
 from ldiv_db.running.preview import describe_plan
 from ldiv_db.running.run import plan
+from ldiv_db.solving import improve
 
 #: A run of it is several runs.
 pytestmark = pytest.mark.long
@@ -33,6 +34,14 @@ def simple(con, require, algorithm="auto", **more):
         "source": "t", "target": NEW, "quasi_identifiers": {"age": {"numeric": True}, "size": {"numeric": True}},
         "sensitive": ["s"], "identifiers": ["u"], "require": require, "algorithm": algorithm, "seed": 0,
     } | more  # fmt: skip
+
+
+def to_improve(con):
+    """A policy for 150 rows, whose classes are improved by every effort but the least."""
+    rows = [(i * i % 61, i * 5 % 7, "abcd"[i * i % 11 % 4], "u") for i in range(150)]
+    policy = simple(con, [{"distinct": 3}])
+    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR", "u": "VARCHAR"}, rows)
+    return policy
 
 
 @pytest.mark.parametrize(
@@ -122,11 +131,21 @@ def test_with_little_effort_the_first_is_taken_as_it_is(con):
     assert loss == ldiv_db.run(con, policy | {"algorithm": "topdown", "target": "again"}).loss.lm_mean
 
 
+def test_classes_by_many_columns_are_left_as_they_are_and_the_result_says_so(con, monkeypatch):
+    policy, told = to_improve(con), "more than 1 quasi-identifiers are not improved"
+    monkeypatch.setattr(improve, "MANY_COLUMNS", 1)
+    few = ldiv_db.run(con, policy)
+    assert "improved" in few.search and told not in " ".join(few.notes)
+    monkeypatch.setattr(improve, "FEW_CELLS", 100)
+    result, thorough = ldiv_db.run(con, policy), ldiv_db.run(con, policy | {"algorithm": ALL})
+    assert "improved" not in result.search and told in " ".join(result.notes)
+    assert told in " ".join(describe_plan(plan(con, policy))["notes"])
+    assert "improved" in thorough.search and told not in " ".join(thorough.notes)
+
+
 @pytest.mark.heavy
 def test_more_effort_takes_more_work_and_loses_no_more(con):
-    rows = [(i * i % 61, i * 5 % 7, "abcd"[i * i % 11 % 4], "u") for i in range(150)]
-    policy = simple(con, [{"distinct": 3}])
-    tables.fill(con, "t", {"age": "INTEGER", "size": "INTEGER", "s": "VARCHAR", "u": "VARCHAR"}, rows)
+    policy = to_improve(con)
     losses, work = [], []
     for effort in ("quick", "normal", "thorough"):
         result = ldiv_db.run(con, policy | {"algorithm": {"name": "auto", "effort": effort}})
