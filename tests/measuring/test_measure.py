@@ -402,7 +402,7 @@ def test_of_many_columns_counts_ask_about_some(con):
     listed = ", ".join(f"i * {number + 3} % 7 AS {name}" for number, name in enumerate(names))
     con.execute(f"CREATE TABLE wide AS SELECT {listed}, i % 3 AS s FROM range(24) AS t(i)")
     policy = {
-        "source": "wide", "target": "released", "quasi_identifiers": dict.fromkeys(names, {"numeric": True}),
+        "source": "wide", "target": "released", "quasi_identifiers": {name: {"numeric": True} for name in names},
         "sensitive": ["s"], "require": [{"k": 4}], "algorithm": "mondrian", "seed": 1,
     }  # fmt: skip
     published = ldiv_db.run(con, policy).loss.counts
