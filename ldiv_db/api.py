@@ -106,21 +106,17 @@ def check(con: Any, request: AuditRequest) -> Audits:
     """Audit a table, view, data file or frame: do all its classes meet `require`? One Audit per sensitive column.
 
     A class is the rows with equal `qi`, NULL being a value, and with equal `class_column` if that is given. A
-    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. Without a
-    sensitive column there is one audit, of requirements on rows alone (`k`); its `sensitive` is empty.
+    requirement is written `"distinct:3"` or as in a policy, `{"distinct": 3, "sensitive": "disease"}`. `sensitive` may
+    be a mapping to `categories`, `weights` and `taxonomy`; without it one audit judges requirements on rows alone
+    (`k`). The `policy` of the release supplies what is not given, and what labels stand for.
 
-    `sensitive` may be a mapping to `categories`, `weights` and `taxonomy`, as in a policy. `suppressed` says how to
-    treat rows whose `qi` are all `*` or NULL, or whose sensitive value is NULL; by default they are judged. The
-    `policy` of the release supplies what is not given, and what labels stand for; `folder` holds relative files.
-    `individual`, or a policy's pseudonym, is the column that identifies the person: people are then counted. With a
-    `position`, which orders their rows, a class is the people whose rows show the same in this order. If the policy
-    counts people and there is no such column, `holds` is None. `twice` adds a second reading, by the tests of
-    the dbt package: each verdict has its `second`, or why it is read `once`. For an anatomised pair, `table` is joined
-    to its `sensitive_table` by the column `group`, perhaps with a column `count`; it takes no `qi` and no policy. Under
-    a policy with `tables` the published tables are read together, twice where that takes little time.
+    `individual`, or a policy's pseudonym, identifies the person: people are then counted, and with a `position`, which
+    orders their rows, a class is the people whose rows show the same in this order. If the policy counts people and
+    there is no such column, `holds` is None. With `twice` each verdict has its `second` reading, or why it is read
+    `once`. For an anatomised pair, `table` is joined to its `sensitive_table` by the column `group`, perhaps with a
+    column `count`, without `qi` and policy.
 
-    Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing. Raises PolicyError
-    for a table, columns or requirements that do not exist, DatabaseError if the database refuses.
+    Every Audit has `holds`, `classes`, `rows` and `verdicts`; a failed requirement raises nothing.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
     with working_engine(con) as engine:
@@ -153,9 +149,9 @@ def check_sql(
     """The audit of a table as one SELECT in a `dialect`: a row for every violating class.
 
     Its columns are (requirement, sensitive, rows, reached, margin), and with `labels` the `qi`. If `reached` and
-    `margin` are NULL, the row says what leaves a verdict open. Arguments are those of `check`; `types` are the
-    DuckDB types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without
-    looking at rows, or leave open, and for what the dialect cannot express.
+    `margin` are NULL, the row says what leaves a verdict open. Arguments are those of `check`; `types` are the DuckDB
+    types of sensitive columns that are not text. Raises PolicyError for what `check` would refuse without looking at
+    rows, and for what the dialect cannot express.
     """
     request = AuditRequest(None, qi, sensitive, require, class_column, suppressed, individual=individual)
     question = request.question(None if policy is None else parse_policy(policy), named_table)
@@ -170,12 +166,9 @@ def profile(con: Any, request: ProfileRequest) -> Profile:
 
     Without `qi` the quasi-identifiers are guessed. The Profile has `rows`, `columns`, `uniqueness` (None without a
     quasi-identifier) and `sensitive`, one entry a sensitive column; `as_dict()` adds shares (0..1) and entropy (bits).
-    No value of the table is in it. Raises PolicyError for a table or columns that do not exist, InfeasibleError for an
-    empty table, DatabaseError if the database refuses.
-
-    `population_size` is the size of the population of which the rows are a random sample: `uniqueness.population` then
-    estimates how many are unique in it, by the `chosen` model (`uniques`, `share`) and by all (`estimates`). With
-    `hipaa`, columns generalise as HIPAA's Safe Harbor requires, or are identifiers.
+    No value of the table is in it. `population_size` is the size of the population of which the rows are a random
+    sample: `uniqueness.population` then estimates how many are unique in it, by the `chosen` model (`uniques`, `share`)
+    and by all (`estimates`). With `hipaa`, columns generalise as HIPAA's Safe Harbor requires, or are identifiers.
     """
     with working_engine(con) as engine:
         relation = open_given(engine, request.table, "table")
@@ -190,13 +183,10 @@ def profile(con: Any, request: ProfileRequest) -> Profile:
 def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasurement:
     """Measure what any published table, view or data file lost against its source.
 
-    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`. `source`
-    is the policy's by default; `folder` holds relative files. `l` is for CAVG (the policy's by default), `class_label`
-    a published column for CM, `class_column` one of class ids. `seed` draws `queries` random COUNT queries. `answers`
-    are those to the policy's `preserve`, or else means and correlations. `catalog` is the attached database with the
-    taxonomies; with `show_values` errors name values that a taxonomy lacks. Of a policy with `tables` each table is
-    measured, and counts over the columns of two that are joined. Raises PolicyError for what does not exist, does not
-    fit or cannot be read, InfeasibleError for an empty source.
+    The columns are those of `policy`, or `qi` (names, or column to settings, as in a policy) and `sensitive`; `source`
+    is the policy's by default. `seed` draws `queries` random COUNT queries. `answers` are those to the policy's
+    `preserve`, or else means and correlations. Of a policy with `tables` each table is measured, and counts over the
+    columns of two that are joined.
     """
     source, given = request.source, request.policy
     asked = described_policy(source, request.qi, request.sensitive) if given is None else parse_policy(given)
@@ -219,9 +209,9 @@ def measure(con: Any, request: MeasureRequest) -> Measurement | TablesMeasuremen
 def counts_sql(policy: Policy | Mapping[str, Any], dialect: str = "duckdb", source: str | None = None) -> str:
     """The SELECT that counts equal rows, which is all that a plan needs: for databases that rows may not leave.
 
-    It returns the columns that a plan reads, named as in the policy, and in the policy's `weight` column, `n` by
-    default, how many rows have these values. `source` is the table there, the policy's by default. Raises PolicyError
-    for a policy that cannot be planned from counts, a source that is a file, and an unknown dialect.
+    It returns the columns that a plan reads, and in the policy's `weight` column, `n` by default, how many rows have
+    these values. `source` is the table there, the policy's by default. Raises PolicyError for a policy that cannot be
+    planned from counts, a source that is a file, and an unknown dialect.
     """
     return counting_sql(parse_policy(policy), dialect, source)
 

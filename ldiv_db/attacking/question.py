@@ -98,7 +98,7 @@ class AttackRequest:
     m: int = asked(1, "How many sensitive values of a class the attacker can rule out.", least=0, most=LARGEST)
     #: By default that of the requirement `risk`, or else of any report.
     threshold: float | str | Decimal | None = asked(
-        None, "A risk above this counts as high: that of the requirement `risk`, or else 0.2."
+        None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."
     )
     known: Any = asked(None, "A table or file of people whose quasi-identifiers are known.")
     population: Any = asked(None, "A table or file of everybody who could be in the release, e.g. the source.")
@@ -124,7 +124,7 @@ class AttackRequest:
     link_columns: tuple[Sequence[str], Sequence[str]] | None = asked(
         None, "The two parts of a person's record to link, e.g. 'age,sex|zip'.", _two_parts
     )
-    tries: int = asked(TRIES, "How many targets, control people and predicates to try.", least=1, most=MOST_TRIES)
+    tries: int = asked(TRIES, "How many people to try attacks on.", least=1, most=MOST_TRIES)
     seed: int = asked(0, "The seed of random draws.", least=0)
     show_values: bool = asked(False, "List known people and what is revealed about them.")
     replay: Replay | None = asked(

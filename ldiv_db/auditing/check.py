@@ -164,8 +164,7 @@ class AuditRequest:
     class_column: str | None = asked(None, name="class")
     suppressed: Suppressed | None = asked(
         None,
-        "How to treat rows whose quasi-identifiers are all * or NULL, or whose sensitive value is NULL. By default the"
-        " policy's, or judge.",
+        "How to treat rows with all labels * or NULL, or no sensitive value. By default the policy's, or judge.",
         of=Suppressed | None,
     )
     _: KW_ONLY

@@ -48,9 +48,8 @@ def check_command(
     proximity:epsilon=500,m=3; with a --policy k_map:k=5,population=people, delta_presence:max=0.5,population=people.
     For one of several sensitive attributes: disease=distinct:3.
 
-    With --twice the dbt package's tests judge every class again, by SQL that shares no formula with the audit; if they
-    find another number of violating classes, the exit code is 1. A --qi that is a column's whole name is not split at
-    commas.
+    With --twice the dbt package's tests judge every class again, by SQL that shares no formula with the audit; the exit
+    code is 1 if they disagree. A --qi that is a column's whole name is not split at commas.
 
     \b
     Examples:

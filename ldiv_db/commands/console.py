@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn
 
 from ldiv_db.commands import telling
 from ldiv_db.database.addresses import Address, address_of
-from ldiv_db.database.attach import open_address
+from ldiv_db.database.attach import open_address, refuse_missing_source
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.connections import Settings
 from ldiv_db.database.context import Listener
@@ -97,8 +97,7 @@ def open_for_command(
             yield counted
         return
     address = address_of(database)
-    if address.path is not None and not address.path.is_file():
-        raise DatabaseError(f"no database file {address.path}")
+    refuse_missing_source(address)
     with ExitStack() as stack:
         folder = _overflow_folder(stack, address, settings.temp_directory if settings else None)
         settings = replace(settings or Settings(), temp_directory=str(folder))

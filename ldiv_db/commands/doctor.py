@@ -22,7 +22,7 @@ def doctor_command(
     """Try the smallest policies of all kinds in a database, on made-up people, and leave nothing there.
 
     In a warehouse all lies in a schema of its own; elsewhere each check is a transaction that is rolled back. The exit
-    code is 1 if a check fails. Report what it prints: it holds no rows of yours.
+    code is 1 if a check fails. What it prints holds no rows of yours.
 
     \b
     Examples:

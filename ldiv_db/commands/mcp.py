@@ -198,9 +198,8 @@ def mcp_command(
 ) -> None:
     """Serve what a report says of a policy to agents, by the Model Context Protocol; read-only.
 
-    It speaks on stdin and stdout. The tools profile, plan, check, measure, attack and explain take no argument. All of
-    them together tell no more than one report does, whose options these are; with --public nothing of the source. Needs
-    `pip install 'ldiv-db[mcp]'`.
+    The tools profile, plan, check, measure, attack and explain take no argument, and tell together no more than one
+    report does, whose options these are. Needs `pip install 'ldiv-db[mcp]'`.
 
     \b
     Examples:

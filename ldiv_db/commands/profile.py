@@ -29,10 +29,7 @@ def profile_command(
     asked: Annotated[dict[str, Any], OptionsOf(ProfileRequest)],
     policy: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the policy here and, beside it, level files for quasi-identifiers of text, which list the"
-            " column's values: write groups into them. Nothing is overwritten."
-        ),
+        typer.Option(help="Write the policy here, and level files of texts beside it. Nothing is overwritten."),
     ] = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Name sensitive values in the policy's comments.")
@@ -43,12 +40,11 @@ def profile_command(
 ) -> None:
     """Show how identifying a table's columns are, and propose a policy; writes nothing to the database.
 
-    Without --qi a column is an identifier if nearly every row has its own value, if it names rows of another table, or
-    by its name; otherwise a quasi-identifier. The reason is shown. Without --sensitive the policy asks for k-anonymity.
-    Only counts and forms (`99999`) are printed, never values.
+    Without --qi the roles of columns are guessed, and the reason is shown. Without --sensitive the policy asks for
+    k-anonymity. Only counts and forms (`99999`) are printed, never values.
 
-    Of several tables it finds the links, says how many rows people have in each, and proposes a policy with `tables`;
-    columns are then named with their table (`stays.diagnosis`) where several have one of that name.
+    Of several tables it finds the links, and proposes a policy with `tables`; name columns with their table
+    (`stays.diagnosis`) where several have one of that name.
 
     \b
     Examples:
@@ -65,7 +61,8 @@ def profile_command(
         ProgressDisplay(quiet, "counting columns") as listener,
     ):
         engine = Engine(connection, on_step=listener.on_step, catalog=resources.catalog_name)
-        found = profile_release(engine, tables, asked, policy.parent if policy else Path(), listener)
+        folder, lasts = policy.parent if policy else Path(), database != ":memory:"
+        found = profile_release(engine, tables, asked, folder, listener, lasts)
     started = found.started
     written = _write(started.starter, started.reason, policy)
     document = found.as_dict() | {"written": [str(path) for path in written]}

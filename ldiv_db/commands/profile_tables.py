@@ -62,14 +62,17 @@ class ReleaseProfile:
 
 
 def profile_release(
-    engine: Engine, names: Sequence[str], asked: Mapping[str, Any], folder: Path, listener: Listener
+    engine: Engine, names: Sequence[str], asked: Mapping[str, Any], folder: Path, listener: Listener, lasts: bool
 ) -> ReleaseProfile:
-    """The profile of the tables, and a policy of them that lies in `folder`."""
+    """The profile of the tables, and a policy of them that lies in `folder`.
+
+    If the database does not last, one table is published as a file.
+    """
     if asked["population_size"] is not None and len(names) > 1:
         raise refused("population_size", "is of people who have one row each", "profile that table by itself")
     tables = _profiled(engine, names, asked, folder, listener)
     if len(tables) == 1:
-        started = start_policy(engine, tables)
+        started = start_policy(engine, tables, lasts=lasts)
         return ReleaseProfile(tables, started, *_estimated(engine, started.starter, folder))
     links = find_links(engine, tables)
     started = start_policy(engine, tables, links)

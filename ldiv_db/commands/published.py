@@ -33,8 +33,8 @@ def attack_command(
 ) -> None:
     """Attack a published table: compare what attackers gain with what the requirements promise.
 
-    Always tried: homogeneity, skewness, background knowledge of m excluded values, posterior, prosecutor and marketer
-    risk, and the form of the table. Other attacks need an option; several rows of a person need a --policy with an
+    Homogeneity, skewness, background knowledge of m excluded values, posterior, prosecutor and marketer risk, and the
+    form of the table are always tried. Other attacks need an option; several rows of a person a --policy with an
     individual.
 
     The exit code is 1 if a promise is broken, or if an attack that might break one stopped at its --budget. Without

@@ -80,13 +80,11 @@ def report_command(
 ) -> None:
     """Write a report on a release for the person who signs it; writes nothing to the database.
 
-    The page is one file that requests nothing from a network. It is for people who may read the source; with --public
-    for all who may read the release. Values of the data stand in it only if the policy names them. PDF needs chromium
+    The page is for people who may read the source; with --public for all who may read the release. PDF needs chromium
     or weasyprint.
 
-    --verify recomputes every number of a report from the table, and many of them a second way. The exit code is 1 if
-    the release does not meet its requirements or cannot be judged by them, an attack gains more than is promised, or a
-    report is not of this table.
+    The exit code is 1 if the release does not meet its requirements or cannot be judged by them, an attack gains more
+    than is promised, or the report to --verify is not of this table.
 
     \b
     Examples:

@@ -114,6 +114,7 @@ def plan_command(
       ldiv plan warehouse.duckdb policy.yml --bound
     """
     wanted = load_file(policy)
+    refuse_memory(database, wanted)
     statements: list[Statement] = []
     if sql and names_warehouse(database):
         raise PolicyError([Problem("sql", "a plan in a warehouse is not rehearsed", "leave it out")])
@@ -139,11 +140,9 @@ def explore_command(
 ) -> None:
     """Compare variants of a policy by what each would lose and reveal; publishes nothing.
 
-    Loss is the mean LM of a cell; a column that is not published is lost wholly. `--by utility` compares by how far the
-    answers to the policy's `preserve` are off, or without it counts over two columns. Risk is the largest share of a
-    class that a sensitive value has (`posterior` in `ldiv attack`), and 1 / rows of the smallest class (`prosecutor`).
-    A variant is on the frontier, *, if no other is better on both. Ctrl-C keeps what is done. The map is for those who
-    decide; do not publish it.
+    Loss is the mean LM of a cell, risk the largest share of a class that a sensitive value has (`posterior` in `ldiv
+    attack`), and 1 / rows of the smallest class (`prosecutor`). A variant is on the frontier, *, if no other is better
+    on both. Ctrl-C keeps what is done. Do not publish the map.
 
     \b
     Examples:

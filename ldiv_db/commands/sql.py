@@ -39,7 +39,7 @@ Types = Annotated[
 def recode_command(
     database: Database,
     run: Annotated[str, typer.Argument(help="The run's id, or how it begins.")],
-    dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the run.")] = None,
     policy: Annotated[
         Path | None, typer.Option(help="The run's policy: needed if values have thresholds of their own.")
@@ -66,18 +66,18 @@ def recode_command(
 def check_command(
     *,
     table: Annotated[str, typer.Argument(help="The table there, e.g. analytics.patients.")],
-    dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     types: Types = None,
     judged: Judged,
     asked: Annotated[dict[str, Any], OptionsOf(AuditRequest, without=["twice", "position"])],
-    labels: Annotated[bool, typer.Option("--labels", help="Give the classes' quasi-identifiers as well.")] = False,
+    labels: Annotated[bool, typer.Option("--labels", help="List their quasi-identifiers as well.")] = False,
     json: Json = False,
 ) -> None:
     """Print the audit of a table as one SELECT: no row comes back if the table meets all requirements.
 
     Each row is a class that violates one: requirement, sensitive, rows, reached, margin (negative). If reached and
-    margin are NULL, `requirement` says what leaves the verdict open, e.g. a value without a category. Values that a
-    requirement names stand in the statement. What a dialect cannot express is refused by name.
+    margin are NULL, `requirement` says what leaves the verdict open. Values that a requirement names stand in the
+    statement. What a dialect cannot express is refused.
 
     \b
     Examples:
@@ -108,7 +108,7 @@ def _types(texts: Sequence[str]) -> dict[str, str]:
 @sql_app.command("counts")
 def counts_command(
     policy: PolicyFile,
-    dialect: Annotated[Dialect, typer.Option(help="The database that the SELECT is for.")] = "duckdb",
+    dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     source: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the policy.")] = None,
     json: Json = False,
 ) -> None:
@@ -130,14 +130,14 @@ def counts_command(
 @sql_app.command("contract")
 def contract_command(
     policy: PolicyFile,
-    dialect: Annotated[Dialect, typer.Option(help="The database that the rules are for.")] = "duckdb",
+    dialect: Annotated[Dialect, typer.Option(help="The SELECT's database.")] = "duckdb",
     table: Annotated[str | None, typer.Option(help="The table there, if it is not named as in the policy.")] = None,
     types: Types = None,
     json: Json = False,
 ) -> None:
     """Print a data contract (ODCS 3.0.2, YAML): the published columns, and a rule in SQL for each requirement.
 
-    A rule counts the classes that violate the requirement, and must be 0. Values that a requirement names stand in it.
+    A rule counts the classes that violate the requirement. Values that a requirement names stand in it.
 
     \b
     Examples:

@@ -111,8 +111,7 @@ def new_command(
 ) -> None:
     """Draft a taxonomy from the values of a column, as a level file to edit: a line a value, `value;group;*`.
 
-    Codes are grouped by their first characters, other texts by their first or last word, numbers and times by
-    quantiles. The file holds the values of the column: keep it to yourself.
+    The file holds the values of the column: keep it to yourself.
 
     \b
     Examples:

@@ -116,7 +116,7 @@ def open_address(
             yield connection
         return
     path = address.path
-    _refuse_missing_source(address)
+    refuse_missing_source(address)
     if path is not None and catalog is not None and catalog.exists() and catalog.samefile(path):
         raise refused("--catalog", f"{catalog} is the database itself", "leave it out")
     with (
@@ -130,9 +130,10 @@ def open_address(
         yield connection
 
 
-def _refuse_missing_source(address: Address) -> None:
+def refuse_missing_source(address: Address) -> None:
+    """Raise DatabaseError if the address is of a file that is not there."""
     if address.path is not None and not address.path.is_file():
-        raise DatabaseError(f"no database file {address.path}")
+        raise DatabaseError(f"no database file {address.path} (`:memory:` stands for none, for sources that are files)")
 
 
 def attach_address(engine: Engine, address: Address, name: str, read_only: bool = False) -> None:
@@ -140,7 +141,7 @@ def attach_address(engine: Engine, address: Address, name: str, read_only: bool 
 
     A file that is not there is refused: to attach it would make one.
     """
-    _refuse_missing_source(address)
+    refuse_missing_source(address)
     kind = address.kind
     if kind.extension is not None:
         load_extension(engine.connection, kind.extension, kind.name)

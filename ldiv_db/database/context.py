@@ -26,11 +26,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Listener:
-    """Callbacks that follow a run; every member may be left out.
-
-    `on_stage` is told in a few words what begins, `on_progress` how much of it is done, `on_search` how a search is,
-    `on_expected` the stages of a run, or those that it has still before it, with what each is expected to take.
-    """
+    """Callbacks that follow a run, each of which may be left out: `on_stage` is told in a few words what begins,
+    `on_progress` how much of it is done, `on_search` how a search is, `on_expected` the stages of a run, or those that
+    it has still before it, with what each is expected to take."""
 
     on_step: Callable[[Step], None] | None = None
     on_statement: Callable[[Statement], None] | None = None

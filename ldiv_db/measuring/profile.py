@@ -57,8 +57,7 @@ class ProfileRequest:
     population_size: int | None = asked(None, of=int | None, least=1, most=MOST_PEOPLE)
     hipaa: bool = asked(
         False,
-        "Propose a policy for HIPAA's Safe Harbor: three digits of ZIP codes, years of dates, ages up to 89, and no"
-        " area smaller than a state.",
+        "Propose a policy for HIPAA's Safe Harbor.",
     )
 
 
@@ -167,6 +166,7 @@ class Profile(Shown):
             "sets": str(profile.sets) if profile.sets else None,
             "largest_share": profile.distribution.counts[0] / self.rows,
             "largest_l": profile.distribution.largest_l,
+            "largest_l_folded": (profile.folded or profile.distribution).largest_l,
             "entropy": profile.entropy,
             "histogram": list(profile.distribution.counts[:HISTOGRAM]),
         }

@@ -204,9 +204,12 @@ class StarterPolicy:
 
 
 def make_starter_policy(
-    engine: Engine, profile: Profile, table: Relation | FileRelation, source: str
+    engine: Engine, profile: Profile, table: Relation | FileRelation, source: str, lasts: bool = True
 ) -> tuple[StarterPolicy | None, str]:
-    """The skeleton, or None and the reason why there is none; `source` is what the policy calls the table."""
+    """The skeleton, or None and the reason why there is none; `source` is what the policy calls the table.
+
+    A database that does not last, as it is in memory, takes no release: that goes to a file.
+    """
     if any(column.distribution.distinct < 2 for column in profile.sensitive):
         return None, "no policy can be met: a sensitive column has a single value"
     if profile.rows < 2:
@@ -215,7 +218,8 @@ def make_starter_policy(
     if not keys:
         return None, "no policy to start from: no column can be generalised, see the reasons"
     suggestions = _of_people(profile, [suggest(engine, table, column) for column in profile.sensitive])
-    policy = _policy(profile, source, target_of(engine, source), suggestions)
+    target = target_of(engine, source) if lasts else "release.parquet"
+    policy = _policy(profile, source, target, suggestions)
     text, shown = (policy_text(policy, profile, told) for told in (suggestions, [veiled(one) for one in suggestions]))
     return StarterPolicy(policy, text, shown, level_files(engine, table, keys)), ""
 

@@ -47,7 +47,11 @@ class Started:
 
 
 def start_policy(
-    engine: Engine, tables: Sequence[ProfiledTable], links: Sequence[Link] = (), most_l: int = MODEST_L
+    engine: Engine,
+    tables: Sequence[ProfiledTable],
+    links: Sequence[Link] = (),
+    most_l: int = MODEST_L,
+    lasts: bool = True,
 ) -> Started:
     """A policy of a table, or of those that lead to people; notes say what of others, and of rows, is left out.
 
@@ -55,7 +59,7 @@ def start_policy(
     """
     if len(tables) == 1:
         (table,) = tables
-        return Started(*make_starter_policy(engine, table.profile, table.relation, table.source))
+        return Started(*make_starter_policy(engine, table.profile, table.relation, table.source, lasts))
     tree = tree_of(tables, links)
     if tree is None:
         names = ", ".join(table.name for table in tables)

@@ -65,11 +65,11 @@ class Precision:
     def _near(self, lm: float) -> str:
         if self.width is None:
             return f"one of {self._leaves(lm):,} values (of {self.leaves:,})"
-        far = lm * self.width / 2
-        if not self.is_time:
-            return f"within {far:,.0f}" if far >= 100 else f"within {far:.3g}"
-        unit, seconds = next(((unit, n) for unit, n in _TIMES if far >= n), _TIMES[-1])
-        return f"within {far / seconds:,.3g} {unit}"
+        far, unit = lm * self.width / 2, ""
+        if self.is_time:
+            name, seconds = next(((name, n) for name, n in _TIMES if far >= n), _TIMES[-1])
+            far, unit = far / seconds, f" {name}"
+        return f"within {far:,.0f}{unit}" if far >= 100 else f"within {far:.3g}{unit}"
 
 
 @dataclass(frozen=True)

@@ -81,18 +81,13 @@ def refuse_ending(path: Path) -> None:
 def report(con: Any, request: ReportRequest) -> Report:
     """Report on a release (a table, or the id of a run) for the person who signs it: numbers, words and charts.
 
-    Columns and requirements are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`; `individual` is
-    the column that identifies the person. If the policy's source can be read, the report has what was lost, and attacks
-    with people of the source, or of `known` and `population`; `control` are people who are not in the release. Risks
-    above `threshold` (0..1) are high; by default that is the requirement `risk`, or else 0.2. `budget` bounds the pairs
-    of people and classes of each attack, `worlds` how often a replay runs the program. A `public` report leaves out
-    what the release itself does not reveal.
+    Columns and requirements are those of `policy`, or `qi`, `sensitive`, `require` and `class_column`. If the policy's
+    source can be read, the report has what was lost, and attacks with people of the source, or of `known` and
+    `population`. `threshold` is a risk (0..1). The context is the policy's, overridden by `context` (a mapping or a
+    file), and that by keywords with the names of its keys, such as `recipient`. A `final` report is refused while a key
+    is blank.
 
-    The context is the policy's, overridden by `context` (a mapping or a file), and that by keywords with the names of
-    its keys, such as `recipient`. A `final` report is refused while a key is blank.
-
-    The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails. Raises
-    PolicyError for what does not exist or does not fit, DatabaseError if the database refuses.
+    The Report has `holds`, `document`, `html()` and `save(path)`; nothing is raised if the audit fails.
     """
     asked = request.question()
     listener = request.listener or Listener()

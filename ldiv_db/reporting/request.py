@@ -58,16 +58,10 @@ class ReportRequest:
     sensitive: str | Sequence[str] | Mapping[str, Any] = ()
     require: str | Mapping[str, Any] | Iterable[str | Mapping[str, Any]] = ()
     class_column: str | None = asked(None, name="class")
-    individual: str | None = asked(
-        None, "The column of the release that identifies the person: count people, not rows."
-    )
+    individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
     source: str | None = asked(None, "The source table or file; by default the policy's.")
-    known: str | None = asked(
-        None, "A table or file of people whose quasi-identifiers are known; by default the source."
-    )
-    population: str | None = asked(
-        None, "A table or file of everybody who could be in the release; by default the source."
-    )
+    known: str | None = asked(None, "A table or file of people whose quasi-identifiers are known.")
+    population: str | None = asked(None, "A table or file of everybody who could be in the release, e.g. the source.")
     control: str | None = asked(None)
     threshold: float | str | None = asked(
         None, "A risk above this (0 to 1) is high; by default that of the requirement `risk`, else 0.2."

@@ -249,7 +249,9 @@ def _sensitive_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     counts = found["histogram"][:_SHOWN]
     more = found["distinct"] + (found["nulls"] > 0) - len(counts)
     yield "rows by value", ", ".join(f"{count:,}" for count in counts) + (f" and of {more:,} more" if more else "")
-    yield "largest feasible l", f"{found['largest_l']}"
+    folded = found["largest_l_folded"]
+    alike = "" if folded == found["largest_l"] else f", {folded} ignoring case and blanks"
+    yield "largest feasible l", f"{found['largest_l']}{alike}"
     yield "entropy", f"{found['entropy']:.2f} bits"
 
 

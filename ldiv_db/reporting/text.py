@@ -60,7 +60,10 @@ def _result_facts(result: Result, show_seed: bool) -> Iterator[tuple[str, str]]:
     if loss.classes_made is not None:
         alike = "" if loss.classes_made == loss.classes else "; readers see those with equal labels as one"
         yield CLASSES_MADE, f"{loss.classes_made:,}{alike}"
-    yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
+    if result.tables:  # whose rows lie in several
+        yield "people of a class", f"{loss.smallest_class} to {loss.largest_class}"
+    else:
+        yield class_size_of(any(audit.of_people for audit in result.audits)), sizes_in_words(loss)
     yield from told_in_words(loss.precision, most=3)
     yield from answers_in_words(loss, result.answers)
     yield "information lost", f"{loss.lm_mean:.4f} of 1 per cell (LM), {loss.ncp_mean:.4f} (NCP)"
@@ -210,8 +213,9 @@ def _plan_facts(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "rows suppressed", f"{document['rows_suppressed']:,}{most}"
     yield CLASSES_MADE, f"up to {document['classes_made']:,}"
     needs = document["needs"]
-    efforts = ", ".join(f"{name} {about(seconds)}" for name, seconds in document.get("efforts", {}).items())
-    yield "time", about(needs["seconds"]) + (f"; by effort: {efforts}" if efforts else "")
+    efforts = {name: about(seconds) for name, seconds in document.get("efforts", {}).items()}
+    told = ", ".join(f"{name} {time}" for name, time in efforts.items()) if len({*efforts.values()}) > 1 else ""
+    yield "time", about(needs["seconds"]) + (f"; by effort: {told}" if told else "")
     yield "memory", f"about {size(needs['memory_bytes'])}; {size(needs['memory_limit_bytes'])} are allowed"
     yield "the release", f"about {size(needs['release_bytes'])}"
     for requirement in document["requirements"]:

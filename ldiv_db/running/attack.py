@@ -146,36 +146,16 @@ def attack(con: Any, request: AttackRequest) -> Attacks:
 
     Every table may be named, or given as a frame or a relation; in place of `con` it is the `table`. The columns are
     `qi` and `sensitive` (names, or a mapping as in a policy), or those of the release that `policy` describes, whose
-    requirements are what is promised unless `require` is given. For an anatomised pair, `table` is joined to its
-    `sensitive_table` by the column `group`, perhaps with a column `count`; it takes `qi` and no policy. `catalog` is
-    the attached database with taxonomies and ledger; `listener` hears the progress of a replay.
-
-    ============================  ======================================================================================
-    option                        the attacker, or the attack
-    ============================  ======================================================================================
-    `m`                           can rule out this many values of a class
-    `threshold`                   a risk above it (0..1) is high; by default that of `risk`, or else 0.2
-    `known`, `population`         a table or file of people with quasi-identifiers as they are before anonymization
-    `population_size`             estimates how many rows are unique in a population of this size
-    `counting`                    knows that the population is everybody, each in one class at most
-    `also`, `also_policies`       other releases with the known people, with one policy or one each (or `policy`)
-    `definetti`                   people with true values, which the attack guesses from the release
-    `downcoding`                  reads labels backwards
-    `refine`                      knows that the publisher went from fine labels to coarse ones, and `k`
-    `targets`, `control`          people in the release, and others who are not: singling out, linkability (of two
-                                  parts, `link_columns`) and inference, with `tries` draws by `seed`
-    `replay`                      runs the program again on other values that the release allows; `table` may then be
-                                  one of an anatomised release, on which nothing else is tried
-    `budget`                      about how many pairs of people and classes each attack examines; the rest is `untried`
-    ============================  ======================================================================================
+    requirements are what is promised unless `require` is given. A pair is given as to `check`. Options choose attacks
+    as those of `ldiv attack` do: `threshold` is a risk (0..1), `also_policies` has one policy for all of `also` or one
+    each, `link_columns` two lists of columns, `budget` counts pairs of people and classes, and `replay` is a `Replay`.
 
     Attacks that know people or read labels need a policy. If it names an `individual` and its source can be read,
-    several rows of a person are attacked as well. Of a policy with `tables` all published tables are attacked, by who
-    knows one of them (`knows`) and by who knows all; what is said of one table is then refused.
+    several rows of a person are attacked as well. Of a policy with `tables` all published tables are attacked.
 
     The Attacks have `holds`, `finished`, `rows`, `classes` and `attacks`, each with what is `untried`; they hold no
-    value of the table unless `show_values`. Raises PolicyError for what does not exist or cannot be read, and if policy
-    and source do not give the release to be replayed; DatabaseError if the database refuses.
+    value of the table unless `show_values`. Raises PolicyError also if policy and source do not give the release to be
+    replayed.
     """
     policy = None if request.policy is None else parse_policy(request.policy)
     if policy is not None and policy.tables:

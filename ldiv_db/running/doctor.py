@@ -101,12 +101,10 @@ _READ = "an error's words may name your server, user or project"
 def doctor(connection: Any, schema: str | None = None, dialect: str | None = None) -> Visit | Any:
     """Try the smallest policies of all kinds in a database, on people that were made up, and leave nothing there.
 
-    `connection` is what `run` takes: a connection of DuckDB's or the address of a database, where each check is a
-    transaction that is rolled back; or a warehouse by name, connection (of a `dialect`) or session, where all lies in a
-    `schema`: one that is made and dropped, or an empty one, which stays. Nothing of the ledger there is changed.
-
-    The Visit has `holds` and `checks`. A check that fails raises nothing. Raises PolicyError for a schema that is not
-    empty, and for a database without schemas.
+    `connection` is what `run` takes. With DuckDB, or what it attaches, each check is a transaction that is rolled back.
+    In a warehouse all lies in a `schema`: one that is made and dropped, or an empty one, which stays. The Visit has
+    `holds` and `checks`; a check that fails raises nothing. Raises PolicyError for a schema that is not empty, and for
+    a database without schemas.
     """
     name = schema or f"doctor_of_ldiv_{uuid.uuid4().hex[:8]}"
     if not isinstance(connection, PlannedThere):

@@ -70,22 +70,19 @@ def run(
 
     `connection` is an open DuckDB connection, the address of a database (`postgres:service=clinic`), a frame, a Spark
     session, or a warehouse: any other connection by ADBC or PEP 249 (psycopg, snowflake.connector, …), which speaks
-    `dialect`, by default that of its driver. A warehouse counts its rows, the plan is made here from the counts, and
-    the release is written and audited there.
-
-    A frame of pandas, Polars or Arrow, or a relation, is the source, whatever the policy calls it; in a mapping of
-    names to frames the policy names one. The release stays in memory (`Result.table`) unless the policy has a target.
+    `dialect`, by default that of its driver. A warehouse counts its rows, and the release is written and audited there.
+    A frame is the source, whatever the policy calls it; in a mapping of names to frames the policy names one. The
+    release stays in memory (`Result.table`) unless the policy has a target.
 
     `folder` holds the policy's relative files. `catalog` is the attached database with taxonomies and ledger, if that
-    is not the current one; for a warehouse the ledger's schema. `kl` adds the KL divergence. With `show_values` errors
-    name values that are too frequent or not in a taxonomy. `workers` processes, by default as many as threads, solve a
-    table of more than the policy's `part_rows` rows; their number does not change the release. `bound` proves what any
-    local recoding loses at least, which takes minutes where many rows differ; the result alone has it.
+    is not the current one; for a warehouse the ledger's schema. `kl` adds the KL divergence. `workers` processes, by
+    default as many as threads, solve a table of more than the policy's `part_rows` rows; their number does not change
+    the release. `bound` proves what any local recoding loses at least, which takes minutes where many rows differ; the
+    result alone has it.
 
-    Release, audit and ledger row are one transaction: PolicyError, InfeasibleError, AuditError and DatabaseError leave
-    nothing behind. An open transaction is joined: the caller commits, or rolls back after an error; a warehouse refuses
-    an open one. A release to a file is written beside its place, audited there and moved into place; it joins no
-    transaction.
+    Release, audit and ledger row are one transaction: an error leaves nothing behind. An open transaction is joined:
+    the caller commits, or rolls back after an error; a warehouse refuses an open one. A release to a file is written
+    beside its place, audited there and moved into place; it joins no transaction.
     """
     begun, failed = time.perf_counter(), Counter[type[ConflictError]]()
     asked = load_policy(policy)
@@ -230,9 +227,9 @@ def plan(
     """Plan a run from counts alone, on whatever `run` takes; writes nothing that stays.
 
     `rehearse` does all that a run does, in as much time, with a TEMP table in place of the release and nothing in the
-    ledger; `listener` then hears every statement. No warehouse does it. `bound` is as of `run`. Under a policy with a
-    `key` the classes of the next release are formed, and the `Released` that is returned is not audited. Of several
-    tables it is not rehearsed.
+    ledger; `listener` then hears every statement. Warehouses and several tables are not rehearsed. `bound` is as of
+    `run`. Under a policy with a `key` the classes of the next release are formed, and the `Released` that is returned
+    is not audited.
     """
     if rehearse and isinstance(connection, PlannedThere):
         raise refused("rehearse", "a plan in a warehouse is not rehearsed", "leave it out")

@@ -14,9 +14,11 @@ from ldiv_db.running.demo import adult_policy
 pytestmark = pytest.mark.long
 
 
-def test_demo_shows_before_after_and_the_verdict(call: Any) -> None:
+def test_demo_shows_before_after_and_the_verdict(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     called = call("demo")
     assert called.code == 0, called.err
+    assert called.out.count("┃ occupation") == 2, "what is protected has room on every screen"
     for text in ("30,162", "before", "after", "1,521", "the policy holds", "What to try next"):
         assert text in called.out
 

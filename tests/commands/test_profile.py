@@ -66,6 +66,7 @@ def test_the_columns_roles_are_guessed(bed: Any) -> None:
             "sets": None,
             "largest_share": 0.25,
             "largest_l": 4,
+            "largest_l_folded": 4,
             "entropy": 2.0,
             "histogram": [6, 6, 6, 6],
         }

@@ -343,7 +343,7 @@ _PROFILED = {
     "sensitive": many(
         obj(
             {
-                **dict.fromkeys(("distinct", "distinct_folded", "nulls", "largest_l"), COUNT),
+                **dict.fromkeys(("distinct", "distinct_folded", "nulls", "largest_l", "largest_l_folded"), COUNT),
                 "column": TEXT,
                 "sets": maybe(TEXT),
                 "largest_share": NUMBER,

@@ -19,10 +19,12 @@ from tests.docs import output_schema, policy_schema
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 _EXAMPLES = re.compile(r"\n\s*Examples?:\n(?P<examples>(?:[ ]+\S.*\n?)+)")
+#: Which requirements there are, their page says.
+_REQUIREMENTS = re.compile(r"^Requirements: .*?$(?=\n\n)", re.MULTILINE | re.DOTALL)
 #: The choices of an option, which versions of typer put into brackets of different kinds.
 _CHOICES = re.compile(r"\w+(?:\|\w+)+")
-#: So many examples of a command are on the page; `--help` has them all.
-_EXAMPLES_SHOWN = 1
+#: So many examples of a command are on the page, of those of groups none; `--help` has them all.
+_EXAMPLES_SHOWN, _ALONE = 1, 2
 #: What so many commands take in the same words stands once; what so many take, its sections do not name again.
 _MANY, _MOST = 2, 7
 _FUNCTIONS = (
@@ -58,8 +60,7 @@ def commands() -> str:
     most, several = ([line for line, is_common in shared.items() if is_common is wanted] for wanted in (True, False))
     head = [
         "# Commands",
-        "`ldiv COMMAND --help` says the same, with more examples. This page is written from it, by"
-        " `python -m tests.docs.reference`.",
+        "`ldiv COMMAND --help` says the same, with more examples; `python -m tests.docs.reference` writes this page.",
         "With `--json` a command prints one JSON object, on a failure one with the key `error`"
         " ([errors and exit codes](result.md#errors)). `ldiv --install-completion` makes bash, zsh and fish complete"
         " words.",
@@ -99,9 +100,10 @@ def command(name: str, found: Any, shared: Mapping[str, bool], level: int = 2) -
         for inner in found.commands:
             yield from command(f"{name} {inner}", found.commands[inner], shared, level + 1)
         return
+        said = _REQUIREMENTS.sub("[How requirements are written](requirements.md).", said)
     examples = _EXAMPLES.search(f"{said}\n")
     yield _EXAMPLES.sub("\n", f"{said}\n").strip()
-    if examples:
+    if examples and level == _ALONE:
         lines = "\n".join(_first(inspect.cleandoc(examples["examples"].strip("\n"))))
         yield f"```sh\n{lines}\n```"
     listed = parameters_of(found)
@@ -141,8 +143,11 @@ def python() -> str:
         "# Python",
         "The names of `import ldiv_db`, from their docstrings, by `python -m tests.docs.reference`."
         " [How to use it from Python](../how-to/python.md) shows them at work. `con` is a DuckDB connection, or the"
-        " address of a [database](../how-to/attached.md). `as_dict()` of a result is what the command prints with"
-        " `--json`.",
+        " address of a [database](../how-to/attached.md); `folder` holds relative files, `catalog` is the attached"
+        " database with taxonomies and ledger, if that is not the current one; with `show_values` errors name values of"
+        " the data. What has the name of a [command's option](commands.md) means the same. Functions raise PolicyError"
+        " for what does not exist, does not fit or cannot be read, InfeasibleError for an empty source, and"
+        " DatabaseError if the database refuses. `as_dict()` of a result is what the command prints with `--json`.",
     ]
     for title, names in (
         ("Functions", _FUNCTIONS),
@@ -163,7 +168,7 @@ def name_section(name: str) -> Iterator[str]:
     if inspect.isfunction(thing):
         yield f"```text\n{name}({arguments(thing)})\n```"
     said = plain(inspect.cleandoc(thing.__doc__ or ""))
-    yield said if inspect.isfunction(thing) else "\n\n".join(said.split("\n\n")[:2])
+    yield said if inspect.isfunction(thing) else said.partition("\n\n")[0]
     if inspect.isclass(thing) and (listed := "\n".join(members(thing))):
         yield listed
 

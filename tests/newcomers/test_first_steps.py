@@ -6,6 +6,7 @@
  3  a survey of wages                     `test_a_survey_of_wages`, `test_wages_near_one_another_are_no_two_values`
  4  orders, with keys of other tables     `test_orders`
  5  a messy CSV file                      `test_a_messy_file`
+ 5  a file, and no database                `test_a_file_without_a_database`
  6  k-anonymity alone                     `test_the_policy_of_k_alone`, `test_k_alone`
  7  a frame in Python                     `test_a_frame_in_python`
  8  two processes at once on one file     `test_two_processes_at_once`
@@ -212,6 +213,20 @@ def test_a_messy_file(shell: Shell) -> None:
     assert "texts: themselves or `*`" in out and "different, ignoring case and blanks" in out
     shell.type("ldiv run w.duckdb policy.yml")
     shell.published('published."Survey 2020"', 300)
+
+
+def test_a_file_without_a_database(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `profile` writes can be run as it is; texts that differ by blanks alone do not allow less than is said."""
+    rows = [f"{20 + i % 40};{i % 7},5;{('Flu', ' flu', 'Asthma', 'Burn')[i % 4]}\n" for i in range(200)]
+    (shell.folder / "a.csv").write_text("age;weight;disease\n" + "".join(rows))
+    assert "`:memory:`" in shell.type("ldiv profile w.duckdb a.csv", code=3)
+    out = shell.type("ldiv profile :memory: a.csv --sensitive disease --policy policy.yml")
+    assert "4, 2 ignoring case and blanks" in out and shell.policy()["target"] == "release.parquet"
+    shell.type("ldiv plan :memory: policy.yml")
+    shell.type("ldiv run :memory: policy.yml")
+    shell.type("ldiv check :memory: release.parquet --policy policy.yml")
+    (shell.folder / "policy.yml").write_text(yaml.safe_dump(shell.policy() | {"target": "published.a"}))
+    assert "is gone" in shell.type("ldiv plan :memory: policy.yml", code=2)
 
 
 def test_the_policy_of_k_alone(shell: Shell) -> None:

@@ -42,15 +42,13 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
 
     Requirements take each `l` in turn (the p of `p_sensitive`) and each `k`, under each of `algorithms`; with nothing
     to vary, l is 2 to 7. `vary` may hold "columns" (leave out each quasi-identifier in turn) and "taxonomy" (each with
-    one level fewer). Each largest risk in `risk` (0.09, or "1/11") replaces the policy's in all variants; `least` has
-    what loses least within each. `by="utility"` compares variants by the error of the policy's `preserve` queries, or
-    without any of counts over two columns, in place of the mean LM. `workers`, by default one per processor, try
-    variants at once on their own connections; there is one inside an open transaction, and if a frame or a query is
-    asked. `folder` and `catalog` are as for `run`; with `show_values` errors name values that a taxonomy lacks.
+    one level fewer). Each largest risk in `risk` (0.09, or "1/11") replaces the policy's; `least` has what loses least
+    within each. `by="utility"` compares variants by the error of the policy's `preserve` queries, or without any of
+    counts over two columns. `workers` try variants on connections of their own; there is one inside an open
+    transaction, and for a frame or a query.
 
-    Nothing is published or entered in the ledger. After Ctrl-C the Exploration has what was done, and `interrupted` is
-    true. A variant that cannot be met is an outcome with its reason. Raises PolicyError for a policy that does not fit
-    its source or lacks what is to be varied, InfeasibleError for an empty source.
+    After Ctrl-C the Exploration has what was done, and `interrupted` is true. A variant that cannot be met is an
+    outcome with its reason.
     """
     start = time.perf_counter()
     asked, base = request.settled, of_one_table(load_policy(request.policy), _SEVERAL_TABLES)

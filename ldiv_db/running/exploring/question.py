@@ -70,8 +70,7 @@ class ExploreRequest:
     policy: GivenPolicy
     l: Iterable[int] = asked(
         (),
-        "Values of l for every requirement that has one (p of p_sensitive), as 2..7 or 2,4,8; may be repeated. 2..7 if"
-        " nothing else is varied.",
+        "Values of l for every requirement that has one (p of p_sensitive), as 2..7 (the default) or 2,4,8.",
         _numbers("l"),
         of=list[str] | None,
     )
@@ -87,16 +86,14 @@ class ExploreRequest:
     )
     vary: str | Sequence[str] = asked(
         (),
-        "columns: leave out each quasi-identifier in turn. taxonomy: each with one level fewer, numbers in ranges of"
-        " one width. Comma-separated or repeated.",
+        "columns: leave out each quasi-identifier in turn. taxonomy: each with one level fewer. Comma-separated.",
         _names,
         of=list[str] | None,
     )
     _: KW_ONLY
     risk: Iterable[Any] = asked(
         (),
-        "Largest risks of re-identification, as 0.09 or 1/11: each in place of the policy's, to find what loses least"
-        " within it. Comma-separated or repeated.",
+        "Largest risks of re-identification, as 0.09,1/11, each in place of the policy's.",
         _risks,
         of=list[str] | None,
     )
