@@ -55,7 +55,8 @@ def con(tmp_path: Path) -> Any:
 
 
 def settings(policy: Any = POLICY, folder: Path = Path(), **changes: Any) -> str:
-    model = {"name": SOURCE[-1], "source": SOURCE, "target": ["shop", "dev", "people"], "policy": policy}
+    source = f'temp.main."{SOURCE[-1]}"'
+    model = {"name": SOURCE[-1], "source": source, "target": "shop.dev.people", "policy": policy}
     return json.dumps({**model, "folders": [str(folder)], "full_refresh": False, **changes})
 
 
@@ -71,7 +72,7 @@ def build(con: Any, given: str, sql: str = "FROM people") -> Any:
 
 def test_a_release_is_there_when_dbt_commits(con: Any, snapshot: Any) -> None:
     told = {"unchanged": None, "warnings": []}
-    assert build(con, settings()) == {"rows": 12, "suppressed": 0, "classes": 4} | told
+    assert build(con, settings()) == {"rows": 12, "suppressed": 0, "classes": 4, "tables": 0} | told
     con.commit()
     assert con.execute("SELECT count(*) FROM dev.people").fetchone() == (12,)
     assert con.execute("SELECT source, target, status FROM ldiv.run").fetchall() == [
@@ -150,7 +151,8 @@ def test_no_rows_have_the_columns_of_a_release_and_a_series_begins_in_their_plac
     con.execute(f'CREATE TEMP VIEW "{SOURCE[-1]}" AS FROM people WHERE false')
     bounds = SERIES | {"output": {"bounds": True}}
     for policy, ages in ((SERIES, ["age"]), (bounds, ["age_min", "age_max"])):
-        con.execute(f"CREATE OR REPLACE TABLE dev.people AS {no_rows(Session(con), settings(policy))}")
+        shown = no_rows(Session(con), settings(policy))[""]
+        con.execute(f"CREATE OR REPLACE TABLE dev.people AS {shown}")
         found = con.execute("SELECT column_name, column_type FROM (DESCRIBE dev.people)").fetchall()
         kind = "VARCHAR" if ages == ["age"] else "BIGINT"
         assert found == [("class_id", "BIGINT"), *((age, kind) for age in ages), ("disease", "VARCHAR")]
