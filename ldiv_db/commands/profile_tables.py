@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,11 +14,12 @@ from ldiv_db.database.context import Listener
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import InfeasibleError, LdivError, Problem, refuse, refused, rows_phrase
+from ldiv_db.database.names import Relation
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.display import Part, fields_of, table_of
 from ldiv_db.measuring.links import ProfiledTable, find_links
 from ldiv_db.measuring.profile import profile_table
-from ldiv_db.measuring.starter_policy import StarterPolicy, policy_source
+from ldiv_db.measuring.starter_policy import StarterPolicy
 from ldiv_db.measuring.starter_tables import Started, start_policy
 from ldiv_db.policy.tables import named_in
 from ldiv_db.reporting.table_text import notes_text, profile_text
@@ -102,8 +104,15 @@ def _profiled(
         keys = None if asked["qi"] is None else qi[name]
         beside = {"population": asked["population_size"], "hipaa": asked["hipaa"]}
         profile = profile_table(engine, relation, keys, secrets[name], listener.on_progress, **beside)
-        found.append(ProfiledTable.of(engine, name, policy_source(text, relation, folder), relation, profile))
+        found.append(ProfiledTable.of(engine, name, _source(text, relation, folder), relation, profile))
     return found
+
+
+def _source(table: str, relation: Relation | FileRelation, folder: Path) -> str:
+    """The name of the table in a policy that lies in `folder`: a file's path is relative to the policy."""
+    if isinstance(relation, Relation) or os.path.isabs(table):
+        return table
+    return Path(os.path.relpath(table, folder)).as_posix()
 
 
 def _by_table(texts: Sequence[str], columns: Mapping[str, Sequence[str]], key: str) -> dict[str, list[str]]:

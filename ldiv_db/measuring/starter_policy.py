@@ -324,13 +324,6 @@ def write_levels(path: Path, lines: Sequence[Sequence[str]]) -> None:
         raise PolicyError([Problem("file", f"{path} exists", "name another by --file")]) from None
 
 
-def policy_source(table: str, relation: Relation | FileRelation, folder: Path) -> str:
-    """The name of the table in a policy that lies in `folder`: a file's path is relative to the policy."""
-    if isinstance(relation, Relation) or os.path.isabs(table):
-        return table
-    return Path(os.path.relpath(table, folder)).as_posix()
-
-
 def refuse_folder(policy: Path) -> None:
     """Raise PolicyError if no file can be written there, because its folder is none."""
     if not policy.parent.is_dir():

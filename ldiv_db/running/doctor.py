@@ -103,8 +103,7 @@ def doctor(connection: Any, schema: str | None = None, dialect: str | None = Non
 
     `connection` is what `run` takes. With DuckDB, or what it attaches, each check is a transaction that is rolled back.
     In a warehouse all lies in a `schema`: one that is made and dropped, or an empty one, which stays. The Visit has
-    `holds` and `checks`; a check that fails raises nothing. Raises PolicyError for a schema that is not empty, and for
-    a database without schemas.
+    `holds` and `checks`; a check that fails raises nothing.
     """
     name = schema or f"doctor_of_ldiv_{uuid.uuid4().hex[:8]}"
     if not isinstance(connection, PlannedThere):

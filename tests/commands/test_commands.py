@@ -87,6 +87,7 @@ CALLERS = {"con", "connection", "folder", "listener"}
 #: What the two call by another name.
 OTHER_NAMES = {
     "attack": {"table": "published"},
+    "profile": {"table": "tables"},
     "report": {"table": "release"},
 }
 
