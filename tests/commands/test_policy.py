@@ -32,7 +32,7 @@ def problems(bed: Bed, *words: Any) -> list[dict[str, str]]:
         {"quasi_identifiers": AGE | {"country": {"taxonomy": {"file": "none.csv"}}}},
         {"quasi_identifiers": AGE | {"country": {"taxonomy": {"file": "ragged.csv"}}}, "keep": ["ward", "age"]},
         {"key": "name", "identifiers": [], "algorithm": "cuts"},
-        {"transparent": True, "weight": "ward", "keep": []},
+        {"transparent": True, "weight": "age", "quasi_identifiers": {"country": {}}},
     ],
 )
 def test_what_is_wrong_is_said_as_a_plan_and_a_run_say_it(bed: Bed, changes: dict[str, Any]) -> None:
