@@ -78,15 +78,17 @@ class Measure:
 
 def lm_measures(task: Task) -> tuple[Measure, ...]:
     """All quasi-identifiers by LM; weights are relative to the largest, and only levels that change the cost count."""
-    largest = max(axis.weight for axis in task.encoded.axes) or 1.0
-    measures = []
-    for axis in task.encoded.axes:
-        full = round(COST_UNIT * axis.weight / largest)
-        depths = _depths(axis.taxonomy) if axis.taxonomy else []
-        if axis.taxonomy and axis.scale == 0:  # a taxonomy of one leaf cannot be generalised
-            full = 0
-        measures.append(_measure(task, axis, full, depths, axis.scale, ncp=False))
-    return tuple(measures)
+    axes = task.encoded.axes
+    return tuple(
+        _measure(task, axis, full, _depths(axis.taxonomy) if axis.taxonomy else [], axis.scale, ncp=False)
+        for axis, full in zip(axes, full_costs(axes), strict=True)
+    )
+
+
+def full_costs(axes: Sequence[Axis]) -> list[int]:
+    """The cost of full generalisation of each, by LM; a taxonomy of one leaf cannot be generalised."""
+    largest = max(axis.weight for axis in axes) or 1.0
+    return [0 if axis.taxonomy and axis.scale == 0 else round(COST_UNIT * axis.weight / largest) for axis in axes]
 
 
 def ncp_measures(task: Task) -> tuple[Measure, ...]:

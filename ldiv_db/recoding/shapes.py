@@ -9,13 +9,14 @@ numbers of rows and on their order, never on a sensitive value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.names import NamedAfter, Relation
+from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.database.queries import Where
+from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
 from ldiv_db.recoding.stacked import Stack
 from ldiv_db.recoding.units import POSITION, Level, Units, units_of
 
@@ -55,6 +56,10 @@ class Shapes:
     options: Mapping[int, Sequence[Option]]
     #: What no level may be: its people cannot meet what is required.
     banned: frozenset[int] = frozenset()
+
+    def rows_of(self, kept: int) -> int:
+        """How many rows people have who are left with that."""
+        return next(rows for options in self.options.values() for rows, left, _ in options if left == kept)
 
     def without(self, kept: Collection[int]) -> Shapes:
         """The same where no people publish one of these."""
@@ -230,18 +235,9 @@ def shaped_units(
     Levels that were `made` before are taken as they are, and others are added.
     """
     with engine.scope() as scope:
-        columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
-        listed = [(shape, kept, *shapes.caps[cap]) for shape, (kept, cap) in chosen.items()]
-        known = {"chosen": engine.load("chosen", columns, listed), "shapes": shapes.of_people, "position": POSITION}
-        params = {"placed": shapes.placed, "needs": shapes.needs, **known}
-        kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
-        codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
-        published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
+        published, places = _published(engine, stack, shapes, chosen)
         of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
         members = scope.keep(engine.select("members", published, *of_rows))
-        places: dict[int, list[tuple[int, int]]] = {}
-        for level, position, member, _ in engine.tally(published, "level", POSITION.name, "member"):
-            places.setdefault(level, []).append((position, member))
         for key in (key for key in levels_of(chosen) if key not in made):
             made[key] = _level(engine, stack, published, key[0], sorted(places[key[0]]))
             for relation in made[key].tables:
@@ -250,6 +246,50 @@ def shaped_units(
         left_out = stack.encoded.row_count - engine.count(published)
     largest = max(levels, key=lambda level: level.encoded.row_count)
     return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)
+
+
+def whole_levels(
+    engine: Engine, stack: Stack, shapes: Shapes, chosen: Mapping[int, tuple[int, int]]
+) -> Iterator[tuple[Encoded, Relation]]:
+    """The people who would have values of the same sensitive columns as units, with (row_id, level) of each."""
+    published, places = _published(engine, stack, shapes, chosen)
+    kinds: dict[frozenset[Identifier], list[tuple[int]]] = {}
+    for level, own in places.items():
+        told = _sensitive(stack, {member for _, member in own})
+        kinds.setdefault(frozenset(axis.code for axis in told), []).append((level,))
+    for codes, levels in kinds.items():
+        sensitive = tuple(axis for axis in stack.encoded.sensitive if axis.code in codes)
+        listed = engine.load("listed", {"level": "BIGINT"}, levels)
+        rows = engine.select_among("rows", published, listed, "level")
+        of_one = replace(stack.encoded, rows=rows, axes=stack.encoded.axes[:1], sensitive=sensitive)
+        units = units_of(engine, of_one, together=True)
+        pairs = engine.join(
+            "pairs", units.members, rows, "row_id", left_columns=[("unit_id", "row_id")], right_columns=["level"]
+        )
+        yield units.encoded, engine.select("levels", pairs, "row_id", "level", distinct=True)
+
+
+def _published(
+    engine: Engine, stack: Stack, shapes: Shapes, chosen: Mapping[int, tuple[int, int]]
+) -> tuple[Relation, dict[int, list[tuple[int, int]]]]:
+    """The rows that people publish, with their levels and positions, and (position, member) of those of each level."""
+    columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
+    listed = [(shape, kept, *shapes.caps[cap]) for shape, (kept, cap) in chosen.items()]
+    known = {"chosen": engine.load("chosen", columns, listed), "shapes": shapes.of_people, "position": POSITION}
+    params = {"placed": shapes.placed, "needs": shapes.needs, **known}
+    kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
+    codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
+    published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
+    places: dict[int, list[tuple[int, int]]] = {}
+    for level, position, member, _ in engine.tally(published, "level", POSITION.name, "member"):
+        places.setdefault(level, []).append((position, member))
+    return published, places
+
+
+def _sensitive(stack: Stack, members: Collection[int]) -> tuple[SensitiveAxis, ...]:
+    """The sensitive columns of the members, by number; what all rows have alike if there are none."""
+    every = stack.encoded.sensitive
+    return tuple(a for a in every if (own := stack.own(a)) and own.number in members) or every[-1:]
 
 
 def _level(engine: Engine, stack: Stack, published: Relation, level: int, places: Sequence[tuple[int, int]]) -> Level:
@@ -261,7 +301,7 @@ def _level(engine: Engine, stack: Stack, published: Relation, level: int, places
     }
     whole = stack.encoded
     axes = tuple(axis for axis in whole.axes if positions[axis.code])
-    sensitive = tuple(axis for axis in whole.sensitive if positions.get(axis.code)) or whole.sensitive[-1:]
+    sensitive = _sensitive(stack, {member for _, member in places})
     units = units_of(engine, replace(whole, rows=rows, axes=axes, sensitive=sensitive), True, positions)
     both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("p1", "whole_id")]}
     pairs = engine.join("pairs", units.members, rows, "row_id", **both)

@@ -217,7 +217,7 @@ class _Bagged:
         listed = flow.step("listed", "list_bag_values", bags=numbered)
         whole = flow.step("counted", "count_people_values", scale=scale)
         dictionary = engine.select("dictionary", numbered, "value", "rows", "code")
-        found = _by_bags(engine, attribute, dictionary, listed, scale, whole)
+        found = by_bags(engine, attribute, dictionary, listed, scale, whole)
         rows = None if flow["together"] else engine.select("rows", attribute.reference, "value", "rows")
         return replace(found, bags=found.bags and replace(found.bags, rows=rows), own=None)
 
@@ -228,11 +228,11 @@ def counted_by_members(engine: Engine, attribute: SensitiveAxis) -> SensitiveAxi
     scale = person_units([size for size, _ in engine.tally(listed, "size")])
     whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     codes = engine.select("codes", attribute.dictionary, ("code", "value"), "rows", "code")
-    found = _by_bags(engine, attribute, codes, listed, scale, whole)
+    found = by_bags(engine, attribute, codes, listed, scale, whole)
     return replace(found, dictionary=attribute.dictionary, whole=codes)
 
 
-def _by_bags(
+def by_bags(
     engine: Engine, attribute: SensitiveAxis, dictionary: Relation, listed: Relation, scale: int, whole: Relation
 ) -> SensitiveAxis:
     """The attribute by the codes of bags, with the values of each and (value, rows, units) of the whole table."""

@@ -38,13 +38,13 @@ from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
-from ldiv_db.recoding.shapes import LevelKey, levels_of, settled, shaped_units, shapes_of
+from ldiv_db.recoding.shapes import LevelKey, levels_of, settled, shaped_units, shapes_of, whole_levels
 from ldiv_db.recoding.stacked import Member, Stack, stacked
 from ldiv_db.recoding.units import Level, Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
-from ldiv_db.solving.levels import check_levels, level_tasks
+from ldiv_db.solving.levels import check_levels, level_tasks, unmet
 
 
 @dataclass(frozen=True)
@@ -277,33 +277,44 @@ def _task(
     """The task of people, whose levels can all meet what is required; raises InfeasibleError if there are none."""
     wanted = _wanted(engine, policy, tables, stack)
     every, listener = [found for own in wanted.values() for found in own], context.listener
-    shapes, algorithm, failed = shapes_of(engine, stack, secret), tables[0].algorithm, ""
+    shapes, algorithm = shapes_of(engine, stack, secret), tables[0].algorithm
     fewest = max([1, *(one.least_rows for one in every)])
     forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
-    known, judged = dict[LevelKey, Level](), dict[LevelKey, str]()
+    heard = (listener.on_progress, listener.on_search)
+    asked = Task(engine, stack.encoded, every, policy.seed, *heard, wanted, forms=forms, stage=listener.on_stage)
+    asked = replace(asked, suppression=policy.left_out_at_most)
+    known, judged, failed = dict[LevelKey, Level](), dict[LevelKey, str](), dict[int, tuple[int, int]]()
+
+    def planned(chosen: Mapping[int, tuple[int, int]]) -> tuple[Task, Algorithm, str, dict[int, str]]:
+        """The task of what is chosen, its algorithm and why, and the levels that cannot meet the policy, with why."""
+        units = shaped_units(engine, stack, shapes, chosen, known)
+        task = replace(asked, encoded=units.encoded, units=units)
+        levels = level_tasks(task)
+        largest = max((own for _, own in levels), key=lambda own: own.encoded.row_count)
+        able, why = algorithm.chosen(largest)
+        able.refuse_unfit(largest)
+        keys = levels_of(chosen)
+        for key, (level, own) in zip(keys, levels, strict=True):
+            judged[key] = judged[key] if key in judged else _poor(able, level, own)
+        return task, able, why, {key[0]: judged[key] for key in keys if judged[key]}
+
     with engine.scope() as scope:
         while chosen := settled(shapes, fewest):
-            units = shaped_units(engine, stack, shapes, chosen, known)
-            heard = (listener.on_progress, listener.on_search)
-            task = Task(engine, units.encoded, every, policy.seed, *heard, wanted, forms=forms, units=units)
-            task = replace(task, suppression=policy.left_out_at_most, stage=listener.on_stage)
-            largest = max((own for _, own in level_tasks(task)), key=lambda own: own.encoded.row_count)
-            able, why = algorithm.chosen(largest)
-            able.refuse_unfit(largest)
-            keys = levels_of(chosen)
-            for key, (level, own) in zip(keys, level_tasks(task), strict=True):
-                judged[key] = judged[key] if key in judged else _poor(able, level, own)
-            each = zip(keys, units.levels, strict=True)
-            poor = sorted((level.rows, key[0], judged[key]) for key, level in each if judged[key])
+            poor = unmet(asked, algorithm, whole_levels(engine, stack, shapes, chosen))
             if not poor:
-                for relation in (units.members, *(table for level in units.levels for table in level.tables)):
-                    scope.keep(relation)
-                return task, able, why
-            *_, (_, most, failed) = poor
-            every_poor = shapes.without({kept for _, kept, _ in poor})
+                task, able, why, told = planned(chosen)
+                poor = set(told)
+                if not poor and task.units:
+                    for relation in (task.units.members, *(r for level in task.units.levels for r in level.tables)):
+                        scope.keep(relation)
+                    return task, able, why
+            most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
+            failed = {shape: found for shape, found in chosen.items() if found[0] == most}
+            every_poor = shapes.without(poor)
             shapes = every_poor if settled(every_poor, fewest) else shapes.without({most})
+        why = next(iter(planned(failed)[3].values()), "") if failed else ""
     few = f"no {fewest:,} people can publish as many rows in each table as others"
-    raise InfeasibleError(f"{failed or few}: ask for less, or leave out the rows of those who have few in a query")
+    raise InfeasibleError(f"{why or few}: ask for less, or leave out the rows of those who have few in a query")
 
 
 def _poor(algorithm: Algorithm, level: Level, own: Task) -> str:

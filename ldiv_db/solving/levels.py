@@ -14,8 +14,12 @@ from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Feasibility, Plan, Task
 from ldiv_db.algorithms.infeasible import explained
+from ldiv_db.algorithms.local.class_checker import ClassChecker, count_classes
 from ldiv_db.algorithms.local.mondrian import Mondrian
 from ldiv_db.database.errors import InfeasibleError, PolicyError, count_phrase, rows_phrase
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.queries import Where
+from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.sequences import Lengths, lowered
 from ldiv_db.recoding.units import Level, Units, name_at
 from ldiv_db.requirements import Requirement
@@ -140,6 +144,29 @@ def _meets(algorithm: Algorithm, task: Task) -> bool:
     except PolicyError:  # which no number of rows mends
         return True
     return True
+
+
+def unmet(task: Task, algorithm: Algorithm, each: Iterable[tuple[Encoded, Relation]]) -> set[int]:
+    """The levels whose people cannot meet the policy, as they do not as one class; all are asked at once.
+
+    `each` are people as units, with (row_id, level). Empty where an algorithm may do without some of them, or makes
+    classes that are not unions: it is asked itself.
+    """
+    leaves = task.suppression is not None or getattr(algorithm.options, "residue", "") == "suppress"
+    engine, found = task.engine, set[int]()
+    if leaves or not algorithm.traits.meets_whole:
+        return found
+    with engine.scope():
+        for encoded, levels in each:
+            own = {a.column.name: [r for r in task.wanted[a.column.name] if r.monotone] for a in encoded.sensitive}
+            every = [requirement for asked in own.values() for requirement in asked]
+            if not every or any(axis.bags and not axis.bags.scale for axis in encoded.sensitive):
+                continue
+            counts = count_classes(engine, encoded.sensitive, encoded.rows, levels, Identifier("level"))
+            checker = ClassChecker(replace(task, encoded=encoded, requirements=every, wanted=own))
+            bad = engine.select("bad", checker.margins(counts), "class_no", where=[Where("margin", 0, "<")])
+            found.update(engine.column(bad, "class_no"))
+    return found
 
 
 def check_levels(algorithm: Algorithm, task: Task, show_values: bool) -> Feasibility:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
+from ldiv_db.algorithms.local.strata import batches
+from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.solving.auto import Chooser
-from ldiv_db.solving.choose import MANY_ROWS
+from ldiv_db.solving.choose import LARGE, MANY_ROWS
 from ldiv_db.solving.divide import Division, divide, why_whole
 from ldiv_db.solving.improve import LEAST, TRADED, Effort, told_of_outliers, without_outliers
 from ldiv_db.solving.levels import level_tasks, planned_levels
@@ -27,6 +30,8 @@ class PartwiseSolver:
     part_rows: int = PART_ROWS
     workers: int | None = 1
     effort: Effort = LEAST
+    #: Plans that were made with others, by the algorithm and the rows of their tasks.
+    made: Mapping[tuple[str, Relation], Plan] = field(default_factory=dict)
 
     def plan(self, algorithm: Algorithm, task: Task) -> Plan:
         """The plan of a task as a whole: solved, without outliers; raises SuppressionError if it has too few rows.
@@ -34,7 +39,8 @@ class PartwiseSolver:
         Where people publish their rows aligned, those with equally many are a task of their own.
         """
         if levels := level_tasks(task):
-            return planned_levels(task, [(level, self.plan(algorithm, own)) for level, own in levels])
+            solver = replace(self, made=self._made_together(algorithm, [own for _, own in levels]))
+            return planned_levels(task, [(level, solver.plan(algorithm, own)) for level, own in levels])
         plan = self.solve(algorithm, task)
         task.refuse_left_out(task.encoded.row_count - plan.row_count(task.engine))
         plan = without_outliers(task, algorithm, plan)
@@ -44,6 +50,8 @@ class PartwiseSolver:
         """The algorithm's plan of a task, as that of its parts together if it has too many rows for one."""
         if isinstance(algorithm, Chooser):
             return algorithm.choose(task, self.solve)
+        if plan := self.made.get((algorithm.name, task.encoded.rows)):
+            return plan
         task.stage(forming(algorithm.name))
         traits, cells = algorithm.traits, task.encoded.size
         if not traits.counts or (cells > self.part_rows and traits.divides):
@@ -61,6 +69,20 @@ class PartwiseSolver:
                 plan, notes=(*plan.notes, _undivided_note(task, reason or "no good part of them can be split off"))
             )
         return self._solved(algorithm, task, division)
+
+    def _made_together(self, algorithm: Algorithm, tasks: Sequence[Task]) -> dict[tuple[str, Relation], Plan]:
+        """The plans by `topdown` of the tasks that it does, or is tried on whole, as far as they are made at once."""
+        name, wanted = TopDown.name, TopDown({})
+        if isinstance(algorithm, Chooser):
+            tasks = [task for task in tasks if name in algorithm.check(task).tries and task.encoded.size < LARGE]
+        elif algorithm.name != name:
+            return {}
+        found = {}
+        for batch in batches(tasks, self.part_rows):
+            batch[0].stage(forming(name))
+            for task, plan in zip(batch, wanted.run_all(batch), strict=True):
+                found[name, task.encoded.rows] = plan
+        return found
 
     def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:
         """The parts' classes, numbered one part after the other."""

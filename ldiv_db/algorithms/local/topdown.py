@@ -30,12 +30,13 @@ from typing import Any
 from ldiv_db.algorithms.base import Plan, Task
 from ldiv_db.algorithms.costs import Measure, lm_measures
 from ldiv_db.algorithms.local.class_checker import ClassChecker, LocalAlgorithm, require_good, start_plan
+from ldiv_db.algorithms.local.strata import Strata, joined
 from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import OneStatement
-from ldiv_db.recoding.encoded import DEALT
+from ldiv_db.recoding.encoded import DEALT, Axis
 
-#: The most retentions that are tried for one part, and for all parts of a round.
+#: The most retentions that are tried for one part, and for all parts of a stratum in a round, about.
 MOST, BUDGET = 1024, 2**20
 #: The most rows that may be given back to one node, and the numbers that are tried.
 MOST_RECRUITS = 2**14
@@ -44,39 +45,43 @@ SIZES = tuple(sorted({*range(1, 9), *(round(8 * 1.25**power) for power in range(
 
 @dataclass(frozen=True)
 class Branch:
-    """A quasi-identifier with its number and the ways it has; its cost counts a little even if its weight is 0.
-
-    `full` is also that of the quasi-identifiers that become narrower with it.
-    """
+    """A quasi-identifier with its number and the ways it has."""
 
     measure: Measure
     number: int
-    full: int
     #: By the nodes of a level, or into halves of a range.
     ways: Sequence[dict[str, Any]]
 
 
 class _Rounds:
-    """The rounds of a task: the rows of its nodes are `active` in its flow; `last` is the last number of a node."""
+    """The rounds of all strata: the rows of their nodes are `active` in its flow; `last` is the last number of a node.
 
-    def __init__(self, task: Task):
+    In the first round a stratum is a node.
+    """
+
+    def __init__(self, strata: Strata):
+        task = strata.task
         engine, encoded, measures = task.engine, task.encoded, lm_measures(task)
-        self.task, self.checker, self.last, self.rounds = task, ClassChecker(task), 1, 0
+        self.task, self.checker, self.last, self.rounds = task, ClassChecker(task), len(strata.each), 0
+        self.budget = BUDGET * len(strata.each)
         branches = _branches(measures)
         self.flow = flow = EngineFlow(engine, "local/topdown", sensitive=encoded.sensitive, branches=branches)
-        flow.know(rows=encoded.counted, weight=encoded.weight, measures=measures)
+        flow.know(rows=encoded.counted, weight=encoded.weight, measures=measures, stratum=strata.column)
         flow.know(axes=len(branches) + 1, least=2 * self.checker.least)
         flow.know(children=2 + max([0, *(len(m.axis.taxonomy.nodes) for m in measures if m.axis.taxonomy)]))
         #: The most rows that may be given back to one node.
         flow.know(most=next((size for size in SIZES if size >= self.checker.enough), MOST_RECRUITS))
-        savings = [
-            (branch.number, node.node, max(1, saved) if saved > 0 or not branch.measure.full else 0)
-            for branch in branches
-            if branch.measure.axis.taxonomy
-            for node, saved in _savings(branch)
-        ]
-        columns = {"axis": "INTEGER", "child": "BIGINT", "saved": "BIGINT"}
-        flow.know(savings=engine.load("savings", columns, savings))
+        numbers = {branch.measure.axis.code: branch.number for branch in branches}
+        costs = {(n, numbers[axis.code], _full(axis, full)): (axis, full) for n, axis, full in strata.full_costs()}
+        columns = {"stratum": "BIGINT", "axis": "INTEGER", "full_cost": "BIGINT"}
+        flow.know(costs=engine.load("costs", columns, list(costs)))
+        savings = {
+            (number, full, node.node, max(1, saved) if saved > 0 or not own else 0)
+            for (_, number, full), (axis, own) in costs.items()
+            for node, saved in _savings(axis, full)
+        }
+        columns = {"axis": "INTEGER", "full_cost": "BIGINT", "child": "BIGINT", "saved": "BIGINT"}
+        flow.know(savings=engine.load("savings", columns, sorted(savings)))
         flow.know(sizes=json.dumps(SIZES))
 
     def run(self, assigned: Relation) -> bool:
@@ -127,7 +132,7 @@ class _Rounds:
             parts = engine.count(unsplit)
             if not parts:
                 return
-            most = 1 if only else max(1, min(MOST, BUDGET // parts))
+            most = 1 if only else max(1, min(MOST, self.budget // parts))
             flow.step("retentions", "list_retentions", most=most, fewest=self.checker.least)
             if not only:  # few keep a good class: only of these it is asked what stays in the node, which has more rows
                 self._judge("retentions", "keep_good", ("trials", "count_kept"))
@@ -148,18 +153,27 @@ class TopDown(LocalAlgorithm):
     traits = replace(LocalAlgorithm.traits, counts=True)
 
     def run(self, task: Task) -> Plan:
-        feasible, engine = self.check(task), task.engine
+        return self.run_all([task])[0]
+
+    def run_all(self, tasks: Sequence[Task]) -> list[Plan]:
+        """The plan of each task, all made at once; there are several only if they are strata of one."""
+        feasible, engine = [self.check(task) for task in tasks], tasks[0].engine
         with engine.scope() as scope:
-            rounds = _Rounds(task)
-            plan = start_plan(engine, task.encoded, feasible)
-            scope.keep(plan.assigned)
+            strata = joined(tasks)
+            rounds, task = _Rounds(strata), strata.task
+            plan = start_plan(engine, task.encoded, feasible[0])
             rounds.flow.step("active", "start_nodes")
             goes_on = True
             while goes_on:
                 goes_on = rounds.run(plan.assigned)
                 task.progress(plan.row_count(engine), task.encoded.row_count)
             require_good(task, self.name, plan.assigned, plan.dealt)
-        return replace(plan, search={"rounds": rounds.rounds})
+            assigned = [scope.keep(own) for own in strata.parted(plan.assigned)]
+        search = {"rounds": rounds.rounds}
+        return [
+            replace(plan, assigned=own, l=found.l, notes=found.notes, search=search)
+            for own, found in zip(assigned, feasible, strict=True)
+        ]
 
 
 def _branches(measures: Sequence[Measure]) -> list[Branch]:
@@ -169,16 +183,22 @@ def _branches(measures: Sequence[Measure]) -> list[Branch]:
         Branch(
             measure,
             number,
-            max(1, round(measure.full * measure.axis.alike)),
             [{"number": next(numbers), "level": level} for level in (measure.levels if measure.paths else [None])],
         )
         for number, measure in enumerate(measures, 1)
     ]
 
 
-def _savings(branch: Branch) -> list[tuple[Any, int]]:
-    """Every node but the root with what a row saves by going down to it from its parent."""
-    axis = branch.measure.axis
+def _full(axis: Axis, full: int) -> int:
+    """The cost of full generalisation, with that of the quasi-identifiers that become narrower with this one.
+
+    It counts a little even if the weight is 0.
+    """
+    return max(1, round(full * axis.alike))
+
+
+def _savings(axis: Axis, full: int) -> list[tuple[Any, int]]:
+    """Every node but the root with what a row saves by going down to it from its parent; none of numbers."""
     nodes = axis.taxonomy.nodes if axis.taxonomy else ()
-    cost = {n.node: (n.high - n.low) * branch.full // max(axis.scale, 1) for n in nodes}
+    cost = {n.node: (n.high - n.low) * full // max(axis.scale, 1) for n in nodes}
     return [(n, cost[n.parent] - cost[n.node]) for n in nodes if n.parent is not None]

@@ -1,0 +1,126 @@
+"""Several tasks in one series of statements: their rows stand in one table, each task's as a stratum of its own.
+
+Classes never have rows of two strata. A round of statements takes about as long for few rows as for many, so that the
+people of all levels, who publish different numbers of rows, are solved in the time of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ldiv_db.algorithms.base import Task
+from ldiv_db.algorithms.costs import full_costs
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.recoding.encoded import Axis, SensitiveAxis, person_units
+from ldiv_db.recoding.units import by_bags
+
+#: The codes of a stratum's bags follow so many others: no table has as many different bags.
+_CODES = 2**31
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """One of several tasks: its rows follow `before` others, and `codes` are its own columns of quasi-identifiers."""
+
+    number: int
+    task: Task
+    before: int
+    codes: Mapping[Identifier, Identifier]
+
+    @property
+    def rows(self) -> Relation:
+        return self.task.encoded.rows
+
+    @property
+    def shift(self) -> int:
+        """What its codes of bags are raised by, so that no two strata have one in common."""
+        return self.number * _CODES
+
+
+@dataclass(frozen=True)
+class Strata:
+    """The `task` of all, whose rows have the number of their stratum in `column`; None where there is one."""
+
+    task: Task
+    each: Sequence[Stratum]
+    column: Identifier | None = None
+
+    def full_costs(self) -> list[tuple[int, Axis, int]]:
+        """(stratum, quasi-identifier under its code in all, cost of full generalisation) of all that a stratum has."""
+        return [
+            (stratum.number, replace(axis, code=shared.code), full)
+            for stratum in self.each
+            for axis, full in zip(stratum.task.encoded.axes, full_costs(stratum.task.encoded.axes), strict=True)
+            for shared in self.task.encoded.axes
+            if shared.name == axis.name
+        ]
+
+    def parted(self, assigned: Relation) -> list[Relation]:
+        """What is assigned of each stratum, by the row ids of its own task."""
+        if self.column is None:
+            return [assigned]
+        engine = self.task.engine
+        return [
+            engine.materialise("assigned", "local/part_strata", assigned=assigned, before=one.before, last=last)
+            for one in self.each
+            for last in [one.before + one.task.encoded.row_count]
+        ]
+
+
+def _kind(task: Task) -> Hashable | None:
+    """What tasks have in common that can be strata of one; None for a task that is solved by itself.
+
+    Classes that are compared with a whole table are those of one table, and cells are dealt out by it.
+    """
+    encoded = task.encoded
+    units = all(axis.judged is None and axis.spared is None for axis in encoded.sensitive)
+    if task.compares_with_table or task.transparent or encoded.cells or not units:
+        return None
+    return tuple((axis.column, axis.code, axis.bags is None or axis.bags.scale > 0) for axis in encoded.sensitive)
+
+
+def joined(tasks: Sequence[Task]) -> Strata:
+    """The tasks as strata of one; of one task it is that."""
+    first, shared = tasks[0], dict[str, Axis]()
+    if len(tasks) == 1:
+        codes = {axis.code: axis.code for axis in first.encoded.axes}
+        return Strata(first, [Stratum(1, first, 0, codes)])
+    for axis in (axis for task in tasks for axis in task.encoded.axes):
+        shared.setdefault(axis.name, replace(axis, code=Identifier(f"q{len(shared) + 1}")))
+    each, before = list[Stratum](), 0
+    for number, task in enumerate(tasks, 1):
+        own = {shared[axis.name].code: axis.code for axis in task.encoded.axes}
+        each.append(Stratum(number, task, before, own))
+        before += task.encoded.row_count
+    engine, sensitive, column = first.engine, first.encoded.sensitive, Identifier("stratum")
+    params = {"codes": [axis.code for axis in shared.values()], "sensitive": sensitive}
+    rows = engine.materialise("stacked", "local/stack_strata", strata=each, **params)
+    bags = tuple(_joined_bags(engine, each, place) for place in range(len(sensitive)))
+    encoded = replace(first.encoded, rows=rows, axes=tuple(shared.values()), sensitive=bags, rows_in=before, left_out=0)
+    return Strata(replace(first, encoded=encoded), each, column)
+
+
+def _joined_bags(engine: Engine, strata: Sequence[Stratum], place: int) -> SensitiveAxis:
+    """A sensitive attribute of all strata, by the codes of bags: a value of who has one alone is a bag as well."""
+    own = [stratum.task.encoded.sensitive[place] for stratum in strata]
+    listed = engine.materialise("listed", "local/stack_bags", strata=list(zip(strata, own, strict=True)))
+    scale = person_units([axis.bags.scale for axis in own if axis.bags])
+    whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
+    dictionary = engine.select("dictionary", listed, ("code", "value"), "rows", "code", distinct=True)
+    return by_bags(engine, own[0], dictionary, listed, scale, whole)
+
+
+def batches(tasks: Iterable[Task], most: int) -> list[list[Task]]:
+    """The tasks that can be strata of one, in lists of at most so many rows, each with several of them."""
+    found: dict[Hashable, list[list[Task]]] = {}
+    for task in tasks:
+        key, rows = _kind(task), task.encoded.row_count
+        if key is None or rows > most:
+            continue
+        own = found.setdefault(key, [[]])
+        if sum(one.encoded.row_count for one in own[-1]) + rows > most:
+            own.append([])
+        own[-1].append(task)
+    return [batch for own in found.values() for batch in own if len(batch) > 1]

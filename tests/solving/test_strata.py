@@ -1,0 +1,94 @@
+"""Strata: people of all levels solved at once are in the classes that each level has by itself."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import duckdb
+import pytest
+
+import ldiv_db
+from ldiv_db import InfeasibleError
+from ldiv_db.algorithms.local.strata import batches
+from ldiv_db.solving.solve import PartwiseSolver
+from tests.running.schemas import CHOICES, drawn, fill, policy_of
+from tests.running.test_aligned import POLICY, visits
+from tests.running.test_aligned import fill as fill_visits
+from tests.times import seeds
+
+ALGORITHMS = ("topdown", "auto")
+REQUIREMENTS: list[dict[str, Any]] = [{"k": 3}, {"frequency": 2}, {"distinct": 2}, {"entropy": 1.5}]
+
+
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Counts the strata that are solved at once; after `apart()` every level is solved by itself."""
+    found, made = Counter[int](), PartwiseSolver._made_together
+
+    def counted(self: Any, algorithm: Any, tasks: Any) -> Any:
+        plans = made(self, algorithm, tasks)
+        found[len(plans)] += 1
+        return plans
+
+    def apart() -> None:
+        monkeypatch.setattr(PartwiseSolver, "_made_together", lambda *given: {})
+
+    def again() -> Counter[int]:
+        monkeypatch.setattr(PartwiseSolver, "_made_together", counted)
+        return found
+
+    return again, apart
+
+
+def released(con: duckdb.DuckDBPyConnection, policy: dict[str, Any], names: list[str]) -> Any:
+    try:
+        ldiv_db.run(con, policy)
+    except InfeasibleError as error:
+        return str(error)
+    return [sorted(map(str, con.execute(f"SELECT * FROM {name}").fetchall())) for name in names]
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_aligned_people_are_released_as_level_by_level(algorithm: str, together: Any) -> None:
+    con, (again, apart) = duckdb.connect(), together
+    for number in seeds(4):
+        rng = random.Random(f"strata {number}")
+        fill_visits(con, visits(rng, rng.randrange(30, 70)))
+        policy = POLICY | {"algorithm": algorithm, "require": [rng.choice(REQUIREMENTS)]}
+        found = again()
+        at_once = released(con, policy, ["release"])
+        apart()
+        assert at_once == released(con, policy, ["release"]), number
+    assert sum(count for plans, count in found.items() if plans > 1)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_several_tables_are_released_as_level_by_level(algorithm: str, together: Any) -> None:
+    again, apart = together
+    for number in seeds(4):
+        con, rng = duckdb.connect(), random.Random(f"strata of tables {number}")
+        names = CHOICES[number % len(CHOICES)]
+        fill(con, names, drawn(rng, names, rng.randrange(60, 120), most=2, values="abcdefgh"))
+        policy = policy_of(names, algorithm=algorithm, require=[rng.choice(REQUIREMENTS)])
+        targets, found = [f"published.{name}" for name in names], again()
+        at_once = released(con, policy, targets)
+        apart()
+        assert at_once == released(con, policy, targets), (number, names)
+    assert sum(count for plans, count in found.items() if plans > 1)
+
+
+def test_no_batch_has_more_rows_than_a_part() -> None:
+    class Encoded:
+        def __init__(self, rows: int) -> None:
+            self.row_count, self.sensitive, self.cells = rows, (), None
+
+    class Own:
+        compares_with_table = transparent = False
+
+        def __init__(self, rows: int) -> None:
+            self.encoded = Encoded(rows)
+
+    tasks: Any = [Own(rows) for rows in (5, 4, 3, 12, 2, 7)]
+    assert [[own.encoded.row_count for own in batch] for batch in batches(tasks, 10)] == [[5, 4], [3, 2]]
