@@ -157,8 +157,9 @@ class _Choice:
         self._backing, self._gain = Counter[int](), Counter[int]()
         self._having: dict[int, list[int]] = {}
         for shape, own in options.items():
-            self._count(shape, 1)
-            for _, kept, _ in own:
+            for rows, kept, _ in own:
+                self._backing[kept] += people[shape]
+                self._gain[kept] += people[shape] * rows
                 self._having.setdefault(kept, []).append(shape)
 
     def open_levels(self, first: Collection[int]) -> None:
@@ -203,16 +204,18 @@ class _Choice:
             option = next(one for one in self._options[shape] if one[1] == kept)
             now = self.chosen[shape]
             if now is None or option[0] > now[0]:
-                self._count(shape, -1)
+                self._keep(shape, now[0] if now else 0, option[0])
                 self.chosen[shape] = option
-                self._count(shape, 1)
 
-    def _count(self, shape: int, sign: int) -> None:
-        now, people = self.chosen[shape], sign * self._people[shape]
-        for rows, kept, _ in self._options[shape]:
-            if now is None or rows > now[0]:
-                self._backing[kept] += people
-                self._gain[kept] += people * (rows - (now[0] if now else 0))
+    def _keep(self, shape: int, before: int, after: int) -> None:
+        """Count who would keep more rows by each level, once the people of a shape keep so many more."""
+        people = self._people[shape]
+        for rows, kept, _ in self._options[shape]:  # most rows first
+            if rows <= before:
+                break
+            if rows <= after:
+                self._backing[kept] -= people
+            self._gain[kept] -= people * (min(rows, after) - before)
 
 
 def levels_of(chosen: Mapping[int, tuple[int, int]]) -> list[LevelKey]:

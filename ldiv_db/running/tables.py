@@ -284,6 +284,7 @@ def _task(
     asked = Task(engine, stack.encoded, every, policy.seed, *heard, wanted, forms=forms, stage=listener.on_stage)
     asked = replace(asked, suppression=policy.left_out_at_most)
     known, judged, failed = dict[LevelKey, Level](), dict[LevelKey, str](), dict[int, tuple[int, int]]()
+    able_levels = set[LevelKey]()
 
     def planned(chosen: Mapping[int, tuple[int, int]]) -> tuple[Task, Algorithm, str, dict[int, str]]:
         """The task of what is chosen, its algorithm and why, and the levels that cannot meet the policy, with why."""
@@ -299,8 +300,11 @@ def _task(
         return task, able, why, {key[0]: judged[key] for key in keys if judged[key]}
 
     with engine.scope() as scope:
-        while chosen := settled(shapes, fewest):
-            poor = unmet(asked, algorithm, whole_levels(engine, stack, shapes, chosen))
+        chosen = settled(shapes, fewest)
+        while chosen:
+            new = {shape: chosen[shape] for key in levels_of(chosen) if key not in able_levels for shape in key[1]}
+            poor = unmet(asked, algorithm, whole_levels(engine, stack, shapes, new)) if new else set[int]()
+            able_levels.update(key for key in levels_of(chosen) if key[0] not in poor)
             if not poor:
                 task, able, why, told = planned(chosen)
                 poor = set(told)
@@ -310,8 +314,9 @@ def _task(
                     return task, able, why
             most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
             failed = {shape: found for shape, found in chosen.items() if found[0] == most}
-            every_poor = shapes.without(poor)
-            shapes = every_poor if settled(every_poor, fewest) else shapes.without({most})
+            fewer = settled(shapes.without(poor), fewest)
+            shapes = shapes.without(poor if fewer else {most})
+            chosen = fewer or settled(shapes, fewest)
         why = next(iter(planned(failed)[3].values()), "") if failed else ""
     few = f"no {fewest:,} people can publish as many rows in each table as others"
     raise InfeasibleError(f"{why or few}: ask for less, or leave out the rows of those who have few in a query")

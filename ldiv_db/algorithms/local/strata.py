@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Task
 from ldiv_db.algorithms.costs import full_costs
+from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.recoding.encoded import Axis, SensitiveAxis, person_units
 from ldiv_db.recoding.units import by_bags
 
-#: The codes of a stratum's bags follow so many others: no table has as many different bags.
+#: The codes of a stratum's bags follow so many others: no table has as many different bags. Who has no row of the
+#: table that an attribute is of has the code before them, of no bag.
 _CODES = 2**31
 
 
@@ -32,6 +34,11 @@ class Stratum:
     @property
     def rows(self) -> Relation:
         return self.task.encoded.rows
+
+    @property
+    def sensitive(self) -> dict[Identifier, SensitiveAxis]:
+        """Its sensitive attributes by their codes."""
+        return {axis.code: axis for axis in self.task.encoded.sensitive}
 
     @property
     def shift(self) -> int:
@@ -72,13 +79,18 @@ class Strata:
 def _kind(task: Task) -> Hashable | None:
     """What tasks have in common that can be strata of one; None for a task that is solved by itself.
 
-    Classes that are compared with a whole table are those of one table, and cells are dealt out by it.
+    That is the first sensitive attribute, of which rows are asked, and all of them where some are known. Classes that
+    are compared with a whole table are those of one table, and cells are dealt out by it; of requirements that are not
+    monotone one task may find no classes where others do.
     """
-    encoded = task.encoded
-    units = all(axis.judged is None and axis.spared is None for axis in encoded.sensitive)
-    if task.compares_with_table or task.transparent or encoded.cells or not units:
+    encoded, checker = task.encoded, ClassChecker(task)
+    first, *others = (axis.code for axis in encoded.sensitive)
+    apart = task.compares_with_table or not checker.monotone or task.transparent or encoded.cells is not None
+    judged = any(axis.judged or axis.spared or (axis.bags and not axis.bags.scale) for axis in encoded.sensitive)
+    if apart or judged or not task.wanted[encoded.sensitive[0].column.name]:
         return None
-    return tuple((axis.column, axis.code, axis.bags is None or axis.bags.scale > 0) for axis in encoded.sensitive)
+    known = tuple(others) if any(requirement.others_known for requirement in task.requirements) else ()
+    return first, known, checker.least, checker.more_is_better
 
 
 def joined(tasks: Sequence[Task]) -> Strata:
@@ -94,18 +106,22 @@ def joined(tasks: Sequence[Task]) -> Strata:
         own = {shared[axis.name].code: axis.code for axis in task.encoded.axes}
         each.append(Stratum(number, task, before, own))
         before += task.encoded.row_count
-    engine, sensitive, column = first.engine, first.encoded.sensitive, Identifier("stratum")
-    params = {"codes": [axis.code for axis in shared.values()], "sensitive": sensitive}
-    rows = engine.materialise("stacked", "local/stack_strata", strata=each, **params)
-    bags = tuple(_joined_bags(engine, each, place) for place in range(len(sensitive)))
+    engine, column = first.engine, Identifier("stratum")
+    told = list(dict.fromkeys(code for stratum in each for code in stratum.sensitive))
+    codes = [axis.code for axis in shared.values()]
+    rows = engine.materialise("stacked", "local/stack_strata", strata=each, codes=codes, sensitive=told)
+    bags = tuple(_joined_bags(engine, each, code) for code in told)
     encoded = replace(first.encoded, rows=rows, axes=tuple(shared.values()), sensitive=bags, rows_in=before, left_out=0)
-    return Strata(replace(first, encoded=encoded), each, column)
+    wanted = {name: own for task in tasks for name, own in task.wanted.items()}
+    every = [requirement for own in wanted.values() for requirement in own]
+    return Strata(replace(first, encoded=encoded, wanted=wanted, requirements=every), each, column)
 
 
-def _joined_bags(engine: Engine, strata: Sequence[Stratum], place: int) -> SensitiveAxis:
-    """A sensitive attribute of all strata, by the codes of bags: a value of who has one alone is a bag as well."""
-    own = [stratum.task.encoded.sensitive[place] for stratum in strata]
-    listed = engine.materialise("listed", "local/stack_bags", strata=list(zip(strata, own, strict=True)))
+def _joined_bags(engine: Engine, strata: Sequence[Stratum], code: Identifier) -> SensitiveAxis:
+    """A sensitive attribute of the strata that have it, by the codes of bags: a value alone is a bag as well."""
+    having = [(stratum, stratum.sensitive[code]) for stratum in strata if code in stratum.sensitive]
+    own = [axis for _, axis in having]
+    listed = engine.materialise("listed", "local/stack_bags", strata=having)
     scale = person_units([axis.bags.scale for axis in own if axis.bags])
     whole = engine.materialise("counted", "recoding/input/count_members", listed=listed, scale=scale)
     dictionary = engine.select("dictionary", listed, ("code", "value"), "rows", "code", distinct=True)
