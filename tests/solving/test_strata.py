@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -11,7 +12,7 @@ import pytest
 
 import ldiv_db
 from ldiv_db import InfeasibleError
-from ldiv_db.algorithms.local.strata import batches
+from ldiv_db.algorithms.local import strata
 from ldiv_db.solving.solve import PartwiseSolver
 from tests.running.schemas import CHOICES, drawn, fill, policy_of
 from tests.running.test_aligned import POLICY, visits
@@ -79,16 +80,8 @@ def test_several_tables_are_released_as_level_by_level(algorithm: str, together:
     assert sum(count for plans, count in found.items() if plans > 1)
 
 
-def test_no_batch_has_more_rows_than_a_part() -> None:
-    class Encoded:
-        def __init__(self, rows: int) -> None:
-            self.row_count, self.sensitive, self.cells = rows, (), None
-
-    class Own:
-        compares_with_table = transparent = False
-
-        def __init__(self, rows: int) -> None:
-            self.encoded = Encoded(rows)
-
-    tasks: Any = [Own(rows) for rows in (5, 4, 3, 12, 2, 7)]
-    assert [[own.encoded.row_count for own in batch] for batch in batches(tasks, 10)] == [[5, 4], [3, 2]]
+def test_no_batch_has_more_rows_than_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strata, "_kind", lambda task: "any")
+    tasks: Any = [SimpleNamespace(encoded=SimpleNamespace(row_count=rows)) for rows in (5, 4, 3, 12, 2, 7)]
+    found = strata.batches(tasks, 10)
+    assert [[own.encoded.row_count for own in batch] for batch in found] == [[5, 4], [3, 2]]

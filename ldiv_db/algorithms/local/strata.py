@@ -108,8 +108,8 @@ def joined(tasks: Sequence[Task]) -> Strata:
         before += task.encoded.row_count
     engine, column = first.engine, Identifier("stratum")
     told = list(dict.fromkeys(code for stratum in each for code in stratum.sensitive))
-    codes = [axis.code for axis in shared.values()]
-    rows = engine.materialise("stacked", "local/stack_strata", strata=each, codes=codes, sensitive=told)
+    params = {"codes": [axis.code for axis in shared.values()], "sensitive": told}
+    rows = engine.materialise("stacked", "local/stack_strata", strata=each, **params)
     bags = tuple(_joined_bags(engine, each, code) for code in told)
     encoded = replace(first.encoded, rows=rows, axes=tuple(shared.values()), sensitive=bags, rows_in=before, left_out=0)
     wanted = {name: own for task in tasks for name, own in task.wanted.items()}

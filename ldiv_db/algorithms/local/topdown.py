@@ -36,7 +36,7 @@ from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.steps import OneStatement
 from ldiv_db.recoding.encoded import DEALT, Axis
 
-#: The most retentions that are tried for one part, and for all parts of a stratum in a round, about.
+#: The most retentions that are tried for one part, and for all parts of a round; of several strata twice as many.
 MOST, BUDGET = 1024, 2**20
 #: The most rows that may be given back to one node, and the numbers that are tried.
 MOST_RECRUITS = 2**14
@@ -63,7 +63,7 @@ class _Rounds:
         task = strata.task
         engine, encoded, measures = task.engine, task.encoded, lm_measures(task)
         self.task, self.checker, self.last, self.rounds = task, ClassChecker(task), len(strata.each), 0
-        self.budget = BUDGET * len(strata.each)
+        self.budget = BUDGET * min(2, len(strata.each))
         branches = _branches(measures)
         self.flow = flow = EngineFlow(engine, "local/topdown", sensitive=encoded.sensitive, branches=branches)
         flow.know(rows=encoded.counted, weight=encoded.weight, measures=measures, stratum=strata.column)
