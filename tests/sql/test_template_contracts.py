@@ -69,7 +69,7 @@ from ldiv_db.recoding import recode
 from ldiv_db.recoding import statement as recode_sql
 from ldiv_db.reporting.verification import verify_report
 from ldiv_db.requirements import REQUIREMENTS, RequirementSpec
-from ldiv_db.solving import auto
+from ldiv_db.solving import auto, improve
 from ldiv_db.solving import divide as positions
 from ldiv_db.taxonomies import readers as taxonomy_sources
 from ldiv_db.taxonomies import taxonomy
@@ -546,13 +546,37 @@ def count_people(con, listener):
 def publish_tables(con, listener):
     """Several tables as one release: of people, of their rows in an order, and of what belongs to these."""
     names = ("patients", "stays", "labs")
-    schemas.fill(con, names, schemas.drawn(random.Random(4), names, 24, values="abcdefghij"))
+    schemas.fill(con, names, schemas.drawn(random.Random(4), names, 48, most=2, values="abcdefghij"))
     policy = schemas.policy_of(names, require=[{"k": 2}])
     ldiv_db.run(con, policy, listener=listener)
     ldiv_db.attack(con, policy=policy, listener=listener)
     engine = Engine(con, on_statement=listener.on_statement)
     measure_tables(engine, ldiv_db.parse_policy(policy), MeasureRequest())
     engine.close_scratch()
+
+
+def tell_means(con, listener):
+    """The means of classes beside their ranges, as they are published and read again."""
+    fill(con, "source", {"n": "INTEGER", "s": "VARCHAR"}, [(i, "abc"[i % 3]) for i in range(12)])
+    policy = {"source": "source", "target": "out", "quasi_identifiers": {"n": {"numeric": True}},
+              "sensitive": ["s"], "require": [{"distinct": 2}], "output": {"n": "mean"}}  # fmt: skip
+    ldiv_db.run(con, policy, listener=listener)
+
+
+def follow_prices(con, listener):
+    """Classes by prices through trees, whose labels are read backwards."""
+    draw, homes = random.Random(3), [f"{town}{street}" for town in "abcd" for street in range(6)]
+    rows = [(draw.choice(homes), draw.choice(homes)) for _ in range(300)]
+    fill(con, "source", {"home": "VARCHAR", "work": "VARCHAR"}, rows)
+    trees = {name: {"taxonomy": {"file": "towns.csv"}} for name in ("home", "work")}
+    policy = {"source": "source", "target": "out", "quasi_identifiers": trees, "require": [{"k": 4}],
+              "algorithm": {"name": "auto", "effort": "thorough"}}  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        Path(folder, "towns.csv").write_text("\n".join(f"{home};{home[0]};*" for home in homes), encoding="utf-8")
+        patch.setitem(improve.EFFORTS, "thorough", replace(improve.EFFORTS["thorough"], trials=0))
+        asked = {"policy": policy, "folder": folder, "listener": listener}
+        ldiv_db.run(con, **asked)
+        ldiv_db.attack(con, "out", refine=True, budget=10**5, **asked)
 
 
 def count_sets(con, listener):
@@ -1000,6 +1024,7 @@ SCENARIOS = {
             replay, suppress, decompose, refine, plan_from_counts, report, leave_out_everything, divide_rows,
             let_rows_flow, refine_many, repair_nothing, measure_everything, count_rows_alone, spare_harmless_values,
             leave_open, read_a_file, profile_orders, count_people, count_sets, publish_tables,
+            tell_means, follow_prices,
         )
     },
     "several_bisect": alone(several, "bisect"),
