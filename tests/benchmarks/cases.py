@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ import ldiv_db
 #: The column that numbers the rows, in every source and release.
 KEY = "ID"
 _PEOPLE = ("sex", "age", "race", "marital-status", "education", "native-country", "workclass", "occupation")
-_HOUSES = ("longitude", "latitude", "housing_median_age", "median_income", "median_house_value")
+_MASSES = ("bi_rads_assessment", "age", "shape", "margin", "density")
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,8 @@ class Case:
 
 CASES = {
     "adult": Case("adult", _PEOPLE, ("age",), "salary-class", {"k": 5}),
-    "cahousing": Case("cahousing", _HOUSES, _HOUSES, "ocean_proximity", {"k": 5}),
     "cmc": Case("cmc", ("age", "Weducation", "children"), ("age", "children"), "method", {"k": 5}),
+    "mgm": Case("mgm", _MASSES, ("age",), "severity", {"k": 5}),
     "adult-jobs": Case("adult", _PEOPLE[:-1], ("age",), "occupation", {"distinct": 3}),
 }
 #: What we publish, by the name of the release: what its policy says besides.
@@ -60,13 +59,14 @@ def write_cases(checkout: Path, folder: Path) -> None:
         (ours / "hierarchies").mkdir(parents=True, exist_ok=True)
         with (theirs / f"{case.table}.csv").open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file, delimiter=";"))
-        for column in case.numbers:
+        written = {column: _writer(row[column] for row in rows) for column in case.numbers}
+        for column, write in written.items():
             for row in rows:
-                row[column] = _plain(row[column])
+                row[column] = write(row[column])
         _write(ours / f"{name}.csv", [list(rows[0]), *(list(row.values()) for row in rows)])
         for column in case.columns:
             levels = _read(theirs / "hierarchies" / f"{case.table}_hierarchy_{column}.csv")
-            made = _named_by_range(levels) if column in case.numbers else levels
+            made = _named_by_range(levels, written[column]) if column in written else levels
             found = {row[column] for row in rows}
             _write(_tree(ours, name, column), [line for line in made if line[0] in found])
         document = policy_of(name, list(rows[0]))
@@ -100,8 +100,12 @@ def publish_ours(folder: Path, name: str, tell: Callable[[str], None]) -> None:
         if target.exists():
             continue
         tell(f"{name}: {release} …")
-        with open_case(home) as con, suppress(ldiv_db.InfeasibleError, ldiv_db.PolicyError):
-            ldiv_db.run(con, document | how, folder=home)
+        with open_case(home) as con:
+            try:
+                ldiv_db.run(con, document | how, folder=home)
+            except (ldiv_db.InfeasibleError, ldiv_db.PolicyError) as error:
+                tell(f"{name}: left out, {error}")
+                continue
             con.execute("COPY published TO $path (HEADER, DELIMITER ';')", {"path": str(target)})
 
 
@@ -112,24 +116,20 @@ def open_case(home: Path) -> duckdb.DuckDBPyConnection:
     return con
 
 
-def _plain(number: str) -> str:
-    """A number as the database writes it."""
-    return str(float(number)) if "." in number else str(int(number))
+def _writer(numbers: Iterable[str]) -> Callable[[str], str]:
+    """How the database writes the numbers of a column: all as whole numbers, or none."""
+    decimals = any("." in number for number in numbers)
+    return lambda number: str(float(number)) if decimals else str(int(number))
 
 
-def _named_by_range(levels: list[list[str]]) -> list[list[str]]:
+def _named_by_range(levels: list[list[str]], write: Callable[[str], str]) -> list[list[str]]:
     """The lines of a tree of numbers, in their order, each node named by the least and greatest value below it."""
-    values = {line[0]: float(line[0]) for line in levels}
-    decimals = any("." in line[0] for line in levels)
-    lines = sorted(levels, key=lambda line: values[line[0]])
     below: dict[tuple[int, str], list[str]] = defaultdict(list)
+    lines = sorted(levels, key=lambda line: float(line[0]))
     for line in lines:
-        for level, label in enumerate(line):
-            below[level, label].append(str(values[line[0]]) if decimals else line[0])
-    return [
-        [below[0, line[0]][0], *(_range(below[level, line[level]]) for level in range(1, len(line) - 1)), "*"]
-        for line in lines
-    ]
+        for node in enumerate(line):
+            below[node].append(write(line[0]))
+    return [[write(line[0]), *(_range(below[node]) for node in list(enumerate(line))[1:-1]), "*"] for line in lines]
 
 
 def _range(values: list[str]) -> str:

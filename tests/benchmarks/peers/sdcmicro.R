@@ -14,6 +14,7 @@ for (one in asked) {
   rows[[one[1]]] <- factor(tree[[level + 1L]][match(rows[[one[1]]], tree[[1]])])
 }
 set.seed(1)
-done <- localSuppression(as.data.frame(rows), keyVars = columns, k = as.integer(args[3]))
-rows[, (columns) := lapply(done$xAnon[columns], as.character)]
+keys <- setNames(as.data.frame(rows)[columns], make.names(columns))  # it takes names of R alone
+done <- localSuppression(keys, keyVars = names(keys), k = as.integer(args[3]))
+rows[, (columns) := lapply(done$xAnon[names(keys)], as.character)]
 fwrite(rows, args[2], sep = ";", na = "")
