@@ -8,7 +8,9 @@ Adult's 30,162 training rows, with age, education and marital status along trees
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +18,7 @@ import duckdb
 import typer
 
 import ldiv_db
-from ldiv_db.attacking.refinement import conclude, tree_of
+from ldiv_db.attacking.refinement import Nodes, conclude, tree_of
 from ldiv_db.database.templates import resource_folder
 from ldiv_db.taxonomies.readers import read_taxonomy
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy
@@ -56,7 +58,13 @@ def main(
             with suppress(ldiv_db.InfeasibleError):  # occupations are too few for large transparent classes
                 ldiv_db.run(con, _policy(name, k) | how, folder=folder)
                 names.append(name)
-        found = [held_against_truth(con, name, k, folder, budget) for name in names]
+        trees = {column: read_taxonomy(folder / "taxonomies" / f"{column}.csv") for column in COLUMNS}
+        found = []
+        for name in names:
+            truth = truth_of(con, name, "adult", "id", trees)
+            if truth is None:
+                raise typer.BadParameter(f"{name} has labels of no taxonomy", param_hint="--release")
+            found.append({"release": name} | held_against_truth(truth, k, budget))
     columns: Columns = {
         "release": "{release}",
         "coarse cells": "{coarse}",
@@ -78,21 +86,46 @@ def _policy(name: str, k: int) -> dict[str, Any]:
     return asked | {"sensitive": [], "identifiers": ["occupation"], "require": [{"k": k}]}
 
 
-def held_against_truth(con: duckdb.DuckDBPyConnection, name: str, k: int, folder: Path, budget: int) -> dict[str, Any]:
-    """What is concluded of a release, in cells of rows; wrong are those narrowed whose true value is ruled out."""
-    taxonomies = [read_taxonomy(folder / "taxonomies" / f"{column}.csv") for column in COLUMNS]
-    nodes_of = [{ROOT_LABEL: 0} | {node.label: node.node for node in taxonomy.nodes} for taxonomy in taxonomies]
-    members: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = defaultdict(list)
-    labels, values = (", ".join(f"CAST({table}.{column} AS VARCHAR)" for column in COLUMNS) for table in "rs")
-    joined = f'FROM "{name}" AS r JOIN adult AS s ON s.id = CAST(r.id AS BIGINT)'
+@dataclass(frozen=True)
+class Truth:
+    """The classes of a release, each with the rows of the source that it has and how many are alike, as nodes."""
+
+    taxonomies: Sequence[Taxonomy]
+    members: Mapping[Nodes, Sequence[tuple[Nodes, int]]]
+
+    def cells_not_least(self) -> int:
+        """The cells whose label is not the least node above all rows of its class."""
+        found = 0
+        for box, rows in self.members.items():
+            for axis, taxonomy in enumerate(self.taxonomies):
+                common = set.intersection(*(_above(taxonomy, row[axis]) for row, _ in rows))
+                least = max(common, key=lambda node: taxonomy.nodes[node].depth, default=0)
+                found += sum(alike for _, alike in rows) * (least != box[axis])
+        return found
+
+
+def truth_of(
+    con: duckdb.DuckDBPyConnection, release: str, source: str, key: str, taxonomies: Mapping[str, Taxonomy]
+) -> Truth | None:
+    """The classes of a release and their rows; None if a label is no node of its column's taxonomy."""
+    nodes_of = [{ROOT_LABEL: 0} | {node.label: node.node for node in one.nodes} for one in taxonomies.values()]
+    labels, values = (", ".join(f'CAST({of}."{column}" AS VARCHAR)' for column in taxonomies) for of in "rs")
+    joined = f'FROM "{release}" AS r JOIN "{source}" AS s ON s."{key}" = CAST(r."{key}" AS BIGINT)'
+    members: dict[Nodes, list[tuple[Nodes, int]]] = defaultdict(list)
     for *texts, rows in con.execute(f"SELECT {labels}, {values}, count(*) {joined} GROUP BY ALL").fetchall():
-        box, row = (
-            tuple(of[text] for of, text in zip(nodes_of, part, strict=True))
-            for part in (texts[: len(COLUMNS)], texts[len(COLUMNS) :])
-        )
+        parts = texts[: len(nodes_of)], texts[len(nodes_of) :]
+        if any(text not in of for part in parts for of, text in zip(nodes_of, part, strict=True)):
+            return None
+        box, row = (tuple(of[text] for of, text in zip(nodes_of, part, strict=True)) for part in parts)
         members[box].append((row, rows))
-    boxes = sorted((box, sum(rows for _, rows in of)) for box, of in members.items())
-    trees = [tree_of(one, nodes) for one, nodes in zip(taxonomies, zip(*members, strict=True), strict=True)]
+    return Truth(list(taxonomies.values()), members)
+
+
+def held_against_truth(truth: Truth, k: int, budget: int) -> dict[str, int]:
+    """What is concluded of a release, in cells of rows; wrong are those narrowed whose true value is ruled out."""
+    boxes = sorted((box, sum(rows for _, rows in of)) for box, of in truth.members.items())
+    published = zip(*truth.members, strict=True)
+    trees = [tree_of(one, nodes) for one, nodes in zip(truth.taxonomies, published, strict=True)]
     found = dict.fromkeys(("tried", "contradicted", "coarse", "values", "possible", "narrowed", "wrong"), 0)
     for box, rows, counts in conclude(boxes, trees, k, budget):
         found["tried"] += rows
@@ -103,12 +136,12 @@ def held_against_truth(con: duckdb.DuckDBPyConnection, name: str, k: int, folder
             found["values"] += rows * len(ends) * (len(ends) > 1)
             found["possible"] += rows * possible * (len(ends) > 1)
             found["narrowed"] += rows * (possible < len(ends))
-            for row, alike in members[box]:
-                above = _above(taxonomies[axis], row[axis])
+            for row, alike in truth.members[box]:
+                above = _above(truth.taxonomies[axis], row[axis])
                 places = [span for node, span in trees[axis][box[axis]] if node in above]
                 found["wrong"] += alike * (ends[min(places, key=lambda span: span[1] - span[0])[0]][1] == 0)
     rows = sum(rows for _, rows in boxes)
-    return {"release": name, **found, "untried": rows - found["tried"]}
+    return {**found, "untried": rows - found["tried"], "cells": rows * len(trees)}
 
 
 def _above(taxonomy: Taxonomy, node: int | None) -> set[int]:
