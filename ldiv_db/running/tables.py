@@ -19,7 +19,7 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.context import Context
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import AuditError, InfeasibleError, PolicyError, Problem, count_phrase, refuse, rows_phrase
+from ldiv_db.database.errors import AuditError, PolicyError, Problem, count_phrase, refuse, rows_phrase
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.display import Shown
@@ -38,13 +38,14 @@ from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
-from ldiv_db.recoding.shapes import LevelKey, levels_of, settled, shaped_units, shapes_of, whole_levels
+from ldiv_db.recoding.shapes import shapes_of
 from ldiv_db.recoding.stacked import Member, Stack, stacked
-from ldiv_db.recoding.units import Level, Units
+from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
-from ldiv_db.solving.levels import check_levels, level_tasks, unmet
+from ldiv_db.solving.level_search import LevelSearch
+from ldiv_db.solving.levels import check_levels
 
 
 @dataclass(frozen=True)
@@ -275,64 +276,13 @@ def _task(
     engine: Engine, context: Context, policy: Policy, tables: Sequence[MemberTable], stack: Stack, secret: str
 ) -> tuple[Task, Algorithm, str]:
     """The task of people, whose levels can all meet what is required; raises InfeasibleError if there are none."""
-    wanted = _wanted(engine, policy, tables, stack)
-    every, listener = [found for own in wanted.values() for found in own], context.listener
-    shapes, algorithm = shapes_of(engine, stack, secret), tables[0].algorithm
-    fewest = max([1, *(one.least_rows for one in every)])
+    wanted, listener = _wanted(engine, policy, tables, stack), context.listener
+    every = [found for own in wanted.values() for found in own]
     forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
     heard = (listener.on_progress, listener.on_search)
-    asked = Task(engine, stack.encoded, every, policy.seed, *heard, wanted, forms=forms, stage=listener.on_stage)
-    asked = replace(asked, suppression=policy.left_out_at_most)
-    known, judged, failed = dict[LevelKey, Level](), dict[LevelKey, str](), dict[int, tuple[int, int]]()
-    able_levels = set[LevelKey]()
-
-    def planned(chosen: Mapping[int, tuple[int, int]]) -> tuple[Task, Algorithm, str, dict[int, str]]:
-        """The task of what is chosen, its algorithm and why, and the levels that cannot meet the policy, with why."""
-        units = shaped_units(engine, stack, shapes, chosen, known)
-        task = replace(asked, encoded=units.encoded, units=units)
-        levels = level_tasks(task)
-        largest = max((own for _, own in levels), key=lambda own: own.encoded.row_count)
-        able, why = algorithm.chosen(largest)
-        able.refuse_unfit(largest)
-        keys = levels_of(chosen)
-        for key, (level, own) in zip(keys, levels, strict=True):
-            judged[key] = judged[key] if key in judged else _poor(able, level, own)
-        return task, able, why, {key[0]: judged[key] for key in keys if judged[key]}
-
-    with engine.scope() as scope:
-        chosen = settled(shapes, fewest)
-        while chosen:
-            new = {shape: chosen[shape] for key in levels_of(chosen) if key not in able_levels for shape in key[1]}
-            poor = unmet(asked, algorithm, whole_levels(engine, stack, shapes, new)) if new else set[int]()
-            able_levels.update(key for key in levels_of(chosen) if key[0] not in poor)
-            if not poor:
-                task, able, why, told = planned(chosen)
-                poor = set(told)
-                if not poor and task.units:
-                    for relation in (task.units.members, *(r for level in task.units.levels for r in level.tables)):
-                        scope.keep(relation)
-                    return task, able, why
-            most = max(poor, key=lambda kept: (shapes.rows_of(kept), kept))
-            failed = {shape: found for shape, found in chosen.items() if found[0] == most}
-            fewer = settled(shapes.without(poor), fewest)
-            shapes = shapes.without(poor if fewer else {most})
-            chosen = fewer or settled(shapes, fewest)
-        why = next(iter(planned(failed)[3].values()), "") if failed else ""
-    few = f"no {fewest:,} people can publish as many rows in each table as others"
-    raise InfeasibleError(f"{why or few}: ask for less, or leave out the rows of those who have few in a query")
-
-
-def _poor(algorithm: Algorithm, level: Level, own: Task) -> str:
-    """Why the people of a level cannot meet the policy; empty if they can."""
-    people = count_phrase(own.encoded.row_count, "person", "people")
-    who = f"{people} who would publish {rows_phrase(level.rows)} each"
-    if not own.encoded.axes:
-        return f"{who} have none in a table with quasi-identifiers"
-    try:
-        algorithm.checked(own)
-    except InfeasibleError as error:
-        return f"{error.message}\n{who} are too few, or too much alike"
-    return ""
+    task = Task(engine, stack.encoded, every, policy.seed, *heard, wanted, forms=forms, stage=listener.on_stage)
+    asked = replace(task, suppression=policy.left_out_at_most)
+    return LevelSearch(asked, tables[0].algorithm, stack).found(shapes_of(engine, stack, secret))
 
 
 def _wanted(
