@@ -104,7 +104,7 @@ class HalvedNodes(Nodes):
         self._attempts, self._last = range(1, len(widths) + 1), 1
         self._settled = list[tuple[int, int]]()
         scales = self.engine.load("scales", {"axis": "INTEGER"}, [(position.number,) for position in self["positions"]])
-        self.know(widths=widths, scales=scales, least=2 * self._checker.least, weight="found")
+        self.know(widths=widths, scales=scales, least=2 * self._checker.least, most=1, key="node", weight="found")
 
     def divide(self) -> list[tuple[int, int]]:
         """The parts of the rows, all in node 1 at first."""

@@ -14,7 +14,7 @@ import tables
 from times import seeds
 
 import ldiv_db
-from ldiv_db.algorithms.local import peel, stratified
+from ldiv_db.algorithms.local import mondrian, peel, stratified
 from ldiv_db.algorithms.local.class_checker import ClassChecker
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.running.preview import describe_plan
@@ -205,6 +205,26 @@ def test_topdown_is_locally_minimal(con, tmp_path, seed):
     assert len(classes) > 1
     for members in classes.values():
         assert not list(further_splits(members, argument))
+
+
+@pytest.mark.parametrize("split", ["strict", "relaxed"])
+@pytest.mark.parametrize("seed", seeds(2))
+def test_what_is_tried_at_once_splits_as_what_is_tried_in_turn(con, seed, split, monkeypatch):
+    draw = random.Random(seed)
+    rows = [(rid, *(draw.randint(0, 9) for _ in "abcd"), draw.choice("wwxyz")) for rid in range(150)]
+    tables.fill(con, "t", dict.fromkeys(["rid", *"abcd"], "INTEGER") | {"s": "VARCHAR"}, rows)
+    policy = {
+        "source": "t", "target": {"table": "out", "if_exists": "replace"}, "keep": ["rid"], "sensitive": ["s"],
+        "quasi_identifiers": {name: {"numeric": True} for name in "abcd"}, "require": [{"frequency": 2}, {"k": 4}],
+        "algorithm": {"name": "mondrian", "split": split}, "output": {"class_id": True},
+    }  # fmt: skip
+    found, rounds = [], []
+    for looked_at in (mondrian._LOOKED_AT, 300, 1):  # all at once, two and then more, one after another
+        monkeypatch.setattr(mondrian, "_LOOKED_AT", looked_at)
+        rounds.append(ldiv_db.run(con, policy).search["rounds"])
+        found.append(con.execute("SELECT list(rid ORDER BY rid) FROM out GROUP BY class_id ORDER BY 1").fetchall())
+    assert found[0] == found[1] == found[2] and len(found[0]) > 9
+    assert rounds[0] < rounds[1] < rounds[2]
 
 
 @pytest.mark.parametrize("seed", seeds(1))

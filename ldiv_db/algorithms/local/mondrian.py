@@ -1,8 +1,9 @@
 """Mondrian: every node is split at the median of its widest quasi-identifier, as long as both sides are good.
 
 LeFevre, DeWitt & Ramakrishnan (2006), for any monotone requirement, all nodes of a level at once. Where the widest
-does not allow a split the next one is tried. `strict` keeps equal values together, so that classes do not overlap;
-`relaxed` halves the rows, equal values going to both sides. A taxonomy is ordered by its leaves.
+does not allow a split the next one is tried; of few rows many are tried at once, and the first that allows one is
+taken. `strict` keeps equal values together, so that classes do not overlap; `relaxed` halves the rows, equal values
+going to both sides. A taxonomy is ordered by its leaves.
 
 Guarantee: every class meets every requirement, no row is left out, and no class can be split at the median of any
 quasi-identifier.
@@ -27,6 +28,10 @@ class MondrianOptions(Options):
     """`strict` splits keep equal values together, `relaxed` ones need not."""
 
     split: Literal["strict", "relaxed"] = "strict"
+
+
+#: The rows that a round looks at where it tries several quasi-identifiers, counted once for each of these.
+_LOOKED_AT = 200_000
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Mondrian(LocalAlgorithm):
             plan = start_plan(engine, encoded, feasible, cells=self._is_strict)
             scope.keep(plan.assigned)
             flow = EngineFlow(engine, "local/mondrian", dealt=plan.dealt, codes=_codes(task))
-            flow.know(widths=widths_of(encoded.axes), least=2 * checker.least, assigned=plan.assigned)
+            flow.know(widths=widths_of(encoded.axes), least=2 * checker.least, assigned=plan.assigned, key="choice")
             # All rows in one node; cells, where equal values stay together.
             rows, weight = (encoded.counted, encoded.weight) if self._is_strict else (encoded.rows, None)
             flow.step("active", "start_nodes", rows=rows, weight=weight)
@@ -80,7 +85,9 @@ class Mondrian(LocalAlgorithm):
         return self.options.split == "strict"
 
     def _choose(self, task: Task, flow: EngineFlow) -> None:
-        """The quasi-identifier that each node is to be split along."""
+        """The quasi-identifiers along which each node may be split."""
+        most = _LOOKED_AT // max(1, flow.engine.count(flow["active"]))
+        flow.know(most=max(1, min(most, len(task.encoded.axes))))
         with flow.scope("choices"):
             found: dict[str, Aggregate] = {"attempt": ("max", "attempt"), "rows": ("sum", "weight")}
             for axis in task.encoded.axes:
