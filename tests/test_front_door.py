@@ -64,6 +64,7 @@ def test_the_action_annotates_what_violates_and_fails(folder: Path) -> None:
     done = act(folder, policy="policy.yml", table="out")
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("::error")]
     assert done.returncode == 1 and line.startswith("::error file=out/bad.parquet,title=ldiv::")
+    assert "| k k=2 | NO |" in line and not set("┏┡└┃│") & set(line)
     assert act(folder, policy="policy.yml", table="out/bad.parquet").returncode == 1
 
 
