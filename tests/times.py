@@ -15,7 +15,7 @@ TURN = int(os.environ.get("LDIV_TEST_TURN") or 0)
 #: Of so many heavy tests one is run in a pass by default, and of so many cases of a test.
 HEAVY, CASES = 10, 4
 #: Of so many heavy tests of a share (LDIV_TEST_SHARE) one is run.
-HEAVY_OF_SHARE = 4
+HEAVY_OF_SHARE = 6
 
 
 def seeds(count: int, first: int = 0) -> range:
