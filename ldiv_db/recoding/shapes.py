@@ -29,6 +29,8 @@ LevelKey = tuple[int, tuple[int, ...]]
 ONE_IN, CLASSES = 50, 5
 #: How many rows of a table people keep at most, where too few have more; and the most of all that is looked at.
 _CAPS, _MOST_CAPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 600
+#: (position, member) of the rows of each level's people.
+Places = Mapping[int, Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,7 @@ def shaped_units(
     Levels that were `made` before are taken as they are, and others are added.
     """
     with engine.scope() as scope:
-        published, places = _published(engine, stack, shapes, chosen)
+        published, places = published_rows(engine, stack, shapes, chosen)
         of_rows = ("row_id", ("p1", "unit_id"), POSITION.name, "own_id", "member", "turn")
         members = scope.keep(engine.select("members", published, *of_rows))
         for key in (key for key in levels_of(chosen) if key not in made):
@@ -251,11 +253,16 @@ def shaped_units(
     return Units(stack.encoded, largest.encoded, members, True, tuple(levels), left_out)
 
 
+def without_labels(stack: Stack, places: Places) -> set[int]:
+    """The levels whose people have no row in a table with quasi-identifiers."""
+    labelled = {stack.owners[axis.code].number for axis in stack.encoded.axes}
+    return {level for level, own in places.items() if labelled.isdisjoint(member for _, member in own)}
+
+
 def whole_levels(
-    engine: Engine, stack: Stack, shapes: Shapes, chosen: Mapping[int, tuple[int, int]]
+    engine: Engine, stack: Stack, published: Relation, places: Places
 ) -> Iterator[tuple[Encoded, Relation]]:
-    """The people who would have values of the same sensitive columns as units, with (row_id, level) of each."""
-    published, places = _published(engine, stack, shapes, chosen)
+    """The people of some levels with values of the same sensitive columns as units, with (row_id, level) of each."""
     kinds: dict[frozenset[Identifier], list[tuple[int]]] = {}
     for level, own in places.items():
         told = _sensitive(stack, {member for _, member in own})
@@ -272,9 +279,9 @@ def whole_levels(
         yield units.encoded, engine.select("levels", pairs, "row_id", "level", distinct=True)
 
 
-def _published(
+def published_rows(
     engine: Engine, stack: Stack, shapes: Shapes, chosen: Mapping[int, tuple[int, int]]
-) -> tuple[Relation, dict[int, list[tuple[int, int]]]]:
+) -> tuple[Relation, Places]:
     """The rows that people publish, with their levels and positions, and (position, member) of those of each level."""
     columns = {"shape_no": "BIGINT", "level": "BIGINT"} | {n.column.name: "BIGINT" for n in shapes.needs}
     listed = [(shape, kept, *shapes.caps[cap]) for shape, (kept, cap) in chosen.items()]

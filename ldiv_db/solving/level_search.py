@@ -7,11 +7,22 @@ from dataclasses import dataclass, field, replace
 
 from ldiv_db.algorithms.base import Algorithm, Task
 from ldiv_db.database.errors import InfeasibleError, count_phrase, rows_phrase
-from ldiv_db.recoding.shapes import LevelKey, Shapes, levels_of, settled, shaped_units, whole_levels
+from ldiv_db.recoding.shapes import (
+    LevelKey,
+    Shapes,
+    levels_of,
+    published_rows,
+    settled,
+    shaped_units,
+    whole_levels,
+    without_labels,
+)
 from ldiv_db.recoding.stacked import Stack
 from ldiv_db.recoding.units import Level
 from ldiv_db.solving.levels import level_tasks, unmet
 
+#: Why people are in no class who have no label.
+_BARE = "some people have no row in a table with quasi-identifiers"
 #: What the people of each shape publish: (kept, cap).
 Chosen = Mapping[int, tuple[int, int]]
 
@@ -42,7 +53,7 @@ class LevelSearch:
                 if not poor:
                     task, algorithm, told = self._planned(shapes, chosen)
                     poor = {key[0] for key in levels_of(chosen) if self.why[key]}
-                    if not poor and task.units:
+                    if task.units and not poor:
                         for relation in (task.units.members, *(r for level in task.units.levels for r in level.tables)):
                             scope.keep(relation)
                         return task, algorithm, told
@@ -53,16 +64,23 @@ class LevelSearch:
                 chosen = fewer or settled(shapes, fewest)
             why = f"no {fewest:,} people can publish as many rows in each table as others"
             if failed:
-                self._planned(shapes, failed)
+                if any(key not in self.why for key in levels_of(failed)):
+                    self._planned(shapes, failed)
                 why = next((self.why[key] for key in levels_of(failed) if self.why[key]), why)
         raise InfeasibleError(f"{why}: ask for less, or leave out the rows of those who have few in a query")
 
     def _unmet(self, shapes: Shapes, chosen: Chosen) -> set[int]:
         """The levels whose people do not meet the policy as one class, which is asked of each once."""
-        keys = levels_of(chosen)
-        new = {shape: chosen[shape] for key in keys if key not in self.good for shape in key[1]}
-        levels = whole_levels(self.asked.engine, self.stack, shapes, new) if new else ()
-        poor = unmet(self.asked, self.algorithm, levels)
+        engine, keys = self.asked.engine, [key for key in levels_of(chosen) if key not in self.good]
+        new = {shape: chosen[shape] for _, own in keys for shape in own}
+        if not new:
+            return set()
+        with engine.scope():
+            published, places = published_rows(engine, self.stack, shapes, new)
+            bare = without_labels(self.stack, places)
+            labelled = {level: own for level, own in places.items() if level not in bare}
+            poor = bare | unmet(self.asked, self.algorithm, whole_levels(engine, self.stack, published, labelled))
+        self.why |= {key: _BARE for key in keys if key[0] in bare}
         self.good.update(key for key in keys if key[0] not in poor)
         return poor
 
@@ -84,8 +102,6 @@ def _poor(algorithm: Algorithm, level: Level, own: Task) -> str:
     """Why the people of a level cannot meet the policy; empty if they can."""
     people = count_phrase(own.encoded.row_count, "person", "people")
     who = f"{people} who would publish {rows_phrase(level.rows)} each"
-    if not own.encoded.axes:
-        return f"{who} have none in a table with quasi-identifiers"
     try:
         algorithm.checked(own)
     except InfeasibleError as error:

@@ -147,10 +147,10 @@ def _meets(algorithm: Algorithm, task: Task) -> bool:
 
 
 def unmet(task: Task, algorithm: Algorithm, each: Iterable[tuple[Encoded, Relation]]) -> set[int]:
-    """The levels whose people cannot meet the policy, as they do not as one class; all are asked at once.
+    """The levels whose people do not meet the policy as one class; all are asked at once.
 
-    `each` are people as units, with (row_id, level). Empty where an algorithm may do without some of them, or makes
-    classes that are not unions: it is asked itself.
+    `each` are people as units, with (row_id, level). Empty for an algorithm that may leave some of them out, or whose
+    classes may be good where their union is not.
     """
     leaves = task.suppression is not None or getattr(algorithm.options, "residue", "") == "suppress"
     engine, found = task.engine, set[int]()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm, Plan, Task, forming
 from ldiv_db.algorithms.local.strata import batches
 from ldiv_db.algorithms.local.topdown import TopDown
+from ldiv_db.database.errors import InfeasibleError
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.document import PART_ROWS
 from ldiv_db.solving.auto import Chooser
@@ -71,17 +73,20 @@ class PartwiseSolver:
         return self._solved(algorithm, task, division)
 
     def _made_together(self, algorithm: Algorithm, tasks: Sequence[Task]) -> dict[tuple[str, Relation], Plan]:
-        """The plans by `topdown` of the tasks that it does, or is tried on whole, as far as they are made at once."""
-        name, wanted = TopDown.name, TopDown({})
+        """The plans by `topdown` that several tasks have together, where the algorithm is that or tries it.
+
+        What fails together is left to each task.
+        """
+        topdown, found = TopDown({}), dict[tuple[str, Relation], Plan]()
         if isinstance(algorithm, Chooser):
-            tasks = [task for task in tasks if name in algorithm.check(task).tries and task.encoded.size < LARGE]
-        elif algorithm.name != name:
-            return {}
-        found = {}
+            tasks = [own for own in tasks if topdown.name in algorithm.check(own).tries and own.encoded.size < LARGE]
+        elif algorithm.name != topdown.name:
+            return found
         for batch in batches(tasks, self.part_rows):
-            batch[0].stage(forming(name))
-            for task, plan in zip(batch, wanted.run_all(batch), strict=True):
-                found[name, task.encoded.rows] = plan
+            batch[0].stage(forming(topdown.name))
+            with suppress(InfeasibleError, AssertionError):
+                plans = topdown.run_all(batch)
+                found |= {(topdown.name, own.encoded.rows): plan for own, plan in zip(batch, plans, strict=True)}
         return found
 
     def _solved(self, algorithm: Algorithm, task: Task, division: Division) -> Plan:

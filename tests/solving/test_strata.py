@@ -80,6 +80,33 @@ def test_several_tables_are_released_as_level_by_level(algorithm: str, together:
     assert sum(count for plans, count in found.items() if plans > 1)
 
 
+@pytest.mark.parametrize(
+    "require",
+    [
+        [{"frequency": 4, "sensitive": ["stays.value"]}, {"frequency": 2, "sensitive": ["labs.value"]}],
+        [{"distinct": 2, "sensitive": ["stays.value"]}, {"entropy": 2.5, "sensitive": ["labs.value"]}],
+        [{"distinct": 2, "sensitive": ["stays.value"]}, {"k": 5, "sensitive": ["labs.value"]}],
+    ],
+    ids=str,
+)
+def test_what_is_asked_of_one_column_alone_is_met_by_all_people(require: list[Any]) -> None:
+    con, names = duckdb.connect(), ("patients", "stays", "labs")
+    fill(con, names, drawn(random.Random(2), names, 90, most=2, values="abcdefgh"))
+    assert ldiv_db.run(con, policy_of(names, algorithm="topdown", require=require)).tables
+
+
+def test_people_without_labels_are_in_no_class() -> None:
+    con = duckdb.connect()
+    con.execute("CREATE TABLE visits AS SELECT i // 2 AS who, i % 7 AS age, i AS day FROM range(40) AS r(i)")
+    con.execute("CREATE TABLE notes AS SELECT 10 + i // 2 AS who, i AS day, i % 4 AS value FROM range(60) AS r(i)")
+    more: dict[str, Any] = {"person": "who", "order": "day", "identifiers": ["day"]}
+    visits = {"source": "visits", "target": "a", "quasi_identifiers": {"age": {"numeric": True}}, **more}
+    notes = {"source": "notes", "target": "b", "sensitive": ["value"], **more}
+    policy = {"individual": "who", "tables": {"visits": visits, "notes": notes}, "require": [{"k": 3}]}
+    with pytest.raises(InfeasibleError, match="no row in a table with quasi-identifiers"):
+        ldiv_db.run(con, policy)
+
+
 def test_no_batch_has_more_rows_than_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strata, "_kind", lambda task: "any")
     tasks: Any = [SimpleNamespace(encoded=SimpleNamespace(row_count=rows)) for rows in (5, 4, 3, 12, 2, 7)]

@@ -36,6 +36,11 @@ class Stratum:
         return self.task.encoded.rows
 
     @property
+    def last(self) -> int:
+        """The number of its last row among all."""
+        return self.before + self.task.encoded.row_count
+
+    @property
     def sensitive(self) -> dict[Identifier, SensitiveAxis]:
         """Its sensitive attributes by their codes."""
         return {axis.code: axis for axis in self.task.encoded.sensitive}
@@ -61,7 +66,7 @@ class Strata:
             for stratum in self.each
             for axis, full in zip(stratum.task.encoded.axes, full_costs(stratum.task.encoded.axes), strict=True)
             for shared in self.task.encoded.axes
-            if shared.name == axis.name
+            if stratum.codes.get(shared.code) == axis.code
         ]
 
     def parted(self, assigned: Relation) -> list[Relation]:
@@ -70,42 +75,41 @@ class Strata:
             return [assigned]
         engine = self.task.engine
         return [
-            engine.materialise("assigned", "local/part_strata", assigned=assigned, before=one.before, last=last)
+            engine.materialise("assigned", "local/part_strata", assigned=assigned, before=one.before, last=one.last)
             for one in self.each
-            for last in [one.before + one.task.encoded.row_count]
         ]
 
 
 def _kind(task: Task) -> Hashable | None:
     """What tasks have in common that can be strata of one; None for a task that is solved by itself.
 
-    That is the first sensitive attribute, of which rows are asked, and all of them where some are known. Classes that
-    are compared with a whole table are those of one table, and cells are dealt out by it; of requirements that are not
-    monotone one task may find no classes where others do.
+    That is the first sensitive attribute, of which all is asked that is asked of rows alone: others, which some strata
+    lack, have the same rows. Classes that are compared with a whole table are those of one table, and cells are dealt
+    out by it; of requirements that are not monotone one task may find no classes where others do.
     """
     encoded, checker = task.encoded, ClassChecker(task)
-    first, *others = (axis.code for axis in encoded.sensitive)
-    apart = task.compares_with_table or not checker.monotone or task.transparent or encoded.cells is not None
+    first, *others = encoded.sensitive
+    asked = task.wanted[first.column.name]
+    elsewhere = any(r.rows_only and r not in asked for axis in others for r in task.wanted[axis.column.name])
     judged = any(axis.judged or axis.spared or (axis.bags and not axis.bags.scale) for axis in encoded.sensitive)
-    if apart or judged or not task.wanted[encoded.sensitive[0].column.name]:
+    alike = len({axis.name for axis in encoded.axes}) < len(encoded.axes)
+    if not asked or elsewhere or judged or alike or encoded.cells or task.compares_with_table or not checker.monotone:
         return None
-    known = tuple(others) if any(requirement.others_known for requirement in task.requirements) else ()
-    return first, known, checker.least, checker.more_is_better
+    return first.code, checker.least, checker.more_is_better
 
 
 def joined(tasks: Sequence[Task]) -> Strata:
     """The tasks as strata of one; of one task it is that."""
     first, shared = tasks[0], dict[str, Axis]()
     if len(tasks) == 1:
-        codes = {axis.code: axis.code for axis in first.encoded.axes}
-        return Strata(first, [Stratum(1, first, 0, codes)])
+        return Strata(first, [Stratum(1, first, 0, {axis.code: axis.code for axis in first.encoded.axes})])
     for axis in (axis for task in tasks for axis in task.encoded.axes):
         shared.setdefault(axis.name, replace(axis, code=Identifier(f"q{len(shared) + 1}")))
     each, before = list[Stratum](), 0
     for number, task in enumerate(tasks, 1):
         own = {shared[axis.name].code: axis.code for axis in task.encoded.axes}
         each.append(Stratum(number, task, before, own))
-        before += task.encoded.row_count
+        before = each[-1].last
     engine, column = first.engine, Identifier("stratum")
     told = list(dict.fromkeys(code for stratum in each for code in stratum.sensitive))
     params = {"codes": [axis.code for axis in shared.values()], "sensitive": told}

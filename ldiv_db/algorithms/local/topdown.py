@@ -76,12 +76,12 @@ class _Rounds:
         columns = {"stratum": "BIGINT", "axis": "INTEGER", "full_cost": "BIGINT"}
         flow.know(costs=engine.load("costs", columns, list(costs)))
         savings = {
-            (number, full, node.node, max(1, saved) if saved > 0 or not own else 0)
+            (number, full, node.node): max(1, saved) if saved > 0 or not own else 0
             for (_, number, full), (axis, own) in costs.items()
             for node, saved in _savings(axis, full)
         }
         columns = {"axis": "INTEGER", "full_cost": "BIGINT", "child": "BIGINT", "saved": "BIGINT"}
-        flow.know(savings=engine.load("savings", columns, sorted(savings)))
+        flow.know(savings=engine.load("savings", columns, [(*key, saved) for key, saved in savings.items()]))
         flow.know(sizes=json.dumps(SIZES))
 
     def run(self, assigned: Relation) -> bool:
