@@ -215,7 +215,7 @@ def _read(flow: EngineFlow, axis: KnownAxis) -> KnownAxis:
     chosen, covered = labels.choose_reading(engine, spans, axis.sets_first)
     unread = labels.count_unread(engine, published, chosen)["count"]
     if unread:
-        hint = labels.RANGE_FORMS if axis.by_range else "ranges are read of `numeric: true`, without a taxonomy"
+        hint = labels.RANGE_FORMS if axis.by_range else "ranges are read only under `numeric: true`, without a taxonomy"
         raise PolicyError([Problem(axis.name, f"{unread:,} of its labels are {_no_label(axis)}", hint)])
     flow.know(spans=covered, levels=engine.count(dictionary).bit_length() + 1)
     flow.step("kinds", "number_kinds")

@@ -21,7 +21,7 @@ from ldiv_db.recoding.stacked import Stack
 from ldiv_db.recoding.units import Level
 from ldiv_db.solving.levels import level_tasks, unmet
 
-#: Why people are in no class who have no label.
+#: Why there is no class of people without labels.
 _BARE = "some people have no row in a table with quasi-identifiers"
 #: What the people of each shape publish: (kept, cap).
 Chosen = Mapping[int, tuple[int, int]]

@@ -112,7 +112,10 @@ BAD = {
     "sensitive: a number": policy("sensitive: takes a mapping", sensitive=3),
     "sensitive: settings": policy("sensitive.disease.weight: unknown key", sensitive={"disease": {"weight": 1}}),
     "output: a text": policy("output: takes a mapping", output="class_id"),
-    "output: unknown": policy("output.class: unknown key (did you mean 'class_id'?; a", output={"class": True}),
+    "output: unknown": policy(
+        "output.class: unknown key (did you mean 'class_id'?; a quasi-identifier takes 'mean' or 'median')",
+        output={"class": True},
+    ),
     "output: no boolean": policy("output.class_id: takes true or false", output={"class_id": "maybe"}),
     "algorithm: a number": policy("algorithm: takes a mapping", algorithm=3),
     "target: a list": policy("target: takes a mapping", target=[1]),

@@ -45,6 +45,16 @@ def policy(centre, algorithm="mondrian", **more):
     }  # fmt: skip
 
 
+def test_columns_are_called_as_the_audits_own_are():
+    names = {"n": "mean", "s": "mean", "known": "median", "centre": "median", "below": "median"}
+    con = duckdb.connect()
+    columns = ", ".join(f"i AS {name}" for name in names)
+    con.execute(f"CREATE TABLE people AS SELECT {columns}, i % 3 AS ill FROM range(12) AS r(i)")
+    keys = {name: {"numeric": True} for name in names}
+    ldiv_db.run(con, policy("mean") | {"quasi_identifiers": keys, "sensitive": "ill", "output": names})
+    assert con.execute("SELECT count(DISTINCT (n_mean, centre_median)) > 1 FROM published").fetchone() == (True,)
+
+
 @pytest.mark.parametrize("seed", seeds(8))
 def test_they_are_those_of_the_rows(seed):
     rng = random.Random(seed)

@@ -30,7 +30,7 @@ class MondrianOptions(Options):
     split: Literal["strict", "relaxed"] = "strict"
 
 
-#: The rows that a round looks at where it tries several quasi-identifiers, counted once for each of these.
+#: The most rows that a round looks at, each once for every quasi-identifier that is tried, unless one is.
 _LOOKED_AT = 200_000
 
 
