@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, Literal
 
 from ldiv_db.database.errors import refuse
 from ldiv_db.requirements import REQUIREMENTS, Requirement, RequirementSpec
@@ -27,11 +27,15 @@ def _builder(kind: type[Requirement]) -> Callable[..., RequirementSpec]:
     shape = Signature(parameters)
 
     def build(
-        *args: Any, sensitive: str | Sequence[str] = (), others_known: bool = False, **kwargs: Any
+        *args: Any,
+        sensitive: str | Sequence[str] = (),
+        others_known: bool = False,
+        each: Literal["", "position"] = "",
+        **kwargs: Any,
     ) -> RequirementSpec:
         given = {name: value for name, value in shape.bind(*args, **kwargs).arguments.items() if value is not None}
         names = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
-        spec = RequirementSpec(kind.name, kind.built(given), names, others_known)
+        spec = RequirementSpec(kind.name, kind.built(given), names, others_known, each)
         refuse(spec.problems("require"))
         return spec
 
@@ -40,6 +44,7 @@ def _builder(kind: type[Requirement]) -> Callable[..., RequirementSpec]:
     beside = [
         Parameter("sensitive", Parameter.KEYWORD_ONLY, default=()),
         Parameter("others_known", Parameter.KEYWORD_ONLY, default=False),
+        Parameter("each", Parameter.KEYWORD_ONLY, default=""),
     ]
     build.__signature__ = shape.replace(parameters=[*parameters, *beside])  # type: ignore[attr-defined]
     return build

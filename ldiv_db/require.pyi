@@ -15,6 +15,7 @@ def TCloseness(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def BetaLikeness(
     beta: Number,
@@ -22,6 +23,7 @@ def BetaLikeness(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def DeltaDisclosure(
     delta: Number,
@@ -29,24 +31,28 @@ def DeltaDisclosure(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def K(
     k: int | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Distinct(
     l: int | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def UniqueDistinct(
     l: int | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def PSensitive(
     p: int | Literal["auto"],
@@ -54,12 +60,14 @@ def PSensitive(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Entropy(
     l: Number | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Recursive(
     c: Number,
@@ -67,6 +75,7 @@ def Recursive(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Threshold(
     default: Number | None = None,
@@ -76,12 +85,14 @@ def Threshold(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Frequency(
     l: Number | Literal["auto"],
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def AlphaK(
     alpha: Number,
@@ -89,6 +100,7 @@ def AlphaK(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Range(
     k: int | Literal["auto"],
@@ -96,6 +108,7 @@ def Range(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Proximity(
     epsilon: Number,
@@ -103,6 +116,7 @@ def Proximity(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def KMap(
     k: int | Literal["auto"],
@@ -110,6 +124,7 @@ def KMap(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def DeltaPresence(
     max: Number,
@@ -118,6 +133,7 @@ def DeltaPresence(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def Risk(
     max: Number | None = None,
@@ -126,6 +142,7 @@ def Risk(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def DistinctAlpha(
     l: int | Literal["auto"],
@@ -133,6 +150,7 @@ def DistinctAlpha(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def EntropyAlpha(
     l: Number | Literal["auto"],
@@ -140,6 +158,7 @@ def EntropyAlpha(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...
 def RecursiveAlpha(
     c: Number,
@@ -148,4 +167,5 @@ def RecursiveAlpha(
     *,
     sensitive: str | Sequence[str] = (),
     others_known: bool = False,
+    each: Literal["", "position"] = "",
 ) -> RequirementSpec: ...

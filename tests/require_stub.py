@@ -32,6 +32,7 @@ def _call(kind):
         for name, kind_ in kind.typed().items()
     ]
     beside = ["*", "sensitive: str | Sequence[str] = ()", "others_known: bool = False"]
+    beside.append('each: Literal["", "position"] = ""')
     listed = "".join(f"    {parameter},\n" for parameter in [*parameters, *beside])
     return f"def {builder_name(kind.name)}(\n{listed}) -> RequirementSpec: ...\n"
 

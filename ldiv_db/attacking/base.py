@@ -23,8 +23,8 @@ from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.names import Relation
-from ldiv_db.requirements import Attribute, Categories, Classes, Requirement
-from ldiv_db.requirements.guarantees import Guarantee, together
+from ldiv_db.requirements import Attribute, Categories, Classes, Requirement, promised_by
+from ldiv_db.requirements.guarantees import Guarantee
 
 #: Verdicts of a report on an attack.
 WITHIN, ABOVE, UNDECIDED, NOTHING = "within the threshold", "above the threshold", "undecided", "nothing to try"
@@ -217,7 +217,7 @@ class AttackedTable:
             of_sets = counts[name].subject.counts_once(name)
             # Shares of what weighs less where there is more bound no rows.
             promised = [one for one in required[name] if not of_sets or one.on_people == "counts"]
-            promise = together(one.promise() for one in promised)
+            promise = promised_by(promised)
             told = (promise, of_sets, columns.on_people)
             self.targets.append(AttackedAttribute(engine, attribute, counts[name].classes, *told))
             self.made.append(self.targets[-1].priors)
@@ -277,6 +277,6 @@ class AttackedTable:
             return None, None
         if self.everybody:
             refuse_shared(self.engine, self.everybody, [one for one in self.required if one.named_population == name])
-        promise = together(one.promise() for one in self.required)
+        promise = promised_by(self.required)
         fewest, most = promise.fewest_people(name), promise.most_present(name)
         return Fraction(1, fewest) if fewest > 1 else None, most if most < 1 else None

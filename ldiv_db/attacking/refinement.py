@@ -35,7 +35,8 @@ from ldiv_db.attacking.question import Knowledge
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, refuse
 from ldiv_db.database.names import Identifier
-from ldiv_db.requirements.guarantees import Guarantee, together
+from ldiv_db.requirements import promised_by
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.taxonomies.taxonomy import ROOT_LABEL, Taxonomy
 
 _SOLVER = "highspy"
@@ -69,7 +70,7 @@ class Refinement(Attacker):
 
     def attacks(self) -> Iterator[Attack]:
         table, told = self.table, Counter[str]()
-        promise = together(one.promise() for one in table.required)
+        promise = promised_by(table.required)
         if not (note := _why_not(table, promise)):
             for _, rows, counts in conclude(*_read_boxes(table), promise.size, table.budget):
                 told.update(tried=rows, contradicted=0 if counts else rows)

@@ -139,10 +139,12 @@ def audit_table(
     the verdicts are held against a second reading; None asks for it where it costs little.
 
     Requirements share one aggregation of the table; those with `others_known` another, in which the others
-    refine the classes. Raises PolicyError if a requirement cannot be judged on this table.
+    refine the classes, and those at each position one in which positions do. Raises PolicyError if a requirement cannot
+    be judged on this table.
     """
     refuse_unknown(subject.suppressed, requirements)
     known = [requirement for requirement in requirements if requirement.others_known]
+    each = [requirement for requirement in requirements if requirement.each]
     if subject.counts_once(sensitive):
         refuse_people(requirements, subject.suppressed, subject.pair is not None)
     if subject.pair and known:
@@ -161,13 +163,14 @@ def audit_table(
         return found if twice is False else _read_again(engine, counts, sensitive, others, found, not twice)
 
     with counted(engine, subject, sensitive) as counts:
-        verdicts = judged(counts, [requirement for requirement in requirements if not requirement.others_known])
+        verdicts = judged(counts, [one for one in requirements if one not in known and one not in each])
         audit = replace(
             _counts_of(engine, sensitive, counts), warnings=_warnings(engine, sensitive, requirements, counts)
         )
-    if known:
-        with counted(engine, replace(subject, known=others), sensitive) as counts:
-            verdicts |= judged(counts, known)
+    for refined, wanted in ((replace(subject, known=others), known), (replace(subject, each=True), each)):
+        if wanted:
+            with counted(engine, refined, sensitive) as counts:
+                verdicts |= judged(counts, wanted)
     return replace(audit, verdicts=tuple(verdicts[requirement] for requirement in requirements))
 
 
@@ -313,16 +316,17 @@ def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirem
     if (members := members_of(subject.same.get(sensitive, ()))) is not None:  # which it reads by itself
         same = [step for step in subject.same[sensitive] if step is not members]
         settings |= {"set": members.separator or True, "same": same}
-    known = {"others_known": True} if parameters.pop("others_known", False) else {}
+    beside = {name: parameters.pop(name) for name in ("others_known", "each") if name in parameters}
     judged = {} if requirement.rows_only else {"sensitive": sensitive}
-    columns: dict[str, Any] = {name: {} for name in (others if known else ())}
+    columns: dict[str, Any] = {name: {} for name in (others if requirement.others_known else ())}
     columns |= {} if requirement.rows_only else {sensitive: settings}
     taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
-    people = {"individual": subject.person, "position": subject.position} if subject.person else {}
+    named = {"individual": subject.person, "position": subject.position, "own": subject.own}
+    people = named if subject.person else {}
     return {
         **people,
         "policy": taken or None,
-        "require": [{requirement.name: parameters, **judged, **known}],
+        "require": [{requirement.name: parameters, **judged, **beside}],
         "quasi_identifiers": [*subject.labels, *subject.ids],
         "sensitive": columns,
     }

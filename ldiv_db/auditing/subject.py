@@ -72,6 +72,10 @@ class Subject:
     by_rows: bool = False
     #: The column by which a person's rows are in their order, where the labels of all of them are one class.
     position: str | None = None
+    #: The column that is true of rows with a value of their own, where those of several tables stand together.
+    own: str | None = None
+    #: Whether the rows at each position of the people of a class are a class, by themselves.
+    each: bool = False
     #: What the second reading reads in its place, where rows of several tables were put together in another way.
     again: Subject | None = None
 
@@ -187,15 +191,20 @@ def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow)
 
 
 def _signed(engine: Engine, subject: Subject, sensitive: str) -> Subject:
-    """The subject with sequences in place of labels: a class is the people whose rows have the same in their order."""
+    """The subject with sequences in place of labels: a class is the people whose rows have the same in their order.
+
+    Where each position is a class by itself it has their rows there.
+    """
     assert subject.person and subject.position  # noqa: S101 - the caller has looked
     taken = {sensitive.lower(), subject.person.lower()}
     name = next(name for number in count() if (name := f"labels{number or ''}") not in taken)
     people = {"person": Identifier(subject.person), "position": Identifier(subject.position)}
     columns = {"class_columns": subject.renamed, "sensitive": Identifier(sensitive) if sensitive else None}
-    params = {"published": subject.table, "signature": Identifier(name), **columns, **people}
-    table = engine.materialise("signed", "auditing/sign_rows", **params)
-    return replace(subject, table=table, labels=[name], ids=(), position=None)
+    own = Identifier(subject.own) if subject.own else None
+    params = {"published": subject.table, "signature": Identifier(name), **columns, **people, "own": own}
+    table = engine.materialise("signed", "auditing/sign_rows", each=subject.each, **params)
+    ids = [subject.position] if subject.each else []
+    return replace(subject, table=table, labels=[name], ids=ids, position=None)
 
 
 def count_unmatched(subject: Subject, counts: Relation) -> tuple[str, dict[str, Any]]:

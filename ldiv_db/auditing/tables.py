@@ -188,13 +188,14 @@ def _subject(
     rows = {"joined": list(joined.values()), "of_value": own and joined[own.name], "value": value, "sensitive": shown}
     table = engine.materialise("gathered", "auditing/tables/gather_rows", **rows)
     paths = {table.name: _path(tables, table) for table in tables}
-    known = {"paths": list(paths.values()), "of_value": own and paths[own.name], "sensitive": shown}
+    read = {"paths": list(paths.values()), "of_value": own and paths[own.name], "sensitive": shown}
     again = engine.materialise(
-        "paths", "auditing/tables/list_paths", **known, value=own.sensitive[name] if own else None
+        "paths", "auditing/tables/list_paths", **read, value=own.sensitive[name] if own else None
     )
     if engine.count(table) != engine.count(again):
         raise AuditError(f"one reading found {engine.count(table):,} rows of people, another {engine.count(again):,}")
-    of_first = Subject(table, ["place", "labels"], person="person", position="place", same=own.same if own else {})
+    same, is_own = own.same if own else {}, "is_own" if own else None
+    of_first = Subject(table, ["place", "labels"], person="person", position="place", same=same, own=is_own)
     return replace(
         of_first, again=replace(of_first, table=again, labels=["turn", "shown"], person="who", position="turn")
     )

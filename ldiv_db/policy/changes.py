@@ -48,8 +48,7 @@ def requiring(policy: Policy, parameter: Callable[[RequirementSpec], str], value
         return None
     pairs = zip(policy.require, others, strict=True)
     return [
-        _entry({spec.name: spec.argument if other is None else other}, spec.sensitive, spec.others_known)
-        for spec, other in pairs
+        _entry(spec, {spec.name: spec.argument if other is None else other}, spec.sensitive) for spec, other in pairs
     ]
 
 
@@ -60,22 +59,21 @@ def _entries(
     given = list(others.values())
     if given and given[0] is not None and all(other == given[0] for other in given):
         for written in given[0]:
-            yield _entry(written, spec.sensitive, spec.others_known)
+            yield _entry(spec, written, spec.sensitive)
         return
     keeping = [name for name, other in others.items() if other is None]
     if len(keeping) == len(others):
-        yield _entry({spec.name: spec.argument}, spec.sensitive, spec.others_known)
+        yield _entry(spec, {spec.name: spec.argument}, spec.sensitive)
     elif keeping:
-        yield _entry({spec.name: spec.argument}, keeping, spec.others_known)
+        yield _entry(spec, {spec.name: spec.argument}, keeping)
     for name, other in others.items():
         for written in other or ():
-            yield _entry(written, [name], spec.others_known)
+            yield _entry(spec, written, [name])
 
 
-def _entry(written: Mapping[str, Any], sensitive: Sequence[str], others_known: bool) -> dict[str, Any]:
-    entry = {name: _plain(argument) for name, argument in written.items()}
-    entry |= {"sensitive": sensitive[0] if len(sensitive) == 1 else list(sensitive)} if sensitive else {}
-    return entry | ({"others_known": True} if others_known else {})
+def _entry(spec: RequirementSpec, written: Mapping[str, Any], sensitive: Sequence[str]) -> dict[str, Any]:
+    entry = spec.rewritten({name: _plain(argument) for name, argument in written.items()}, sensitive)
+    return entry | ({"sensitive": sensitive[0]} if len(sensitive) == 1 else {})
 
 
 def _plain(argument: Any) -> Any:

@@ -267,19 +267,25 @@ def _refused_by(key: str, read: Callable[..., Any], *given: Any) -> list[Problem
     return []
 
 
+#: What a requirement may say beside its name.
+BESIDE = ("sensitive", "others_known", "each")
+
+
 def read_requirement(value: Any) -> RequirementSpec:
-    """The requirement of a mapping, with `sensitive` and `others_known`, or that is one; raises ValueError."""
+    """The requirement of a mapping, with keys `BESIDE`, or that is one; raises ValueError."""
     if isinstance(value, RequirementSpec):
         return value
     if isinstance(value, Mapping):
-        rest = {key: given for key, given in value.items() if key not in ("sensitive", "others_known")}
-        sensitive, known = value.get("sensitive", ()), value.get("others_known", False)
+        rest = {key: given for key, given in value.items() if key not in BESIDE}
+        sensitive, known, each = value.get("sensitive", ()), value.get("others_known", False), value.get("each", "")
         names = (sensitive,) if isinstance(sensitive, str) else sensitive
         if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
             raise ValueError("`sensitive` takes a sensitive attribute or a list of them")
         if not isinstance(known, bool):
             raise ValueError("`others_known` takes true or false")
+        if each not in ("", "position"):
+            raise ValueError("`each` takes `position`")
         if len(rest) == 1:
             ((name, argument),) = rest.items()
-            return RequirementSpec(str(name), argument, tuple(names), known)
+            return RequirementSpec(str(name), argument, tuple(names), known, each)
     raise ValueError("takes `name: value`, e.g. `distinct: 3`")

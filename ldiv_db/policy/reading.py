@@ -20,7 +20,7 @@ from ldiv_db.database.documents import read_document
 from ldiv_db.database.errors import PolicyError, Problem, refuse, refused
 from ldiv_db.database.frames import only_frame
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.parts import VALUES, Sensitive, problem_of, read_requirement
+from ldiv_db.policy.parts import BESIDE, VALUES, Sensitive, problem_of, read_requirement
 from ldiv_db.policy.release_columns import CLASS_ID, columns_as
 from ldiv_db.policy.rules import lacking, problems_of
 from ldiv_db.policy.targets import Target
@@ -267,7 +267,7 @@ def _of_mapping(item: Any) -> list[RequirementSpec]:
         return [item]
     if not isinstance(item, Mapping) or not item:
         raise ValueError("a requirement is written 'distinct:3' or {'distinct': 3}")
-    if {"sensitive", "others_known"} & set(item):
+    if not {*BESIDE}.isdisjoint(item):
         return [read_requirement(item)]
     return [RequirementSpec(str(name), argument) for name, argument in item.items()]
 

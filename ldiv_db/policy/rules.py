@@ -100,6 +100,7 @@ def _of_parts(policy: Policy) -> Iterator[Args]:
     known = {name.lower() for name in policy.sensitive}
     for number, spec in enumerate(policy.require):
         yield from map(_fields, spec.problems(f"require.{number}"))
+        yield from map(_fields, spec.problems_of_each(f"require.{number}", policy.is_aligned))
         for name in spec.sensitive:
             if name.lower() not in known:
                 yield f"require.{number}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive)

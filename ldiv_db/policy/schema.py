@@ -99,6 +99,7 @@ def _of_requirement(policy: Policy, number: int, spec: RequirementSpec) -> Itera
     if problems := spec.problems(key):
         yield from problems
         return
+    yield from spec.problems_of_each(key, in_order=True)
     for name in spec.sensitive:
         if name.lower() not in known:
             yield Problem(f"{key}.sensitive", f"{name!r} is not sensitive", nearest(name, policy.sensitive))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
 
@@ -12,7 +12,7 @@ from ldiv_db.database.equality import Looseness, Reading
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, SqlType, Value
 from ldiv_db.database.steps import Steps
 from ldiv_db.database.table_queries import ColumnName
-from ldiv_db.requirements import Classes, Distribution
+from ldiv_db.requirements import Classes, Distribution, Requirement
 from ldiv_db.taxonomies.taxonomy import Taxonomy
 
 #: Codes of numbers that are not whole, or too far apart, run from 0 to this.
@@ -155,9 +155,24 @@ class SensitiveAxis:
     #: What the codes stand for where they are those of bags, of people with several values.
     bags: Bags | None = field(default=None, kw_only=True)
 
+    #: Whether something is asked of it at each position of people's rows as well.
+    each: bool = field(default=False, kw_only=True)
+    #: The attribute that this is at one position of people's rows; empty if it is of all rows.
+    of: str = field(default="", kw_only=True)
+
     table = NamedAfter("t_{0.code.name}")
     #: The column of another row's code, beside that of a row.
     other = NamedAfter("{0.code.name}_other")
+
+    def asked(self, wanted: Mapping[str, Sequence[Requirement]]) -> list[Requirement]:
+        """Of what is wanted of each attribute that of this one; at one position it is what is asked at each."""
+        own = wanted[self.of or self.column.name]
+        return [replace(one, each="") for one in own if bool(one.each) == bool(self.of)]
+
+    def at(self, turn: int) -> SensitiveAxis:
+        """The attribute at one position, from 1, of the rows that have it."""
+        name, code = f"{self.column.name} (row {turn})", f"{self.code.name}_at_{turn}"
+        return replace(self, column=Identifier(name), code=Identifier(code), each=False, of=self.column.name)
 
     @property
     def is_said(self) -> bool:

@@ -74,15 +74,18 @@ def aligned_units(
 def _level(engine: Engine, rows: Encoded, length: int, whole: Units, compares: bool) -> Level:
     """The people of these rows, who publish so many each, with their numbers among all."""
     bagged = compares and any(axis.bags for axis in whole.encoded.sensitive)
-    every = {axis.code: range(1, length + 1) for axis in rows.axes}
+    codes = [*(axis.code for axis in rows.axes), *(axis.code for axis in rows.sensitive)]
+    every = dict.fromkeys(codes, range(1, length + 1))
     units = units_of(engine, rows, together=True, positions=every, bagged=bagged)
     both = {"left_columns": [("unit_id", "row_id")], "right_columns": [("unit_id", "whole_id")]}
     pairs = engine.join("pairs", units.members, whole.members, "row_id", **both)
     numbers = engine.select("numbers", pairs, "row_id", "whole_id", distinct=True)
     encoded = units.encoded
     if compares:
-        axes = zip(encoded.sensitive, whole.encoded.sensitive, strict=True)
-        encoded = replace(encoded, sensitive=tuple(_compared(own, among) for own, among in axes))
+        of_people = len(whole.encoded.sensitive)  # what follows is of positions
+        pairs_of = zip(encoded.sensitive, whole.encoded.sensitive, strict=False)
+        compared = [_compared(own, among) for own, among in pairs_of]
+        encoded = replace(encoded, sensitive=(*compared, *encoded.sensitive[of_people:]))
     return Level(length, encoded, numbers)
 
 

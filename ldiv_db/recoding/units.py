@@ -19,7 +19,7 @@ from ldiv_db.database.flow import EngineFlow
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
 from ldiv_db.recoding.axes import counted_among
 from ldiv_db.recoding.encoded import Axis, Bags, Encoded, Renamed, SensitiveAxis, person_units
-from ldiv_db.requirements import Distribution
+from ldiv_db.requirements import Distribution, RequirementSpec
 
 #: The columns of pseudonyms of encoded rows, and of their positions among those of the person.
 PERSON_NO, POSITION = Identifier("person_no"), Identifier("position_no")
@@ -81,7 +81,15 @@ def with_pseudonyms(engine: Engine, rows: Encoded, name: str, secret: str) -> En
     return replace(rows, rows=numbered, kept=(*rows.kept, number))
 
 
-#: The positions of a person's rows that have each quasi-identifier, by its code.
+def asking_each(rows: Encoded, specs: Iterable[RequirementSpec]) -> Encoded:
+    """The encoded table whose sensitive attributes say whether something is asked of them at each position."""
+    each = [spec for spec in specs if spec.each]
+    asked = (any(spec.concerns(axis.column.name) for spec in each) for axis in rows.sensitive)
+    sensitive = (replace(axis, each=told and axis.is_said) for axis, told in zip(rows.sensitive, asked, strict=True))
+    return replace(rows, sensitive=tuple(sensitive))
+
+
+#: The positions of a person's rows that have each column, by its code.
 Positions = Mapping[Identifier, Sequence[int]]
 
 
@@ -90,12 +98,16 @@ def units_of(
 ) -> Units:
     """The units of an encoded table whose rows say whose they are.
 
-    Where everybody has a row in each of some `positions`, a quasi-identifier that varies is one for each of its own.
-    If `bagged` codes are those of bags even where nobody has several values.
+    Where everybody has a row in each of some `positions`, a quasi-identifier that varies is one for each of its own. So
+    is, beside all values as a bag, a sensitive attribute of which something is asked at each. If `bagged` codes are
+    those of bags even where nobody has several values.
     """
     positions = positions or {}
     assert rows.individual is not None  # noqa: S101 - the caller has looked
-    held = [_Bagged(axis, always=bagged) for axis in rows.sensitive]
+    held = [_Bagged(axis, axis.code, always=bagged) for axis in rows.sensitive]
+    for axis in (axis for axis in rows.sensitive if axis.each):
+        every = enumerate(positions.get(axis.code, ()), 1)
+        held += [_Bagged(axis.at(turn), axis.code, position=position) for turn, position in every]
     known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code, "together": together}
     places = [_Place(axis, number) for axis in rows.axes for number in positions.get(axis.code, ())]
     flow = EngineFlow(engine, "recoding/input", places=places, position=POSITION if positions else None, **known)
@@ -171,12 +183,15 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) ->
 class _Bagged:
     """A sensitive attribute as units have it, with the columns of a unit for its bag and the first of its values.
 
+    Rows have its codes in the column `told`; with a `position` it is that of the rows there.
     `size` is how many different values a bag has, `held` how many there are in all. `numbered` are the bags, `sizes`
     their numbers of values; `is_single`: every bag is one value, whose code it then has, unless bags are asked for
     `always`.
     """
 
     attribute: SensitiveAxis
+    told: Identifier
+    position: int | None = None
     numbered: Relation | None = None
     sizes: Sequence[int] = ()
     is_single: bool = False

@@ -19,7 +19,7 @@ from ldiv_db.requirements.parameters import plain
 from ldiv_db.requirements.risk import DeltaPresence, KMap, LargestRisk
 from ldiv_db.requirements.spec import RequirementSpec, parse_requirement
 from ldiv_db.requirements.values import Categories, make_categories
-from ldiv_db.requirements.verdict import Verdict, judge
+from ldiv_db.requirements.verdict import Verdict, judge, promised_by
 from ldiv_db.requirements.weighted import DistinctAlpha, EntropyAlpha, RecursiveAlpha
 
 __all__ = [
@@ -57,4 +57,5 @@ __all__ = [
     "make_categories",
     "parse_requirement",
     "plain",
+    "promised_by",
 ]

@@ -67,7 +67,7 @@ class Requirement(RequirementSyntax):
     With `others_known` it must hold in every class refined by the other sensitive attributes: rows of a
     class that agree on all of them (NULL being a value) are a class of their own, as for an attacker who
     knows them (Machanavajjhala et al. 2007, section 4.3: the others count as quasi-identifiers).
-
+    With `each` (`position`) it is asked of the values at every position of people's rows, not of all that they have.
     Rows whose value is `harmless` count in the size of a class. Bounds on shares, and numbers of different values, are
     asked of the other values alone: a class that has none of them meets both.
     """
@@ -118,6 +118,7 @@ class Requirement(RequirementSyntax):
     on_people: ClassVar[OnPeople] = None
 
     others_known: bool = field(default=False, kw_only=True)
+    each: str = field(default="", kw_only=True)
     #: The values of which nothing is promised, as their column writes them.
     harmless: tuple[Named, ...] = field(default=(), kw_only=True)
     #: Which of the requirements of a policy it is, from 0, where it names values.
@@ -149,8 +150,8 @@ class Requirement(RequirementSyntax):
     @property
     def _common_parameters(self) -> dict[str, Any]:
         """The parameters that any requirement may have beside its own."""
-        known = {"others_known": True} if self.others_known else {}
-        return known | ({HARMLESS: [shown_value(value) for value in self.harmless]} if self.harmless else {})
+        known = {"others_known": self.others_known, "each": self.each, HARMLESS: [*map(shown_value, self.harmless)]}
+        return {name: said for name, said in known.items() if said}
 
     def _without_values(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters with the number of harmless values in their place."""
@@ -284,7 +285,7 @@ class Requirement(RequirementSyntax):
     @classmethod
     def recorded_share(cls, parameters: Mapping[str, Any]) -> Fraction | None:
         """The share that parameters, as the ledger has them, allow every value; None if they do not tell of one."""
-        if not (cls.bounds_shares and cls.kept_by_select):
+        if not (cls.bounds_shares and cls.kept_by_select) or parameters.get("each"):
             return None
         values = cls.read({name: parameters[name] for name in cls.fields}, None)
         return cls.build(values, ROWS_ALONE, others_known=False).promise().share

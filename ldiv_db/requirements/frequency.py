@@ -134,7 +134,7 @@ class Threshold(Requirement):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        words = (*WORDS, "others_known")
+        words = (*WORDS, "others_known", "each")
         named = {shown_value(value, words): theta for value, theta in self.thetas if value in self.named}
         return self._rest | named | self._common_parameters
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ldiv_db.database.errors import Problem, nearest
@@ -15,13 +15,14 @@ from ldiv_db.requirements.guarantees import Distribution
 class RequirementSpec:
     """A requirement as written: its name and its argument, with `auto` not yet resolved.
 
-    `sensitive` names the attributes that it is for, none for all of them.
+    `sensitive` names the attributes that it is for, none for all of them; `each` is `position`, or empty.
     """
 
     name: str
     argument: Any
     sensitive: tuple[str, ...] = ()
     others_known: bool = False
+    each: str = ""
 
     @property
     def kind(self) -> type[Requirement]:
@@ -31,8 +32,12 @@ class RequirementSpec:
     @property
     def written(self) -> dict[str, Any]:
         """The requirement as a policy writes it."""
-        more = {"sensitive": list(self.sensitive)} if self.sensitive else {}
-        return {self.name: self.argument, **more, **({"others_known": True} if self.others_known else {})}
+        return self.rewritten({self.name: self.argument}, self.sensitive)
+
+    def rewritten(self, written: Mapping[str, Any], sensitive: Sequence[str]) -> dict[str, Any]:
+        """The requirement as a policy writes it, with another name and argument, and for these attributes."""
+        beside = {"sensitive": list(sensitive), "others_known": self.others_known, "each": self.each}
+        return {**written, **{key: said for key, said in beside.items() if said}}
 
     @property
     def is_auto(self) -> bool:
@@ -66,6 +71,15 @@ class RequirementSpec:
             return [Problem(f"{key}.{self.name}", f"{error}{about}")]
         return []
 
+    def problems_of_each(self, key: str, in_order: bool) -> list[Problem]:
+        """Why it cannot be asked at each position, if it is; `in_order`: people's rows are published in their order."""
+        refused = (
+            (not in_order, "goes with rows in their order", "individual: {column: …, rows: aligned, order: …}"),
+            (self.kind.rows_only, "asks nothing of values, and people are the same at each position", "leave it out"),
+            (self.kind.compares_with_table, "compares classes with people who lack some positions", "leave it out"),
+        )
+        return [Problem(f"{key}.each", what, way_out) for is_so, what, way_out in refused if self.each and is_so][:1]
+
     def provisional(self, attribute: Attribute) -> Requirement:
         """The requirement on an attribute with 2 in place of `auto`: it names the same values."""
         return self._built(2, attribute)
@@ -76,7 +90,8 @@ class RequirementSpec:
 
     def _built(self, auto: int | None, attribute: Attribute) -> Requirement:
         values = self.kind.read(self.argument, auto)
-        return self.kind.build(values, attribute, self.others_known).exempting(attribute.harmless)
+        found = self.kind.build(values, attribute, self.others_known).exempting(attribute.harmless)
+        return replace(found, each=self.each)
 
 
 def parse_requirement(text: str) -> RequirementSpec:

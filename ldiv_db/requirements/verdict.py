@@ -1,8 +1,8 @@
-"""Verdicts on whether a requirement holds on the classes of a table."""
+"""Verdicts on whether requirements hold on the classes of a table, and what these promise if they do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.database.steps import Steps
 from ldiv_db.requirements.base import Requirement
+from ldiv_db.requirements.guarantees import Guarantee, together
 from ldiv_db.requirements.histogram import Classes
 from ldiv_db.requirements.parameters import plain
 
@@ -111,3 +112,8 @@ def measure_table(steps: Steps, requirement: Requirement, classes: Classes) -> R
     worse = steps.materialise("worse", "requirements/take_worse", people=people, **params)
     steps.drop(people, *rows)
     return worse
+
+
+def promised_by(requirements: Iterable[Requirement]) -> Guarantee:
+    """The guarantee of classes that meet all of them; what is asked at each position is none of a person."""
+    return together(requirement.promise() for requirement in requirements if not requirement.each)

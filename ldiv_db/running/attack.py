@@ -32,8 +32,8 @@ from ldiv_db.policy.quasi_identifiers import read_columns
 from ldiv_db.policy.reading import counted_there, parse_policy
 from ldiv_db.policy.sensitive import resolve_all
 from ldiv_db.policy.sources import open_given, open_source
-from ldiv_db.requirements import RequirementSpec
-from ldiv_db.requirements.guarantees import Guarantee, together
+from ldiv_db.requirements import RequirementSpec, promised_by
+from ldiv_db.requirements.guarantees import Guarantee
 from ldiv_db.running.replay_methods import Method, ReplaySubject, method_of, seed_of_release
 from ldiv_db.running.world_sampler import sample_worlds
 
@@ -61,7 +61,7 @@ def replay(
         promises = {name: Guarantee(share=Fraction(1, least), values=least, size=least) for name, least in limits}
     else:
         resolved = resolve_all(engine, require, attributes)
-        promises = {name: together(required.promise() for required in resolved[name]) for name in attributes}
+        promises = {name: promised_by(resolved[name]) for name in attributes}
     promised = bool(wanted.tries) and policy.transparent
     columns = {name: Identifier(f"s{number}") for number, name in enumerate(attributes, 1)}
     attacks = [replay_attack(found, name, column, promises[name], promised) for name, column in columns.items()]

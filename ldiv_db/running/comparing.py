@@ -25,7 +25,7 @@ from ldiv_db.publishing.destinations import within
 from ldiv_db.publishing.draft import NewClasses
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.recode import PUBLISHED
-from ldiv_db.requirements.guarantees import together
+from ldiv_db.requirements import promised_by
 from ldiv_db.running.preparation import Preparation
 
 #: So many pairs of people and classes are made for each row.
@@ -67,7 +67,7 @@ def _compared(engine: Engine, ready: Preparation, classes: NewClasses) -> Earlie
     subjects = [
         Subject(table, released.identifying, released.class_ids, same=resolved.source.same) for table in (now, before)
     ]
-    promises = {name: together(r.promise() for r in wanted) for name, wanted in ready.task.wanted.items()}
+    promises = {name: promised_by(wanted) for name, wanted in ready.task.wanted.items()}
     if classes.counts_people and resolved.source.together:
         promises = {name: promise.of_rows for name, promise in promises.items()}
     people, budget = resolved.source.relation, _PAIRS_A_ROW * ready.encoded.row_count

@@ -34,8 +34,8 @@ from ldiv_db.recoding.encoded import Encoded, Renamed
 from ldiv_db.recoding.loss import Loss, measure_recoding
 from ldiv_db.recoding.recode import PUBLISHED, Recoding, plan_recoding
 from ldiv_db.recoding.snapshot import require_keys
-from ldiv_db.requirements import Requirement
-from ldiv_db.requirements.guarantees import most_classes, together
+from ldiv_db.requirements import Requirement, promised_by
+from ldiv_db.requirements.guarantees import most_classes
 from ldiv_db.running.classes import work_out
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run_spec import algorithm_named, resolve_requirements
@@ -73,7 +73,7 @@ class ClassesDraft(SeriesDraft):
     def limits(self) -> list[tuple[str, int]]:
         """Requirements allow no value a larger share than 1/l; l is 1 where they bound no share, else rounded down."""
         required = self.classes.requirements.items()
-        shares = {name: together(one.promise() for one in wanted).share for name, wanted in required}
+        shares = {name: promised_by(wanted).share for name, wanted in required}
         return [(c.name, int(1 / shares[c.name]) if shares[c.name] else 1) for c in self.start.source.sensitive]
 
     def write_tables(self, tables: ReleaseTables, before: ReleaseTables | None) -> None:

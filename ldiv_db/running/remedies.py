@@ -88,7 +88,7 @@ class WhatIf:
         for axis in self.task.encoded.sensitive:
             name = axis.column.name
             places = {id(r): place for place, r in self.places.items() if place[1] == name}
-            failed = failures(self.task.engine, axis, self.task.wanted[name])
+            failed = failures(self.task.engine, axis, [one for one in self.task.wanted[name] if not one.each])
             found += [(places[id(failure.requirement)], failure) for failure in failed if failure.is_of_table]
         return found
 

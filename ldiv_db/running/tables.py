@@ -40,7 +40,7 @@ from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
 from ldiv_db.recoding.shapes import shapes_of
 from ldiv_db.recoding.stacked import Member, Stack, stacked
-from ldiv_db.recoding.units import Units
+from ldiv_db.recoding.units import Units, asking_each
 from ldiv_db.requirements import Requirement
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
@@ -280,6 +280,7 @@ def _task(
     every = [found for own in wanted.values() for found in own]
     forms = {named_in(t.name, name): form for t in tables for name, form in t.resolved.released.forms.items()}
     heard = (listener.on_progress, listener.on_search)
+    stack = replace(stack, encoded=asking_each(stack.encoded, policy.require))
     task = Task(engine, stack.encoded, every, policy.seed, *heard, wanted, forms=forms, stage=listener.on_stage)
     asked = replace(task, suppression=policy.left_out_at_most)
     return LevelSearch(asked, tables[0].algorithm, stack).found(shapes_of(engine, stack, secret))

@@ -18,7 +18,7 @@ from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing.fingerprints import key_of_release
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.sequences import Lengths, aligned_units, first_lengths, lowered
-from ldiv_db.recoding.units import Units, units_of, with_pseudonyms
+from ldiv_db.recoding.units import Units, asking_each, units_of, with_pseudonyms
 from ldiv_db.requirements.values import Named
 from ldiv_db.running.estimate import expected
 from ldiv_db.running.run_spec import resolve_requirements
@@ -38,6 +38,7 @@ def task_of(
     if source.order is None or released.position is None:
         units = units_of(engine, encoded, source.together) if source.counts_people else None
         return _task(engine, listener, resolved, encoded, units)
+    encoded = asking_each(encoded, resolved.required.specs)
     lengths, compares = (
         _lengths(resolved, encoded),
         any(spec.kind.compares_with_table for spec in resolved.required.specs),

@@ -36,7 +36,7 @@ def level_tasks(task: Task) -> list[tuple[Level, Task]]:
 
 def _task_of(task: Task, level: Level, suppression: Decimal | None) -> Task:
     forms = {name_at(name, n): form for name, form in task.forms.items() for n in range(1, level.rows + 1)}
-    own = {axis.column.name: task.wanted[axis.column.name] for axis in level.encoded.sensitive}
+    own = {axis.column.name: axis.asked(task.wanted) for axis in level.encoded.sensitive}
     every = [found for wanted in own.values() for found in wanted]
     known = replace(task, units=None, forms=forms, suppression=suppression)
     return replace(known, encoded=level.encoded, wanted=own, requirements=every)
@@ -158,7 +158,7 @@ def unmet(task: Task, algorithm: Algorithm, each: Iterable[tuple[Encoded, Relati
         return found
     with engine.scope():
         for encoded, levels in each:
-            own = {a.column.name: [r for r in task.wanted[a.column.name] if r.monotone] for a in encoded.sensitive}
+            own = {a.column.name: [r for r in a.asked(task.wanted) if r.monotone] for a in encoded.sensitive}
             every = [requirement for asked in own.values() for requirement in asked]
             if not every or any(axis.bags and not axis.bags.scale for axis in encoded.sensitive):
                 continue

@@ -118,6 +118,7 @@ def requirement() -> Schema:
     beside = {
         "sensitive": either({"type": "string"}, texts) | {"description": "The sensitive columns that it is for."},
         "others_known": {"type": "boolean", "description": "Whether it holds against who knows the other columns."},
+        "each": {"const": "position", "description": "Asked at each position of people's rows in their order."},
     }
     return {
         "type": "object",

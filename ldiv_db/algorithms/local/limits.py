@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from ldiv_db.algorithms.base import Task
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.requirements.guarantees import ONE, Guarantee, together
+from ldiv_db.requirements import promised_by
+from ldiv_db.requirements.guarantees import ONE, Guarantee
 
 #: So many numbers of rows are tried, from the bound downward: fractions of rows may leave it out of reach.
 TRIES = 6
@@ -57,4 +58,4 @@ def passes_on(task: Task) -> bool:
 
 
 def _promise(task: Task) -> Guarantee:
-    return together(requirement.promise() for requirement in task.requirements)
+    return promised_by(task.requirements)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.recoding.encoded import Encoded, SensitiveAxis
-from ldiv_db.requirements import Distribution, Requirement
-from ldiv_db.requirements.guarantees import ONE, Guarantee, together
+from ldiv_db.requirements import Distribution, Requirement, promised_by
+from ldiv_db.requirements.guarantees import ONE, Guarantee
 
 #: Rows that differ, at most: their codes and counts are held in memory.
 MOST_CELLS = 500_000
@@ -62,7 +62,7 @@ def need_of(encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]], of_pe
 
 
 def _asked(axis: SensitiveAxis, requirements: Sequence[Requirement], of_people: bool) -> Need:
-    found = together(requirement.promise() for requirement in requirements)
+    found = promised_by(requirements)
     promised = found.of_rows if of_people else found
     if axis.bags:  # whose codes are no values
         return Need(promised.size)

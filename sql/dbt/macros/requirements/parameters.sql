@@ -7,7 +7,7 @@
     } %}
     {% set names = [] %}
     {% if requirement is mapping %}
-        {% set names = requirement.keys() | reject("in", ["sensitive", "others_known"]) | list %}
+        {% set names = requirement.keys() | reject("in", ["sensitive", "others_known", "each"]) | list %}
     {% endif %}
     {% if names | length != 1 %}
         {% do ldiv.refuse(test, "a requirement is written `name: value`, as `distinct: 3`") %}

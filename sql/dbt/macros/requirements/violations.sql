@@ -9,7 +9,12 @@
     {% set about = "" if sensitive is none else " on " ~ sensitive %}
     {% set others = ", others_known=true" if requirement.get("others_known") else "" %}
     {% set members, people = ldiv.members_of(test, asked, sensitive), asked.people %}
-    {% if (members or (people and sensitive is not none)) and not measure.counts_once %}
+    {% if requirement.get("each") and not people.position %}
+        {% do ldiv.refuse(test, "each takes the columns `individual` and `position`") %}
+    {% endif %}
+    {% set people = dict(people, each=requirement.get("each")) if people else people %}
+    {% set several = members or (people and sensitive is not none and not requirement.get("each")) %}
+    {% if several and not measure.counts_once %}
         {% set of = "sets" if members else "people" %}
         {% do ldiv.refuse(test, "cannot judge " ~ measure.label ~ " of " ~ of ~ "; `ldiv check` can") %}
     {% elif people and (members or others) %}
@@ -45,6 +50,7 @@ where case when {{ measure.good }} then 0 else 1 end = 1
     {% endfor %}
     {% set columns = classes | join(", ") %}
     {% set classes = "c_all" if people and people.position else columns %}
+    {% set classes = classes ~ ", turn" if people and people.each else classes %}
     with {{ ldiv.counts_of_members(table, class_columns, members, classes) if members else "" -}}
     {{- adapter.dispatch("people_and_values", "ldiv")(table, class_columns, value, people, columns, classes) if people else "" -}}
     counts as (
@@ -142,7 +148,8 @@ sets as (
 
 {# The people of each class, one for each value that they have there: how many they have, and one of these that is the
    first. A row without a person is of somebody of its own. Where people's rows are in an order a class is those whose rows, one
-   after the other, are equal: lists of them, which not every database groups by. #}
+   after the other, are equal: lists of them, which not every database groups by; if `each` position is a class, it has
+   their rows there that have a value of their own. #}
 {% macro duckdb__people_and_values(table, class_columns, value, people, columns, classes) %}
 named as (
         select
@@ -152,6 +159,7 @@ named as (
             {{ value or "1" }} as v,
             {{ people.person }} as who,
             {{ people.position or "null" }} as turn,
+            {{ people.own or "true" }} as has_own,
             case when {{ people.person }} is null then row_number() over () end as nobody
         from {{ table }}
     ),
@@ -164,11 +172,12 @@ named as (
     ),
 
     placed as (
-        select s.c_all, n.v, n.who, n.nobody
+        select s.c_all, n.v, n.who, n.nobody, n.turn
         from named as n
         join sequences as s on s.who = n.who
+        {{ "where n.has_own" if people.each }}
         union all
-        select [struct_pack({{ ldiv.packed(columns) }})] as c_all, v, who, nobody
+        select [struct_pack({{ ldiv.packed(columns) }})] as c_all, v, who, nobody, turn
         from named
         where who is null
     ),
