@@ -7,7 +7,7 @@ that are made of one value a row are not tried, nor those by the form of a table
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge
 from ldiv_db.auditing.check_tables import PublishedTables, open_published, warn_of_tables, with_requirements
 from ldiv_db.auditing.subject import counted
-from ldiv_db.auditing.tables import joined_rows, seen_people
+from ldiv_db.auditing.tables import joined_rows, seen_people, shown_people
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refuse
 from ldiv_db.database.names import Relation
@@ -62,8 +62,9 @@ def attack_published(engine: Engine, policy: Policy, found: PublishedTables, kno
     with engine.scope():
         joined = joined_rows(engine, found.tables)
         for who, tables in knowing.items():
+            people = shown_people(engine, (joined[one] for one in tables))
             for name in found.wanted:
-                made, classes = _attacks(engine, found, joined, tables, name, known)
+                made, classes = _attacks(engine, found, joined, people, name, known)
                 attacks += [replace(attack, knows=who) for attack in made]
         rows = sum(engine.count(one) for one in joined.values())
     told = [f"{name}: attacks count the values of all rows of a person; {OF_SETS}" for name in found.attributes]
@@ -74,13 +75,13 @@ def _attacks(
     engine: Engine,
     found: PublishedTables,
     joined: Mapping[str, Relation],
-    known_tables: Sequence[str],
+    people: Relation,
     name: str,
     known: Knowledge,
 ) -> tuple[list[Attack], int]:
-    """The attacks on a sensitive column by who knows these tables, and the number of classes that they tell apart."""
+    """The attacks on a sensitive column by who knows what is shown of people, and how many classes that tells apart."""
     with engine.scope(), ExitStack() as stack:
-        subject = seen_people(engine, found.tables, joined, known_tables, name)
+        subject = seen_people(engine, found.tables, joined, people, name)
         counts = stack.enter_context(counted(engine, subject, name))
         settings = {name: found.settings[name]} if name else {}
         columns = Columns(subject.labels, subject.ids, settings)

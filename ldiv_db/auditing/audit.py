@@ -283,13 +283,15 @@ def _read_again(
     bytes and after `same`, and take the numbers of a requirement as its verdict names them. Where people are counted
     it counts them as well, or reads their rows, if classes must be good by these.
     """
-    subject = counts.read.of_rows if counts.subject.by_rows else counts.read.again or counts.read
+    subject = counts.read.of_rows if counts.subject.by_rows else counts.read
+    if subject.again:
+        subject = replace(subject.again, each=subject.each).of_sequences
     unread = subject.pair is not None
 
     def again(table: Relation | FileRelation, verdict: Verdict) -> Verdict:
         requirement = verdict.requirement
         values = engine.count(counts.classes.totals) if requirement.compares_with_table else 0
-        rows = max(counts.rows, verdict.classes * values)
+        rows = max(engine.count(table) if counts.read.again else counts.rows, verdict.classes * values)
         if cheaply and rows > CHEAP:
             return replace(verdict, once=f"reading it again would take {rows_phrase(rows)}, more than {CHEAP:,}")
         if unread:
@@ -317,12 +319,13 @@ def _arguments(subject: Subject, sensitive: str, others: Sequence[str], requirem
         same = [step for step in subject.same[sensitive] if step is not members]
         settings |= {"set": members.separator or True, "same": same}
     beside = {name: parameters.pop(name) for name in ("others_known", "each") if name in parameters}
+    if subject.position is None:  # a class is of one position already
+        beside.pop("each", None)
     judged = {} if requirement.rows_only else {"sensitive": sensitive}
     columns: dict[str, Any] = {name: {} for name in (others if requirement.others_known else ())}
     columns |= {} if requirement.rows_only else {sensitive: settings}
     taken = {} if subject.suppressed == "judge" else {"suppressed": subject.suppressed, "keep": ["class_id"]}
-    named = {"individual": subject.person, "position": subject.position, "own": subject.own}
-    people = named if subject.person else {}
+    people = {"individual": subject.person, "position": subject.position} if subject.person else {}
     return {
         **people,
         "policy": taken or None,

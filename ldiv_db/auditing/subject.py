@@ -72,8 +72,6 @@ class Subject:
     by_rows: bool = False
     #: The column by which a person's rows are in their order, where the labels of all of them are one class.
     position: str | None = None
-    #: The column that is true of rows with a value of their own, where those of several tables stand together.
-    own: str | None = None
     #: Whether the rows at each position of the people of a class are a class, by themselves.
     each: bool = False
     #: What the second reading reads in its place, where rows of several tables were put together in another way.
@@ -83,6 +81,11 @@ class Subject:
     def of_rows(self) -> Subject:
         """The same where rows are counted."""
         return replace(self, person=None, by_rows=False, position=None)
+
+    @property
+    def of_sequences(self) -> Subject:
+        """The same where labels are of all rows of a person: a position is a class where each is, and nothing else."""
+        return replace(self, ids=[self.position] if self.each and self.position else [], position=None)
 
     def is_set(self, sensitive: str) -> bool:
         """True if a row has a set of values of that column, so that its members are counted."""
@@ -193,17 +196,18 @@ def _share_classes(engine: Engine, subject: Subject, sensitive: str, flow: Flow)
 def _signed(engine: Engine, subject: Subject, sensitive: str) -> Subject:
     """The subject with sequences in place of labels: a class is the people whose rows have the same in their order.
 
-    Where each position is a class by itself it has their rows there.
+    Where each position is a class by itself it has their rows there. Of several tables all rows show this already.
     """
+    if subject.again:
+        return subject.of_sequences
+    ids = [subject.position] if subject.each and subject.position else []
     assert subject.person and subject.position  # noqa: S101 - the caller has looked
     taken = {sensitive.lower(), subject.person.lower()}
     name = next(name for number in count() if (name := f"labels{number or ''}") not in taken)
     people = {"person": Identifier(subject.person), "position": Identifier(subject.position)}
     columns = {"class_columns": subject.renamed, "sensitive": Identifier(sensitive) if sensitive else None}
-    own = Identifier(subject.own) if subject.own else None
-    params = {"published": subject.table, "signature": Identifier(name), **columns, **people, "own": own}
+    params = {"published": subject.table, "signature": Identifier(name), **columns, **people}
     table = engine.materialise("signed", "auditing/sign_rows", each=subject.each, **params)
-    ids = [subject.position] if subject.each else []
     return replace(subject, table=table, labels=[name], ids=ids, position=None)
 
 
@@ -258,7 +262,7 @@ def counted(engine: Engine, subject: Subject, sensitive: str, as_it_lies: bool =
         shown = replace(subject, labels=read.labels, ids=read.ids)
         yield Counted(shown, exact, numbered.classes, numbered.listed, *whole)
         numbered.drop(engine)
-        if isinstance(read.table, Relation) and read is not exact:
+        if isinstance(read.table, Relation) and read.table is not exact.table:
             engine.drop(read.table)
 
 

@@ -7,7 +7,7 @@ place the rows of all stand.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ldiv_db.auditing.audit import Audit, Watch, audit_table
@@ -18,6 +18,7 @@ from ldiv_db.database.equality import Reading
 from ldiv_db.database.errors import AuditError
 from ldiv_db.database.names import Identifier, NamedAfter, Relation, Value
 from ldiv_db.database.queries import Where
+from ldiv_db.database.table_queries import ColumnName
 from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.tables import PolicyTable, named_in
 from ldiv_db.recoding.encoded import Renamed
@@ -108,13 +109,18 @@ def audit_tables(
     audits, rows = [], {table.name: engine.count(table.rows) for table in tables}
     with engine.scope():
         joined = joined_rows(engine, tables)
+        people = shown_people(engine, joined.values())
+        second = _SecondReading.of(engine, tables, sum(map(engine.count, joined.values())))
         for name, requirements in wanted.items():
             own = _with_column(tables, name)
             with engine.scope():
-                subject = _subject(engine, tables, joined, own, name)
-                if own is not None and not engine.count(subject.table):
+                first = seen_people(engine, tables, joined, people, name)
+                if own is not None and not engine.count(first.table):
                     continue  # nobody has a row of that table
-                audit = audit_table(engine, subject, name, requirements, watch=watch, twice=twice)
+                # People of a class have as many rows everywhere: what is asked of all holds for those with values.
+                asked = [one for one in requirements if not name or one not in wanted[ROWS_ALONE.name]]
+                subject = replace(first, position="place", again=second.again(first, name))
+                audit = audit_table(engine, subject, name, asked or requirements, watch=watch, twice=twice)
             audits.append(replace(audit, rows=rows[own.name] if own else sum(rows.values())))
     return audits
 
@@ -154,51 +160,52 @@ def _with_column(tables: Sequence[PublishedTable], name: str) -> PublishedTable 
     return next((table for table in tables if name in table.sensitive), None)
 
 
+def shown_people(engine: Engine, known: Iterable[Relation]) -> Relation:
+    """(person, labels): who has rows in some joined tables, and what all of these show of them."""
+    return engine.materialise("people", "auditing/tables/show_people", known=list(known))
+
+
 def seen_people(
-    engine: Engine, tables: Sequence[PublishedTable], joined: Mapping[str, Relation], known: Sequence[str], name: str
+    engine: Engine, tables: Sequence[PublishedTable], joined: Mapping[str, Relation], people: Relation, name: str
 ) -> Subject:
-    """The people with rows in `known` tables, by what these show of them, and their values of a sensitive column."""
+    """The people who are shown, each with their values of a sensitive column, or by themselves."""
     own = _with_column(tables, name)
-    table = engine.materialise(
-        "seen",
-        "auditing/tables/show_people",
-        known=[joined[one] for one in known],
-        of_value=own and joined[own.name],
-        value=_value_in(own, name),
-        sensitive=Identifier(name) if own else None,
-    )
-    return Subject(table, ["labels"], person="person", same=own.same if own else {})
+    if own is None:
+        return Subject(people, ["labels"], person="person")
+    told: list[ColumnName] = ["person", "place", (f"v{list(own.sensitive).index(name)}", name)]
+    seen = engine.join("seen", joined[own.name], people, "person", left_columns=told, right_columns=["labels"])
+    return Subject(seen, ["labels"], person="person", same=own.same)
 
 
-def _value_in(own: PublishedTable | None, name: str) -> Identifier | None:
-    """What a sensitive column is called among the joined rows of its table."""
-    return Identifier(f"v{list(own.sensitive).index(name)}") if own else None
+@dataclass(frozen=True)
+class _SecondReading:
+    """The tables joined along their whole paths from people, and what `people` (who, shown) show in all of them."""
+
+    engine: Engine
+    tables: Sequence[PublishedTable]
+    people: Relation
+
+    @classmethod
+    def of(cls, engine: Engine, tables: Sequence[PublishedTable], rows: int) -> _SecondReading:
+        """The reading of tables in which the first found so many rows; raises AuditError if it finds others."""
+        paths = [_path(tables, table) for table in tables]
+        every = engine.materialise("paths", _PATHS, paths=paths, value=None, sensitive=None)
+        if rows != engine.count(every):
+            raise AuditError(f"one reading found {rows:,} rows of people, another {engine.count(every):,}")
+        return cls(engine, tables, engine.materialise("sequences", "auditing/tables/list_sequences", rows=every))
+
+    def again(self, first: Subject, name: str) -> Subject:
+        """What is read in the place of the first reading of a sensitive column, or of people alone."""
+        own, table = _with_column(self.tables, name), self.people
+        if own is not None:
+            told = {"value": own.sensitive[name], "sensitive": Identifier(name)}
+            rows = self.engine.materialise("paths", _PATHS, paths=[_path(self.tables, own)], **told)
+            known: list[ColumnName] = ["who", "turn", name]
+            table = self.engine.join("again", rows, self.people, "who", left_columns=known, right_columns=["shown"])
+        return replace(first, table=table, labels=["shown"], person="who", position="turn")
 
 
-def _subject(
-    engine: Engine,
-    tables: Sequence[PublishedTable],
-    joined: Mapping[str, Relation],
-    own: PublishedTable | None,
-    name: str,
-) -> Subject:
-    """The rows of all people who have a value of a sensitive column, by both readings."""
-    value = _value_in(own, name)
-    shown = Identifier(name) if own else None
-    rows = {"joined": list(joined.values()), "of_value": own and joined[own.name], "value": value, "sensitive": shown}
-    table = engine.materialise("gathered", "auditing/tables/gather_rows", **rows)
-    paths = {table.name: _path(tables, table) for table in tables}
-    read = {"paths": list(paths.values()), "of_value": own and paths[own.name], "sensitive": shown}
-    again = engine.materialise(
-        "paths", "auditing/tables/list_paths", **read, value=own.sensitive[name] if own else None
-    )
-    if engine.count(table) != engine.count(again):
-        raise AuditError(f"one reading found {engine.count(table):,} rows of people, another {engine.count(again):,}")
-    same, is_own = own.same if own else {}, "is_own" if own else None
-    of_first = Subject(table, ["place", "labels"], person="person", position="place", same=same, own=is_own)
-    return replace(
-        of_first, again=replace(of_first, table=again, labels=["turn", "shown"], person="who", position="turn")
-    )
+_PATHS = "auditing/tables/list_paths"
 
 
 def _path(tables: Sequence[PublishedTable], table: PublishedTable) -> list[PublishedTable]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier, NamedAfter, Relation
@@ -35,11 +35,12 @@ Places = Mapping[int, Sequence[tuple[int, int]]]
 
 @dataclass(frozen=True)
 class Need:
-    """The column of the turn of a member that leads to a row."""
+    """The column of the turn of a member that leads to a row, and of the next lower number of rows that may be kept."""
 
     number: int
 
     column = NamedAfter("need_{0.number}")
+    before = NamedAfter("before_{0.number}")
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,13 @@ def shapes_of(engine: Engine, stack: Stack, secret: str) -> Shapes:
         people = dict(engine.tally(of_people, "shape_no"))
         firsts = engine.group("firsts", of_people, "shape_no", person=("min", "person"))
         caps = _caps([int(engine.most(placed, need.column.name) or 0) for need in needs])
-        columns = {"cap_no": "BIGINT"} | {need.column.name: "BIGINT" for need in needs}
-        listed = engine.load("caps", columns, [(number, *cap) for number, cap in enumerate(caps)])
+        columns = dict.fromkeys(["cap_no", *(n.column.name for n in needs), *(n.before.name for n in needs)], "BIGINT")
+        lower = [{b: a for a, b in pairwise([-1, *sorted(set(own))])} for own in zip(*caps, strict=True)]
+        listed = engine.load(
+            "caps",
+            columns,
+            [(n, *cap, *(of[own] for of, own in zip(lower, cap, strict=True))) for n, cap in enumerate(caps)],
+        )
         params = {"placed": placed, "firsts": firsts, "caps": listed, "needs": needs}
         lesser = engine.materialise("lesser", "recoding/tables/list_lesser_shapes", **params)
         options: dict[int, list[Option]] = {shape: [] for shape in people}

@@ -20,7 +20,7 @@ from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check_tables import audit_published
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject
-from ldiv_db.auditing.tables import joined_rows, seen_people
+from ldiv_db.auditing.tables import joined_rows, seen_people, shown_people
 from ldiv_db.measuring.measure import MeasureRequest
 from ldiv_db.measuring.tables import TablesMeasurement, measure_tables
 from ldiv_db.policy.document import Policy
@@ -61,11 +61,12 @@ class SeveralTables:
         engine, released = self.subject.engine, self.subject.released
         with engine.scope():
             joined = joined_rows(engine, released.tables)
+            people = shown_people(engine, joined.values())
 
             @contextmanager
             def read(name: str) -> Iterator[Subject]:
                 with engine.scope():
-                    yield seen_people(engine, released.tables, joined, list(joined), name)
+                    yield seen_people(engine, released.tables, joined, people, name)
 
             return classes_of(engine, ["", *released.attributes], read)
 

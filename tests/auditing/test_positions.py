@@ -16,7 +16,7 @@ from ldiv_db import InfeasibleError, PolicyError
 from ldiv_db.database import dbt_macros, templates
 from ldiv_db.database.errors import AuditError
 from ldiv_db.require import Entropy
-from ldiv_db.running import tables
+from ldiv_db.running import tables, tasks
 from tests.running import schemas, test_aligned
 from tests.running.test_people import LOCAL
 from tests.times import seeds
@@ -29,8 +29,13 @@ EACH = (
 )
 NAMES = ("patients", "stays", "labs")
 #: Each reading, broken so that rows at all positions are one class.
-FIRST = (templates, "auditing/sign_rows.sql.j2", "    s.place AS {{ position }},", "    1 AS {{ position }},")
-SECOND = (dbt_macros, "dbt/macros/requirements/violations.sql", "n.who, n.nobody, n.turn", "n.who, n.nobody, 1 as turn")
+FIRST = (templates, "auditing/tables/join_rows.sql.j2", "CAST(p.{{ position }} AS VARCHAR)", "'1'")
+SECOND = (
+    templates,
+    "auditing/tables/list_paths.sql.j2",
+    "CAST({{ table.alias }}.{{ table.position }} AS VARCHAR)",
+    "'1'",
+)
 
 
 def classes_at(shown: Mapping[Any, list[tuple[Any, ...]]]) -> dict[Any, list[str]]:
@@ -118,6 +123,26 @@ def test_positions_of_several_tables_are_good_by_themselves(seed: int) -> None:
         a for a in ldiv_db.check(con, policy=schemas.policy_of(NAMES, require=require)) if a.sensitive == "stays.value"
     )
     assert not checked.holds
+
+
+ALIGNED_FIRST = (templates, "auditing/sign_rows.sql.j2", "    s.place AS {{ position }},", "    1 AS {{ position }},")
+ALIGNED_SECOND = (
+    dbt_macros,
+    "dbt/macros/requirements/violations.sql",
+    "n.who, n.nobody, n.turn",
+    "n.who, n.nobody, 1 as turn",
+)
+
+
+@pytest.mark.always
+@pytest.mark.parametrize("which", [ALIGNED_FIRST, ALIGNED_SECOND])
+def test_a_wrong_plan_of_one_table_is_found_by_each_reading(broken: Any, monkeypatch: Any, which: Any) -> None:
+    con = duckdb.connect()
+    monkeypatch.setattr(tasks, "asking_each", lambda rows, specs: rows)
+    broken(*which)
+    rows = [(i, i // 2, 30 + i // 8, "n1", "acadbebf"[i % 8], i % 2) for i in range(16)]
+    with pytest.raises(AuditError, match="one of the two is wrong"):
+        test_aligned.published(con, rows, require=[{"k": 4}, {"distinct": 3, "each": "position"}])
 
 
 @pytest.mark.always

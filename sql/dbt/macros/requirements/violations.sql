@@ -149,7 +149,7 @@ sets as (
 {# The people of each class, one for each value that they have there: how many they have, and one of these that is the
    first. A row without a person is of somebody of its own. Where people's rows are in an order a class is those whose rows, one
    after the other, are equal: lists of them, which not every database groups by; if `each` position is a class, it has
-   their rows there that have a value of their own. #}
+   their rows there. #}
 {% macro duckdb__people_and_values(table, class_columns, value, people, columns, classes) %}
 named as (
         select
@@ -159,7 +159,6 @@ named as (
             {{ value or "1" }} as v,
             {{ people.person }} as who,
             {{ people.position or "null" }} as turn,
-            {{ people.own or "true" }} as has_own,
             case when {{ people.person }} is null then row_number() over () end as nobody
         from {{ table }}
     ),
@@ -175,7 +174,6 @@ named as (
         select s.c_all, n.v, n.who, n.nobody, n.turn
         from named as n
         join sequences as s on s.who = n.who
-        {{ "where n.has_own" if people.each }}
         union all
         select [struct_pack({{ ldiv.packed(columns) }})] as c_all, v, who, nobody, turn
         from named
