@@ -34,7 +34,7 @@ COLUMNS = {
 }  # fmt: skip
 #: What a policy says of patients, by whom it protects.
 INDIVIDUALS: dict[str, dict[str, Any]] = {
-    "none": {"identifiers": ["patient_nr"]},
+    "none": {},
     "apart": {"individual": "patient_nr"},
     "together": {"individual": {"column": "patient_nr", "rows": "together"}},
     "aligned": {"individual": {"column": "patient_nr", "rows": "aligned", "order": "admitted"}},
@@ -85,16 +85,18 @@ class Case:
 
     @property
     def document(self) -> dict[str, Any]:
+        zips: dict[str, Any] = {"zip": {"taxonomy": {"prefix": [5, 3, 2]}}, "insurance": {"taxonomy": {"flat": True}}}
+        regions: dict[str, Any] = {"zip": {"taxonomy": {"prefix": [2]}}}
         return {
             "source": "main.stays",
             "target": "published.stays",
             "quasi_identifiers": {
                 "birth": {"numeric": True},
                 "sex": {"taxonomy": {"flat": True}},
-                "zip": {"taxonomy": {"prefix": [5, 3, 2]}},
-                "insurance": {"taxonomy": {"flat": True}},
+                **(regions if self.few else zips),
                 "admitted": {"numeric": True},
             },
+            "identifiers": ["insurance"] * self.few + ["patient_nr"] * (self.individual == "none"),
             "sensitive": {"diagnosis": {"same": ["trim", "casefold"] if self.dirty else []}},
             "keep": ["ward", "cost"],
             "require": [{spec.name: spec.argument} for spec in read_requirements(self.require)],
@@ -266,7 +268,9 @@ def hospital(
         list[str] | None, typer.Option(help=f"Of {', '.join(INDIVIDUALS)}; may be repeated. `none` if not given.")
     ] = None,
     dirty: Annotated[bool, typer.Option("--dirty", help="Diagnoses in several spellings.")] = False,
-    few: Annotated[bool, typer.Option("--few", help="Patients have five stays at most, and most of them one.")] = False,
+    few: Annotated[
+        bool, typer.Option("--few", help="Patients have five stays at most, and are known by region, not insurance.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="What the stays are drawn by.")] = 1,
     threads: Threads = 2,
     memory_limit: Memory = None,
