@@ -207,7 +207,7 @@ def _signed(engine: Engine, subject: Subject, sensitive: str) -> Subject:
     people = {"person": Identifier(subject.person), "position": Identifier(subject.position)}
     columns = {"class_columns": subject.renamed, "sensitive": Identifier(sensitive) if sensitive else None}
     params = {"published": subject.table, "signature": Identifier(name), **columns, **people}
-    table = engine.materialise("signed", "auditing/sign_rows", each=subject.each, **params)
+    table = engine.materialise("signed", "auditing/sign_rows", by_position=subject.each, **params)
     return replace(subject, table=table, labels=[name], ids=ids, position=None)
 
 

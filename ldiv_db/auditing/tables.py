@@ -177,6 +177,9 @@ def seen_people(
     return Subject(seen, ["labels"], person="person", same=own.same)
 
 
+_PATHS = "auditing/tables/list_paths"
+
+
 @dataclass(frozen=True)
 class _SecondReading:
     """The tables joined along their whole paths from people, and what `people` (who, shown) show in all of them."""
@@ -203,9 +206,6 @@ class _SecondReading:
             known: list[ColumnName] = ["who", "turn", name]
             table = self.engine.join("again", rows, self.people, "who", left_columns=known, right_columns=["shown"])
         return replace(first, table=table, labels=["shown"], person="who", position="turn")
-
-
-_PATHS = "auditing/tables/list_paths"
 
 
 def _path(tables: Sequence[PublishedTable], table: PublishedTable) -> list[PublishedTable]:
