@@ -68,7 +68,7 @@ def _checked(policy: Policy) -> Policy:
 def of_one_table(policy: Policy, why: str = "several tables are one release, and this looks at one table") -> Policy:
     """The policy; raises PolicyError, and says `why`, for one of several tables."""
     if policy.tables:
-        raise refused("tables", why, "run, plan, check, attack, measure and report take it")
+        raise refused("tables", why, "run, plan, explore, check, attack, measure and report take it")
     return policy
 
 

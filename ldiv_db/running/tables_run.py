@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 from ldiv_db.algorithms.base import Plan
-from ldiv_db.auditing.tables import PublishedTable
+from ldiv_db.auditing.audit import require_good
+from ldiv_db.auditing.tables import PublishedTable, audit_tables
 from ldiv_db.database.context import Context
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Identifier
@@ -130,6 +132,14 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
         for name, rows in opened.public.items()
     ]
     return draft
+
+
+def rehearse_tables(ready: PreparedTables) -> tuple[Result, list[PublishedTable]]:
+    """Do all that a run does, with TEMP tables in place of the release; raises as a run does."""
+    draft = draft_tables(ready, Context(), time.perf_counter())
+    tables = [replace(table, rows=one.classes.table()) for one, table in draft.members]
+    require_good(audit_tables(ready.task.engine, tables, draft.wanted))
+    return draft.result, tables
 
 
 def _classes(ready: PreparedTables, one: Planned) -> NewClasses:

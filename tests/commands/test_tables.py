@@ -58,6 +58,8 @@ def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> 
     assert called.code == 1 and found["holds"] is False
     assert found["table"] == "published.patients, published.stays, published.labs"
     assert {one["sensitive"] for one in found["violations"]} == {"stays.value", None}
+    explored = json.loads(clinic.call("explore", clinic.database, clinic.policy, "--l", "2,3", "--json").out)
+    assert [variant["status"] for variant in explored["variants"]] == ["done", "done"], explored
     attacked = json.loads(clinic.call("attack", clinic.database, "--policy", clinic.policy, "--json").out)
     measured = clinic.call("measure", clinic.database, "--policy", clinic.policy)
     assert measured.code == 0 and "patients with stays: a count over two columns" in measured.out, measured.err
@@ -76,7 +78,8 @@ def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> 
     "words",
     [
         ("plan", "POLICY", "--sql"),
-        ("explore", "POLICY"),
+        ("explore", "POLICY", "--vary", "columns"),
+        ("explore", "POLICY", "--by", "utility"),
         ("check", "published.stays", "--policy", "POLICY"),
         ("check", "--policy", "POLICY", "--qi", "age"),
         ("measure", "published.stays", "--policy", "POLICY"),
@@ -92,10 +95,8 @@ def test_other_commands_refuse_it_by_name(clinic: Any, words: tuple[str, ...]) -
     assert clinic.run().code == 0
     command, *rest = (clinic.policy if word == "POLICY" else word for word in words)
     error = clinic.fails(2, command, clinic.database, *rest)
-    assert (
-        any(f"{key}: " in error for key in ("tables", "table", "published", "qi", "known", "rehearse", "kl", "bound"))
-        and "(" in error
-    )
+    keys = ("tables", "table", "published", "qi", "known", "rehearse", "kl", "bound", "vary", "by")
+    assert any(f"{key}: " in error for key in keys) and "(" in error
 
 
 def test_statements_for_other_databases_are_of_one_table(clinic: Any) -> None:

@@ -13,6 +13,7 @@ from ldiv_db.reporting.exploration_page import page
 from ldiv_db.running.exploring import rehearsal as workers
 from ldiv_db.running.exploring.outcomes import is_beaten
 from ldiv_db.running.exploring.variants import MOST_VARIANTS
+from tests.running import schemas
 
 TREE = "Oslo;Norway;Europe;*\nBergen;Norway;Europe;*\nRome;Italy;Europe;*\nTokyo;Japan;Asia;*\nSeoul;Korea;Asia;*\n"
 CITIES = [line.partition(";")[0] for line in TREE.splitlines()]
@@ -353,3 +354,36 @@ def test_a_policy_that_does_not_fit_its_source_is_refused_at_once(con, table, fo
     table("people", COLUMNS, people(4))
     with pytest.raises(PolicyError, match="does not classify"):
         ldiv_db.explore(con, policy(keep=None), [2, 3], folder=folder)
+
+
+def several(con):
+    """Three tables of 60 people, and the policy that publishes them as one release."""
+    names = ("patients", "stays", "labs")
+    schemas.fill(con, names, schemas.drawn(random.Random(4), names, 60, values="abcdefghij"))
+    return schemas.policy_of(names)
+
+
+def test_variants_of_several_tables_are_what_runs_of_them_publish(con, snapshot):
+    policy, before = several(con), snapshot(con)
+    found = ldiv_db.explore(con, policy, l=[2, 3], algorithms=["topdown", "mondrian"])
+    assert snapshot(con) == before
+    assert [(one.variant.label, one.status) for one in found.outcomes] == [
+        ("l = 2", "done"), ("l = 3", "done"), ("mondrian, l = 2", "done"), ("mondrian, l = 3", "done"),
+    ]  # fmt: skip
+    for one in found.outcomes:
+        result = ldiv_db.run(con, policy | dict(one.variant.keys))
+        assert (one.loss.lm_mean, one.loss.rows_suppressed) == (result.loss.lm_mean, result.loss.rows_suppressed)
+        attacks = ldiv_db.attack(con, policy=policy | dict(one.variant.keys)).attacks
+        shares = [a.gains[-1].gain for a in attacks if a.name == "posterior" and a.knows == "all tables"]
+        assert one.risk.posterior == max(share for share in shares if share is not None) <= 1 / one.l
+    assert "patients.age" in page(found)
+
+
+def test_what_is_of_one_table_is_refused_for_several(con):
+    policy = several(con)
+    with pytest.raises(PolicyError, match="vary: leaves out columns of one table"):
+        ldiv_db.explore(con, policy, vary="columns")
+    with pytest.raises(PolicyError, match="by: counts are of one table"):
+        ldiv_db.explore(con, policy, by="utility")
+    (high,) = ldiv_db.explore(con, policy | {"require": [{"k": 2}]}, k=[61]).outcomes[1:]
+    assert (high.status, high.loss) == ("infeasible", None)

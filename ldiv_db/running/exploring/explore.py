@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 from ldiv_db.database import interrupts
 from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.context import Listener, working_engine
+from ldiv_db.database.context import Context, Listener, working_engine
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse
 from ldiv_db.database.given_queries import EXAMPLE
 from ldiv_db.database.queries import Step
 from ldiv_db.database.requests import asks
 from ldiv_db.policy.document import Policy
-from ldiv_db.policy.reading import load_policy, of_one_table
+from ldiv_db.policy.reading import load_policy
 from ldiv_db.policy.resolve import QuasiColumn
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.recoding.encode import Coding
@@ -26,13 +26,14 @@ from ldiv_db.recoding.snapshot import bounds_of
 from ldiv_db.running.exploring.outcomes import Exploration, VariantOutcome
 from ldiv_db.running.exploring.question import ExploreRequest, Objective
 from ldiv_db.running.exploring.rehearsal import Codes, Job, in_turn, job_of, side_by_side
-from ldiv_db.running.exploring.variants import list_variants
+from ldiv_db.running.exploring.tables import TablesJob, problems_of_several
+from ldiv_db.running.exploring.variants import coarser_by_one, list_variants
 from ldiv_db.running.run_spec import resolve_algorithm
+from ldiv_db.running.tables import open_tables
 from ldiv_db.solving.choose import WORK
 
 #: The work of a rehearsal by algorithm, in that of the quickest; of those that were not measured.
 _SEVERAL, _OTHER = 8, 4
-_SEVERAL_TABLES = "variants share one coded table, and people of several are put together anew under each policy"
 
 
 @takes_database(read_only=True)
@@ -51,35 +52,52 @@ def explore(connection: Any, request: ExploreRequest) -> Exploration:
     outcome with its reason.
     """
     start = time.perf_counter()
-    asked, base = request.settled, of_one_table(load_policy(request.policy), _SEVERAL_TABLES)
-    refuse(problems_of(base) or _problems(base, asked.workers, asked.by))
+    asked, base = request.settled, load_policy(request.policy)
+    refuse(problems_of(base) or [*_problems(base, asked), *(problems_of_several(asked) if base.tables else ())])
     document = _document(request.policy if base.path is None else base.written)
     where, listener = Path(asked.folder), asked.listener or Listener()
     working = working_engine(connection, listener, asked.catalog)
     with working as engine, named_databases(engine, base.databases, where):
         listener.on_stage("reading the source")
-        resolved, _ = resolve_algorithm(engine, base, where)
-        codes = Codes(engine, asked.show_values)
-        coding = codes.of(resolved.source)
-        variants = list_variants(resolved, asked, _bounds(engine, coding))
-        jobs = [job_of(engine, variant, where, codes) for variant in variants]
+        jobs, source, rows, seeded = (_of_several if base.tables else _of_one)(engine, base, asked, where)
         outcomes, interrupted = _rehearse_all(engine, listener, asked.workers, jobs)
     return Exploration(
-        source=resolved.source.name,
-        rows=coding.rows_in,
+        source=source,
+        rows=rows,
         columns=tuple(base.quasi_identifiers),
         sensitive=tuple(base.sensitive),
         outcomes=outcomes,
-        seed_is_written=resolved.seed_is_written,
+        seed_is_written=seeded,
         interrupted=interrupted,
         seconds=time.perf_counter() - start,
         document=document,
-        of_people=base.counts_people,
+        of_people=base.counts_people and not base.tables,
         by=asked.by,
     )
 
 
-def _problems(policy: Policy, workers: int | None, by: str) -> Iterator[Problem]:
+def _of_one(engine: Engine, base: Policy, asked: ExploreRequest, folder: Path) -> tuple[Sequence[Job], str, int, bool]:
+    """The variants of one table, which is read once; its name, its rows, and whether the policy says the seed."""
+    resolved, _ = resolve_algorithm(engine, base, folder)
+    codes = Codes(engine, asked.show_values)
+    coding = codes.of(resolved.source)
+    variants = list_variants(resolved.policy, asked, lambda: coarser_by_one(resolved, _bounds(engine, coding)))
+    jobs = [job_of(engine, variant, folder, codes) for variant in variants]
+    return jobs, resolved.source.name, coding.rows_in, resolved.seed_is_written
+
+
+def _of_several(
+    engine: Engine, base: Policy, asked: ExploreRequest, folder: Path
+) -> tuple[Sequence[Job], str, int, bool]:
+    """The same of several tables, with the rows of all that belong to people."""
+    opened = open_tables(engine, Context(folder=folder), base)
+    rows = sum(engine.count(one.relation) for one in opened.tables.values())
+    jobs = [TablesJob(variant, folder=folder) for variant in list_variants(base, asked, lambda: ())]
+    return jobs, opened.source, rows, "seed" in base.model_fields_set
+
+
+def _problems(policy: Policy, asked: ExploreRequest) -> Iterator[Problem]:
+    by, workers = asked.by, asked.workers
     if policy.is_series:
         what = f"{policy.algorithm.name} publishes release by release, which is not explored"
         yield Problem("algorithm.name", what, "explore one release, without a key")
@@ -162,5 +180,8 @@ def processors() -> int:
 
 
 def _document(written: Any) -> Mapping[str, Any] | None:
-    plain = isinstance(written, Mapping) and isinstance(written.get("source"), str | Mapping)
+    if not isinstance(written, Mapping):
+        return None
+    tables = (written.get("tables") or {"": written}).values()
+    plain = all(isinstance(one, Mapping) and isinstance(one.get("source"), str | Mapping) for one in tables)
     return written if plain else None

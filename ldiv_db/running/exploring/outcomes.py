@@ -8,6 +8,7 @@ from fractions import Fraction
 from statistics import fmean
 from typing import Any, Literal
 
+from ldiv_db.attacking.gains import Attack
 from ldiv_db.display import Printed, fields_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.recoding.loss import CountErrors, Loss, Precision
@@ -45,6 +46,24 @@ class Risk:
         return next((risk for risk in (self.posterior, self.prosecutor) if risk is not None), 0.0)
 
 
+def risk_of(attacks: Iterable[Attack]) -> Risk:
+    """The risks among the attacks, of several sensitive attributes the largest."""
+    by_name: dict[str, list[Attack]] = {}
+    for attack in attacks:
+        by_name.setdefault(attack.name, []).append(attack)
+    return Risk(
+        # Where some values are harmless the last gain is that of the others.
+        posterior=_largest(attack.gains[-1].gain for attack in by_name.get("posterior", ())),
+        posterior_mean=_largest(attack.figures["mean"] for attack in by_name.get("posterior", ())),
+        prosecutor=_largest(attack.gains[0].gain for attack in by_name["prosecutor"]),
+        prosecutor_mean=_largest(attack.figures["mean"] for attack in by_name["prosecutor"]),
+    )
+
+
+def _largest(found: Iterable[float | None]) -> float | None:
+    return max((number for number in found if number is not None), default=None)
+
+
 @dataclass(frozen=True)
 class VariantOutcome:
     """The outcome of a variant: `loss`, `risk` and `l` if it was rehearsed, else the `reason`; `algorithm` made it."""
@@ -74,6 +93,8 @@ class VariantOutcome:
     def total_loss(self, columns: int) -> float:
         """The mean LM of a cell of so many quasi-identifiers; those that are left out are lost wholly."""
         assert self.loss is not None  # noqa: S101 - it was rehearsed
+        if self.variant.policy.tables:  # of which columns have different numbers of cells
+            return self.loss.lm_mean
         return _of_all(sum(self.loss.lm_by_column.values()), self.loss, columns)
 
     def as_dict(self) -> dict[str, Any]:

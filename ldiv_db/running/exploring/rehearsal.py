@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ldiv_db.algorithms.base import Algorithm
-from ldiv_db.attacking.attacks import Attacks, attack_table
+from ldiv_db.attacking.attacks import attack_table
 from ldiv_db.attacking.columns import Columns
-from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import Knowledge
 from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
@@ -31,7 +30,7 @@ from ldiv_db.database.templates import Statement
 from ldiv_db.measuring.measure import answers_of
 from ldiv_db.policy.resolve import Resolved, Source
 from ldiv_db.recoding.encode import Coding, read_source
-from ldiv_db.running.exploring.outcomes import Risk, Status, VariantOutcome
+from ldiv_db.running.exploring.outcomes import Status, VariantOutcome, risk_of
 from ldiv_db.running.exploring.variants import Variant
 from ldiv_db.running.preparation import check_ready, make_ready
 from ldiv_db.running.run import rehearsed
@@ -53,6 +52,22 @@ class Job:
         """True if queries are asked of a source that its own connection alone sees: a frame, or a query."""
         policy = self.variant.policy
         return bool(policy.preserve) and not isinstance(policy.source, str)
+
+    def outcome(self, engine: Engine) -> VariantOutcome:
+        """All that a run does, with a TEMP table in place of the release, and what attacks on that gain."""
+        resolved, algorithm, coding = self.resolved, self.algorithm, self.coding
+        assert resolved and algorithm and coding  # noqa: S101 - it was not refused
+        encoded = replace(coding, engine=engine).encode()
+        ready = make_ready(engine, Listener(), resolved, algorithm, encoded)
+        check_ready(ready, show_values=False)
+        made, loss, release = rehearsed(ready, 1)
+        name = made.algorithm or ready.algorithm.name
+        released, sensitive = resolved.released, resolved.policy.sensitive
+        columns = Columns(released.identifying, released.class_ids, sensitive, folder=resolved.folder)
+        risk = risk_of(attack_table(engine, release, columns, resolved.required.specs, Knowledge()).attacks)
+        answers = answers_of(engine, release, resolved, self.variant.policy.preserve)
+        l = l_of(name, ready.task.requirements, made.l)
+        return VariantOutcome(self.variant, "done", "", name, l, loss, risk, answers)
 
     def moved(self, move: Callable[[Relation], Relation]) -> Job:
         """The same with its codes where `move` takes them."""
@@ -103,7 +118,7 @@ def rehearse(job: Job, connection: Any, listener: Listener) -> VariantOutcome:
         return VariantOutcome(job.variant, "refused", job.refused)
     try:
         with working_engine(connection, listener) as engine:
-            return _rehearsed(job, engine)
+            return job.outcome(engine)
     except LdivError as error:
         found = [word for kind, word in _STATUS.items() if isinstance(error, kind)]
         status: Status = found[0] if found else "error"
@@ -117,46 +132,6 @@ def _shortly(error: LdivError, status: Status) -> str:
     """
     lines = error.message.splitlines()
     return lines[0] if status == "error" else "\n".join(line for line in lines if not line.startswith(_HINT))
-
-
-def _rehearsed(job: Job, engine: Engine) -> VariantOutcome:
-    resolved, algorithm, coding = job.resolved, job.algorithm, job.coding
-    assert resolved and algorithm and coding  # noqa: S101 - it was not refused
-    encoded = replace(coding, engine=engine).encode()
-    ready = make_ready(engine, Listener(), resolved, algorithm, encoded)
-    check_ready(ready, show_values=False)
-    made, loss, release = rehearsed(ready, 1)
-    name = made.algorithm or ready.algorithm.name
-    risk = _risk(_attacked(job, engine, release))
-    answers = answers_of(engine, release, resolved, job.variant.policy.preserve)
-    l = l_of(name, ready.task.requirements, made.l)
-    return VariantOutcome(job.variant, "done", "", name, l, loss, risk, answers)
-
-
-def _attacked(job: Job, engine: Engine, release: Relation) -> Attacks:
-    resolved = job.resolved
-    assert resolved  # noqa: S101 - it was rehearsed
-    released, sensitive = resolved.released, resolved.policy.sensitive
-    columns = Columns(released.identifying, released.class_ids, sensitive, folder=resolved.folder)
-    return attack_table(engine, release, columns, resolved.required.specs, Knowledge())
-
-
-def _risk(attacks: Attacks) -> Risk:
-    """The risks among the attacks, of several sensitive attributes the largest."""
-    by_name: dict[str, list[Attack]] = {}
-    for attack in attacks.attacks:
-        by_name.setdefault(attack.name, []).append(attack)
-    return Risk(
-        # Where some values are harmless the last gain is that of the others.
-        posterior=_largest(attack.gains[-1].gain for attack in by_name.get("posterior", ())),
-        posterior_mean=_largest(attack.figures["mean"] for attack in by_name.get("posterior", ())),
-        prosecutor=_largest(attack.gains[0].gain for attack in by_name["prosecutor"]),
-        prosecutor_mean=_largest(attack.figures["mean"] for attack in by_name["prosecutor"]),
-    )
-
-
-def _largest(found: Any) -> float | None:
-    return max((number for number in found if number is not None), default=None)
 
 
 #: Seconds between two attempts to stop a statement.

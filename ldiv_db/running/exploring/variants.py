@@ -106,16 +106,23 @@ class Variant:
         return ", ".join(words[key].format(value) for key, value in self.varied.items()) or "as written"
 
 
-def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> list[Variant]:
+#: What is varied, and the keys of a policy that say so.
+Change = tuple[dict[str, Any], dict[str, Any]]
+
+
+def list_variants(
+    policy: Policy, asked: ExploreRequest, coarser_columns: Callable[[], Iterable[Change]]
+) -> list[Variant]:
     """The variants, the policy as it is written first; raises PolicyError for what it has nothing of to vary.
 
     Where algorithms or risks are named, the first takes the place of the policy's. Each column is varied alone.
     """
     refuse(asked.problems())
     found: list[Variant] = []
-    changes = (one for base in _bases(resolved.policy, asked.risk) for one in _changes(resolved, asked, bounds, base))
+    bases = _bases(policy, asked.risk)
+    changes = (one for base in bases for one in _changes(changed(policy, base[1]), asked, coarser_columns, base))
     for varied, keys in changes:
-        variant = Variant(len(found) + 1, changed(resolved.policy, keys), varied, keys)
+        variant = Variant(len(found) + 1, changed(policy, keys), varied, keys)
         same = [number for number, earlier in enumerate(found) if variant.policy == earlier.policy]
         if not same:
             found.append(variant)
@@ -126,18 +133,15 @@ def list_variants(resolved: Resolved, asked: ExploreRequest, bounds: Bounds) -> 
     return found
 
 
-#: What is varied, and the keys of a policy that say so.
-_Change = tuple[dict[str, Any], dict[str, Any]]
-
-
-def _bases(policy: Policy, risks: Iterable[Any]) -> Sequence[_Change]:
+def _bases(policy: Policy, risks: Iterable[Any]) -> Sequence[Change]:
     """The policy with each largest risk in place of its own, or as it is where none is asked for."""
     others = [spec.written for spec in policy.require if bounded_risk([spec]) is None]
     return [({RISK: bound}, {"require": [*others, {RISK: bound}]}) for bound in risks] or [({}, {})]
 
 
-def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds, base: _Change) -> Iterator[_Change]:
-    policy = changed(resolved.policy, base[1])
+def _changes(
+    policy: Policy, asked: ExploreRequest, coarser_columns: Callable[[], Iterable[Change]], base: Change
+) -> Iterator[Change]:
     algorithms = [_merged(base, _algorithm(policy, name)) for name in asked.algorithms] or [base]
     by_default = DEFAULT_L if not asked.varies and _requiring(policy, "l", 2) else ()
     ls = _parameters(policy, "l", asked.l or by_default)
@@ -149,14 +153,14 @@ def _changes(resolved: Resolved, asked: ExploreRequest, bounds: Bounds, base: _C
     if "columns" in asked.vary:
         yield from (_merged(algorithms[0], change) for change in _left_out(policy))
     if "taxonomy" in asked.vary:
-        yield from (_merged(algorithms[0], change) for change in _coarser(resolved, bounds))
+        yield from (_merged(algorithms[0], change) for change in coarser_columns())
 
 
-def _merged(first: _Change, second: _Change) -> _Change:
+def _merged(first: Change, second: Change) -> Change:
     return {**first[0], **second[0]}, {**first[1], **second[1]}
 
 
-def _algorithm(policy: Policy, name: str) -> _Change:
+def _algorithm(policy: Policy, name: str) -> Change:
     """Another algorithm; the policy's own keeps its options, and is no change."""
     if policy.algorithm.name == name and policy.names_algorithm:
         return {}, {}
@@ -177,7 +181,7 @@ def _parameters(policy: Policy, name: str, given: Iterable[int]) -> list[int]:
     return values
 
 
-def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[_Change]:
+def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[Change]:
     named = [[(name, value) for value in values] for name, values in (("l", ls), ("k", ks)) if values]
     for varied in map(dict, itertools.product(*named)):
         asking, keys = policy, dict[str, Any]()
@@ -187,7 +191,7 @@ def _crossed(policy: Policy, ls: Sequence[int], ks: Sequence[int]) -> Iterator[_
         yield varied, keys
 
 
-def _left_out(policy: Policy) -> Iterator[_Change]:
+def _left_out(policy: Policy) -> Iterator[Change]:
     written = {name: qi.model_dump(exclude_unset=True) for name, qi in policy.quasi_identifiers.items()}
     for name in written if len(written) > 1 else ():
         others = {other: settings for other, settings in written.items() if other != name}
@@ -195,7 +199,8 @@ def _left_out(policy: Policy) -> Iterator[_Change]:
         yield {"without": name}, keys
 
 
-def _coarser(resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
+def coarser_by_one(resolved: Resolved, bounds: Bounds) -> Iterator[Change]:
+    """Each quasi-identifier that has a level to spare with one fewer."""
     keys = resolved.policy.quasi_identifiers
     written = {name: qi.model_dump(exclude_unset=True) for name, qi in keys.items()}
     inferred = {one.column: one.settings for one in resolved.inferred}
@@ -204,3 +209,12 @@ def _coarser(resolved: Resolved, bounds: Bounds) -> Iterator[_Change]:
         settings = coarser(qi, column, bounds)
         if settings is not None:
             yield {"coarser": column.name}, {"quasi_identifiers": {**written, column.name: settings}}
+
+
+def over_earlier(policy: Policy) -> Policy:
+    """The policy whose tables take the place of earlier ones, as nothing is published."""
+    tables = {
+        name: table.model_copy(update={"target": table.target.model_copy(update={"if_exists": "replace"})})
+        for name, table in policy.tables.items()
+    }
+    return policy.model_copy(update={"tables": tables})
