@@ -1,13 +1,17 @@
 """How what is returned looks: a line, a page in a notebook, no traceback of ours; frames are in `tests/notebooks`."""
 
+import random
 import re
+from functools import cache
 from html.parser import HTMLParser
 
+import duckdb
 import pytest
 
 import ldiv_db
 from ldiv_db.auditing.audit import Audits
 from ldiv_db.display import FORMS, Shown
+from tests.running.schemas import drawn, fill, policy_of
 
 NASTY = "<b>\"&'"
 COLUMNS = {NASTY: "INTEGER", "sex": "VARCHAR", "disease": "VARCHAR"}
@@ -41,6 +45,17 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
+@cache
+def of_tables():
+    """The plan of a release of several tables, and what was measured of it."""
+    names = ("patients", "stays")
+    con = duckdb.connect()
+    fill(con, names, drawn(random.Random(3), names, 24, values="abcdefghij"))
+    policy = policy_of(names)
+    ldiv_db.run(con, policy)
+    return ldiv_db.plan(con, policy), ldiv_db.measure(con, policy=policy)
+
+
 @pytest.fixture
 def returned(con, table):
     """One object of every class that is returned, by its class."""
@@ -60,6 +75,7 @@ def returned(con, table):
         ldiv_db.measure(con, result.table(), POLICY),
         ldiv_db.plan(con, {**POLICY, "target": "other"}),
         ldiv_db.run(con, {**series, **unique, "source": "keyed"}),
+        *of_tables(),
     ]
     return {type(shown): shown for shown in objects}
 

@@ -57,7 +57,7 @@ def open_published(engine: Engine, policy: Policy, folder: Path) -> PublishedTab
     for number, (name, member) in enumerate(members_of(policy).items(), 1):
         with problems.collected(f"tables.{name}"):
             request = replace(check_request(member), folder=folder)
-            rows = resolve_source(engine, policy.tables[name].target.table or "", folder, "target")
+            rows = resolve_source(engine, str(policy.tables[name].target), folder, "target")
             table = PublishedTable.of(name, number, policy.tables, member.released, rows)
             refuse(missing_columns(engine, rows, list(_columns(table)), "published table"))
             found, required = request.requirements(engine, columns_of(engine, rows))

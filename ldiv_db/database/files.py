@@ -9,6 +9,8 @@ takes their place.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import re
 import shutil
@@ -27,6 +29,8 @@ _LOCK = "lock"
 _SPILL, _ATTEMPTS = "spill", 5
 #: Only the owner may enter such a folder: its contents are not audited yet.
 _OWNER_ONLY = 0o700
+#: Whether two folders can change places here, and what Linux takes to do so: relative to where we are, RENAME_EXCHANGE.
+CAN_SWAP, _HERE, _EXCHANGE = sys.platform == "linux", -100, 2
 #: All that a database holds beside its rows, of which it has the number.
 _HELD = """
     SELECT 'table' AS kind, schema_name, table_name AS name, sql, comment, estimated_size AS rows FROM duckdb_tables()
@@ -116,6 +120,15 @@ def move(part: Path, final: Path) -> None:
     os.replace(part, final)
     with suppress(OSError):  # not every file system lets a folder be synced
         flush(final.parent)
+
+
+def swap(one: Path, other: Path) -> None:
+    """Let two folders change places in one step; raises OSError where the system or the file system has none."""
+    exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if CAN_SWAP else None
+    if exchange is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+    if exchange(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def flush(path: Path) -> None:

@@ -204,7 +204,12 @@ class Policy(PolicyPart):
     @property
     def places(self) -> str:
         """Where its release goes: its target, or those of its tables."""
-        return ", ".join(str(one.target) for one in (self.tables.values() or [self]))
+        return ", ".join(map(str, self.targets))
+
+    @property
+    def targets(self) -> list[Target]:
+        """Its target, or those of its tables."""
+        return [one.target for one in (self.tables.values() or [self])]
 
     @property
     def reads(self) -> str:

@@ -23,7 +23,7 @@ from pydantic import (
 from ldiv_db.database.documents import MAX_DEPTH
 from ldiv_db.database.equality import Members, Reading, Step
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse, what_is_wrong
-from ldiv_db.requirements import RequirementSpec, make_categories
+from ldiv_db.requirements import REQUIREMENTS, Requirement, RequirementSpec, make_categories
 from ldiv_db.requirements.parameters import LARGEST
 from ldiv_db.requirements.values import named_value
 from ldiv_db.taxonomies.making import ISO_UNITS, UNITS
@@ -272,7 +272,7 @@ BESIDE = ("sensitive", "others_known", "each")
 
 
 def read_requirement(value: Any) -> RequirementSpec:
-    """The requirement of a mapping, with keys `BESIDE`, or that is one; raises ValueError."""
+    """The requirement of a mapping, with keys `BESIDE` or among its parameters, or that is one; raises ValueError."""
     if isinstance(value, RequirementSpec):
         return value
     if isinstance(value, Mapping):
@@ -287,5 +287,11 @@ def read_requirement(value: Any) -> RequirementSpec:
             raise ValueError("`each` takes `position`")
         if len(rest) == 1:
             ((name, argument),) = rest.items()
+            # Where it has no parameters of its own, the keys are values.
+            if isinstance(argument, Mapping) and REQUIREMENTS.get(str(name), Requirement).fields:
+                inside = {key: argument[key] for key in BESIDE if key in argument}
+                if inside:
+                    own = {key: given for key, given in argument.items() if key not in BESIDE}
+                    return read_requirement({**value, name: own, **inside})
             return RequirementSpec(str(name), argument, tuple(names), known, each)
     raise ValueError("takes `name: value`, e.g. `distinct: 3`")

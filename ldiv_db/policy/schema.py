@@ -158,10 +158,13 @@ def _is_linked(policy: Policy, name: str) -> bool:
 
 
 def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
-    target = table.target
-    if target.file or target.database or target.prefix:
-        what = "one transaction writes all tables, into the database that is opened"
-        yield Problem("target", what, "target: {table: …}; copy them elsewhere afterwards")
+    target, first = table.target, next(iter(policy.tables.values())).target
+    if target.database or target.prefix or target.format not in (None, "parquet"):
+        what = "several tables go to the database that is opened, or to Parquet files in a folder of their own"
+        yield Problem("target", what, "target: {table: …}, or {file: FOLDER/NAME.parquet}")
+    elif target.folder != first.folder or target.folder == Path():
+        what = "files go to one folder, which is moved into place with all tables"
+        yield Problem("target", what, f"target: {{file: FOLDER/{name}.parquet}} of each")
     elif target.if_exists == "append":
         yield Problem("target.if_exists", "nobody knows whose rows are published already", "replace")
     else:
@@ -224,7 +227,7 @@ def open_each(
     for name in names:
         table = policy.tables[name]
         with problems.collected():
-            given = table.source if key == "source" else table.target.table or ""
+            given = table.source if key == "source" else str(table.target)
             found[name] = open_source(engine, given, folder, f"tables.{name}.{key}")
     problems.refuse()
     return found

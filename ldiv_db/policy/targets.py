@@ -32,6 +32,11 @@ class Target(PolicyPart):
         """The file's format by its ending, None for one that we do not write."""
         return TARGET_FILES.get(Path(self.file or "").suffix.lower())
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder of a file, None of what is in a database."""
+        return Path(self.file).parent if self.file else None
+
     def problems(self) -> list[Problem]:
         if "\0" in (self.file or ""):
             return [Problem("target.file", "holds a character that no file's name has")]

@@ -27,7 +27,7 @@ from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Resolved, Source
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.counted_source import SQL, CountedSource, PlanThere
-from ldiv_db.publishing.destinations import Destination
+from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.draft import Draft, Outcome, entries_of, undone
 from ldiv_db.publishing.history import ChangedError, Watch
 from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN

@@ -12,18 +12,13 @@ from ldiv_db.database.catalog import Column, columns_of, without_members
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem, count_phrase, nearest, refuse, refused
+from ldiv_db.database.files import CAN_SWAP
 from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
-from ldiv_db.publishing.destinations import (
-    DatabaseFile,
-    DataFile,
-    Destination,
-    InDatabase,
-    InFile,
-    InOtherDatabase,
-    InTable,
-)
+from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase, InTable
+from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, InFile
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
 _TOO_WIDE = ("HUGEINT", "UHUGEINT")
@@ -66,11 +61,14 @@ class TargetCheck:
         if isinstance(destination, InFile):
             check_file(destination, [self.source.path] if isinstance(self.source, FileRelation) else [])
             if destination.path.exists() and self.if_exists == "fail":
-                raise refused("target", f"{destination.name} exists", "set if_exists: replace, or name another file")
+                hint = f"set if_exists: replace, or name another {destination.kind}"
+                raise refused("target", f"{destination.name} exists", hint)
         if isinstance(destination, DatabaseFile):
             _check_database_file(destination)
-        if isinstance(destination, DataFile):
+        if isinstance(destination, DataFile | Folder):
             self._check_data_file(destination)
+        if isinstance(destination, Folder):
+            _check_folder(destination)
         if not isinstance(destination, InDatabase):
             refuse_read_target(engine, self.policy, self.folder, self.source)
 
@@ -143,15 +141,16 @@ class TargetCheck:
             raise refused("target", f"{table} is a view", "name another table")
         return True
 
-    def _check_data_file(self, destination: DataFile) -> None:
+    def _check_data_file(self, destination: DataFile | Folder) -> None:
         types, sensitive = self.types or {}, self.policy.sensitive
         if set("*?[") & set(str(destination.path)):
             raise refused("target.file", "has one of * ? [ in its path, which would be read back as a pattern")
         wide = [name for name, kind in types.items() if kind in _TOO_WIDE]
-        if wide and destination.form == "parquet":
+        form = self.policy.target.format
+        if wide and form == "parquet":
             raise refused("target.file", f"Parquet has no integers as wide as {', '.join(wide)}", "write CSV or DuckDB")
         lists = [name for name, kind in types.items() if kind.endswith("]") and name in sensitive]
-        if destination.form == "csv" and any(sensitive[name].set for name in lists):
+        if form == "csv" and any(sensitive[name].set for name in lists):
             what = f"a CSV file has no lists, and the members of {', '.join(lists)} are counted"
             raise refused("target.file", what, "name a .parquet file, or join the members to a text in a view")
 
@@ -249,8 +248,19 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
         raise refused("target.file", f"no folder for {name}")
     if any(_same_file(path, Path(other)) for other in [*engine.snapshot.open_files, *sources]):
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
-    if path.exists() and not path.is_file():
-        raise refused("target.file", f"{name} is not a file")
+    if path.exists() and not (path.is_dir() if isinstance(destination, Folder) else path.is_file()):
+        raise refused("target.file", f"{name} is not a {destination.kind}")
+
+
+def _check_folder(destination: Folder) -> None:
+    """Raise PolicyError if a folder is there that cannot be replaced, or holds anything else."""
+    if not destination.path.exists():
+        return
+    if not CAN_SWAP:
+        raise refused("target.file", "folders change places in one step on Linux alone", "name a new folder")
+    if others := sorted({path.name for path in destination.path.iterdir()} - set(destination.files)):
+        what = f"{destination.name} holds {others[0]} as well, which replace would remove"
+        raise refused("target.file", what, "name a new folder")
 
 
 def refuse_log(destination: DatabaseFile) -> None:

@@ -23,7 +23,8 @@ from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.sources import COUNT, DECOMPOSITIONS, GROUP_ID
 from ldiv_db.policy.targets import Target
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.destinations import DatabaseFile, InDatabase
+from ldiv_db.publishing.in_database import InDatabase
+from ldiv_db.publishing.in_file import DatabaseFile
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.inference import Release
 from ldiv_db.publishing.ledger import Entry

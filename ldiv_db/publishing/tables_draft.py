@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from ldiv_db.auditing.audit import require_good
 from ldiv_db.auditing.subject import Subject, require_same_rows
@@ -33,7 +34,7 @@ class TablesDraft(RunDraft):
 
     #: The tables that belong to people, each where it goes and as the audit reads it, and the others.
     members: Sequence[tuple[RunDraft, PublishedTable]] = field(default_factory=tuple)
-    public: Sequence[tuple[PublicTable, Relation]] = field(default_factory=tuple)
+    public: Sequence[tuple[PublicTable, Where]] = field(default_factory=tuple)
     wanted: Mapping[str, Sequence[Requirement]] = field(default_factory=dict)
 
     @property
@@ -42,12 +43,14 @@ class TablesDraft(RunDraft):
 
     def write(self, where: Where) -> None:
         for draft, read in self.members:
-            draft.write(read.rows)
+            draft.write(_placed(read.rows, where))
             for note in draft.noted:
                 self.note(note)
-        for public, table in self.public:
-            params = {"rows": public.rows, "columns": public.columns}
-            if postgres.is_in_postgres(self.engine, table):
+        for public, place in self.public:
+            table, params = _placed(place, where), {"rows": public.rows, "columns": public.columns}
+            if isinstance(table, FileRelation):
+                self.engine.export(Path(table.path), "parquet", "database/list_rows", **params)
+            elif postgres.is_in_postgres(self.engine, table):
                 with self.engine.scope():
                     copied = self.engine.materialise("public", "database/list_rows", **params)
                     self.note(postgres.make_table(self.engine, table, copied, {}) or "")
@@ -57,7 +60,8 @@ class TablesDraft(RunDraft):
     def audit(self, where: Where) -> Result:
         engine, result = self.engine, self.result
         with engine.scope():
-            read = [self._as_written(draft, table) for draft, table in self.members]
+            places = [replace(table, rows=_placed(table.rows, where)) for _, table in self.members]
+            read = [self._as_written(draft, table) for (draft, _), table in zip(self.members, places, strict=True)]
             audits = audit_tables(engine, read, self.wanted)
             require_good(audits)
         people = audits[-1]
@@ -80,3 +84,11 @@ class TablesDraft(RunDraft):
         require_same_rows(engine, Subject(rows, labels), Subject(planned, labels), sensitive or [""])
         engine.drop(planned)
         return replace(table, rows=rows)
+
+
+def _placed(table: Where, where: Where) -> Where:
+    """A table of the database, or its file in the folder that is written."""
+    if not isinstance(table, FileRelation):
+        return table
+    assert isinstance(where, FileRelation)  # noqa: S101 - files go to a folder
+    return replace(table, path=str(Path(where.path) / Path(table.path).name))

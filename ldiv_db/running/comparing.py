@@ -21,8 +21,8 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, refuse, refused
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.sources import open_source
-from ldiv_db.publishing.destinations import within
 from ldiv_db.publishing.draft import NewClasses
+from ldiv_db.publishing.in_file import within
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.recode import PUBLISHED
 from ldiv_db.requirements import promised_by

@@ -27,7 +27,7 @@ from ldiv_db.measuring.answers import check_queries
 from ldiv_db.measuring.least_loss.bounds import LossBound
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.policy.sensitive import unknown_harmless
-from ldiv_db.publishing.destinations import Destination
+from ldiv_db.publishing.destination import Destination
 from ldiv_db.publishing.history import Watch, look_back
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import Coding, read_source

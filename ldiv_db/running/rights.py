@@ -16,7 +16,9 @@ from ldiv_db.database.postgres import ADD, CHANGE, READ, REMOVE, Ask, Right, gra
 from ldiv_db.database.warehouses import Warehouse
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing import ledger_there
-from ldiv_db.publishing.destinations import Destination, InFile, InTable
+from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.in_database import InTable
+from ldiv_db.publishing.in_file import InFile
 from ldiv_db.publishing.ledger import RELEASE_TABLES, SERIES_TABLES
 from ldiv_db.publishing.ledger_there import LedgerThere
 

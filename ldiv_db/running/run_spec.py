@@ -20,7 +20,8 @@ from ldiv_db.policy.release_columns import ReleaseColumns
 from ldiv_db.policy.resolve import Check, Findings, Resolved, resolve
 from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.sensitive import Required, absent_values, asked_l
-from ldiv_db.publishing.destinations import Destination, destination_of
+from ldiv_db.publishing.destination import Destination
+from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.in_warehouse import InWarehouse
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.recoding.encoded import Encoded

@@ -31,9 +31,11 @@ from ldiv_db.policy.rules import problems_of
 from ldiv_db.policy.schema import PERSON, content_of, members_of
 from ldiv_db.policy.sources import Frame, open_source
 from ldiv_db.policy.tables import named_in
-from ldiv_db.publishing.destinations import InDatabase, destination_of
+from ldiv_db.publishing.destinations import destination_of, destination_of_tables
 from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed, versions
 from ldiv_db.publishing.history import Published, Watch, look_back_on_tables
+from ldiv_db.publishing.in_database import InDatabase
+from ldiv_db.publishing.in_file import Folder
 from ldiv_db.publishing.refusals import TargetCheck
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
@@ -97,7 +99,7 @@ class MemberTable:
     linked: LinkedTable
     resolved: Resolved
     algorithm: Algorithm
-    target: Relation
+    target: Relation | FileRelation
 
     @property
     def name(self) -> str:
@@ -119,34 +121,43 @@ def resolve_tables(opened: OpenedTables, secret: str) -> list[MemberTable]:
             if algorithm.traits.recodes_globally:
                 what = f"{algorithm.name} gives a value one label wherever it is, and people have several rows"
                 raise PolicyError([Problem("algorithm.name", what, "algorithm: auto, topdown, peel or mondrian")])
-            found.append(MemberTable(linked, resolved, algorithm, checked_target(opened, linked.name, policy)))
+            target = checked_target(opened, linked.name, policy, resolved.released.types(resolved.columns))
+            found.append(MemberTable(linked, resolved, algorithm, target))
     problems.refuse()
     return found
 
 
-def checked_target(opened: OpenedTables, name: str, policy: Policy) -> Relation:
-    """Where a table goes; raises PolicyError unless it may go there, whatever the release reads."""
-    engine, target = opened.engine, opened.policy.tables[name].target
-    destination = destination_of(engine, target, opened.context.folder, [])
-    if not isinstance(destination, InDatabase):
+def checked_target(
+    opened: OpenedTables, name: str, policy: Policy, types: Mapping[str, str]
+) -> Relation | FileRelation:
+    """Where a table goes that has columns of these types.
+
+    Raises PolicyError unless it may go there, whatever the release reads.
+    """
+    engine, folder, target = opened.engine, opened.context.folder, opened.policy.tables[name].target
+    whole = destination_of_tables(engine, opened.policy.targets, folder)
+    destination = whole if isinstance(whole, Folder) else destination_of(engine, target, folder, [])
+    if not isinstance(destination, InDatabase | Folder):
         what = "one transaction writes all tables and the ledger, in one database"
         raise PolicyError([Problem("target", what, "name a table of the database that has the ledger")])
+    known = types if isinstance(destination, Folder) else None
     for read in (*(table.relation for table in opened.tables.values()), *opened.public.values()):
-        TargetCheck(destination, policy, opened.context.folder, read, None).refuse()
+        TargetCheck(destination, policy, folder, read, known).refuse()
     require_rights(destination, policy)
-    return destination.table
+    return destination.file(target) if isinstance(destination, Folder) else destination.table
 
 
-def _public_targets(opened: OpenedTables) -> dict[str, Relation]:
+def _public_targets(opened: OpenedTables) -> dict[str, Relation | FileRelation]:
     """Where the tables go that belong to nobody; raises PolicyError for columns that the policy does not classify."""
-    problems, found = Problems(), dict[str, Relation]()
+    problems, found = Problems(), dict[str, Relation | FileRelation]()
     for name, rows in opened.public.items():
         table = opened.policy.tables[name]
         own = {"tables": {}, "target": table.target, "quasi_identifiers": {}, "sensitive": {}, "keep": table.keep}
         policy = opened.policy.model_copy(update={**own, "identifiers": table.identifiers, "individual": None})
         with problems.collected(f"tables.{name}"):
-            refuse(column_problems(policy, columns_of(opened.engine, rows)))
-            found[name] = checked_target(opened, name, policy)
+            columns = columns_of(opened.engine, rows)
+            refuse(column_problems(policy, columns))
+            found[name] = checked_target(opened, name, policy, policy.released.types(columns))
     problems.refuse()
     return found
 
@@ -167,7 +178,7 @@ class PreparedTables(Shown):
     earlier: Earlier
     watch: Watch
     #: Where the tables go that belong to nobody.
-    public: Mapping[str, Relation]
+    public: Mapping[str, Relation | FileRelation]
     #: How many rows each table has, and how many of them are to be published.
     rows: Mapping[str, tuple[int, int]]
     reasons: Sequence[str] = field(default_factory=tuple)

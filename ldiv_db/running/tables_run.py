@@ -15,7 +15,7 @@ from ldiv_db.policy.document import Policy
 from ldiv_db.policy.schema import PERSON
 from ldiv_db.policy.sensitive import smallest_class
 from ldiv_db.policy.tables import named_in
-from ldiv_db.publishing.destinations import destination_of
+from ldiv_db.publishing.destinations import destination_of_tables
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.fingerprints import versions
 from ldiv_db.publishing.result import Result
@@ -88,8 +88,7 @@ def _planned(ready: PreparedTables, one: MemberTable, member: Member, plan: Plan
 
 def publish_tables(engine: Engine, context: Context, policy: Policy, begun: float) -> Result:
     """Publish all tables of a policy as one release, or nothing of them; its work began at `begun`."""
-    first = next(iter(policy.tables.values()))
-    destination = destination_of(engine, first.target, context.folder, [])
+    destination = destination_of_tables(engine, policy.targets, context.folder)
     ready = prepare_tables(engine, context, policy, True, destination.run_id)
     draft = draft_tables(ready, context, begun)
     context.listener.on_stage(WRITING)

@@ -107,7 +107,7 @@ def test_a_refused_release_to_a_file_leaves_not_even_a_catalog(bed: Any, monkeyp
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ldiv_db.publishing.destinations.move", fail)
+    monkeypatch.setattr("ldiv_db.publishing.in_file.move", fail)
     called = bed.call("run", bed.database, bed.policy)
     assert called.code == 3 and "cannot write out.duckdb" in called.err
     assert not (bed.folder / "out.duckdb").exists()

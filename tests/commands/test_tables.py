@@ -58,7 +58,7 @@ def test_check_attack_and_measure_read_all_tables_of_the_policy(clinic: Any) -> 
     assert called.code == 1 and found["holds"] is False
     assert found["table"] == "published.patients, published.stays, published.labs"
     assert {one["sensitive"] for one in found["violations"]} == {"stays.value", None}
-    explored = json.loads(clinic.call("explore", clinic.database, clinic.policy, "--l", "2,3", "--json").out)
+    explored = json.loads(clinic.call("explore", clinic.database, clinic.policy, "--k", "2,3", "--json").out)
     assert [variant["status"] for variant in explored["variants"]] == ["done", "done"], explored
     attacked = json.loads(clinic.call("attack", clinic.database, "--policy", clinic.policy, "--json").out)
     measured = clinic.call("measure", clinic.database, "--policy", clinic.policy)

@@ -2,9 +2,9 @@
 
 Of a policy with a key the run is the next release of its series.
 
-A moment is the number of a statement, or `before` or `after` the move of a file into place; `count` dies at none
-and prints the number of statements, and that of the one that publishes. Every run is a fork of this process, which
-itself opens no database.
+A moment is the number of a statement, or `before` or `after` the move of a file, or folder, into place; `count` dies at
+none and prints the number of statements, and that of the one that publishes. Every run is a fork of this process,
+which itself opens no database.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from forked import die, fork_each
 
 import ldiv_db
 from ldiv_db.database.connections import open_database
-from ldiv_db.publishing import destinations as targets
+from ldiv_db.publishing import in_file as targets
 
 
 def run(folder: Path, moment: str) -> None:
@@ -27,11 +27,12 @@ def run(folder: Path, moment: str) -> None:
             die()
         seen.append(statement.template)
 
-    real = targets.move
-    if moment == "before":
-        targets.move = die
-    if moment == "after":
-        targets.move = lambda part, final: (real(part, final), die())
+    for name in ("move", "swap"):
+        real = getattr(targets, name)
+        if moment == "before":
+            setattr(targets, name, die)
+        if moment == "after":
+            setattr(targets, name, lambda part, final, real=real: (real(part, final), die()))
     with open_database(folder / "hospital.duckdb") as connection:
         policy = ldiv_db.read_policy(folder / "policy.yml")
         ldiv_db.run(connection, policy, folder, ldiv_db.Listener(on_statement=listen))

@@ -13,7 +13,7 @@ from forked import die, fork_each
 
 import ldiv_db
 from ldiv_db.database.connections import open_database
-from ldiv_db.publishing import destinations, series_draft
+from ldiv_db.publishing import in_file, series_draft
 
 
 def run(folder: Path, moment: str) -> None:
@@ -23,7 +23,7 @@ def run(folder: Path, moment: str) -> None:
     elif moment == "record":
         series_draft.record_members = die
     else:
-        setattr(destinations, {"folder": "work_folder"}.get(moment, moment), die)
+        setattr(in_file, {"folder": "work_folder"}.get(moment, moment), die)
     with open_database(folder / "hospital.duckdb") as connection:
         connection.execute("SET threads = 1")
         ldiv_db.run(connection, ldiv_db.read_policy(folder / "policy.yml"), folder)

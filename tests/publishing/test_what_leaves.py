@@ -28,9 +28,10 @@ from ldiv_db.database.engine import Engine
 from ldiv_db.database.names import Relation
 from ldiv_db.policy.reading import parse_policy
 from ldiv_db.policy.resolve import resolve
-from ldiv_db.publishing.destinations import InDatabase, destination_of
+from ldiv_db.publishing.destinations import destination_of
 from ldiv_db.publishing.draft import NewClasses, RunDraft
 from ldiv_db.publishing.history import Watch
+from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.series import Key, Series
 from ldiv_db.publishing.series_draft import MatchedRows, ReleaseStart
 from ldiv_db.publishing.series_target import SeriesTarget, tables_of

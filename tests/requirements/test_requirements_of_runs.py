@@ -29,6 +29,7 @@ def policy(*require, **changes):
         {"p_sensitive": {"p": 2, "k": 5}}, {"distinct_alpha": {"l": 3, "alpha": 1}},
         {"entropy_alpha": {"l": 2, "alpha": 1}}, {"recursive_alpha": {"c": 2, "l": 2, "alpha": 1}},
         {"distinct": 3, "sensitive": "disease"}, {"distinct": 3, "others_known": True},
+        {"distinct": {"l": 3, "sensitive": "disease"}},
         {"recursive": {"c": 1, "l": "auto"}},
     ],
 )  # fmt: skip

@@ -1,0 +1,73 @@
+"""What a destination is: where a draft goes, and how it gets there whole or not at all.
+
+Tables of the source's database are made, audited and entered in the ledger in one transaction. A file is written
+beside its place, closed, audited as it lies there, flushed, and moved into place; the ledger says `written` before the
+move and `published` after it. A file of several releases is written as a copy of what is there, with the next one; as
+it is the ledger that knows what belongs to it, it says `started` before there is a folder to write in.
+
+Whatever moment a process dies at, the old file is there or the whole new one, and the next publication to the same
+place removes what was left over and has the ledger say what is true.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ldiv_db.database.addresses import Place
+from ldiv_db.database.engine import Engine
+from ldiv_db.database.errors import count_phrase
+from ldiv_db.policy.resolve import Resolved, Source
+from ldiv_db.publishing.draft import Draft, Outcome, Where
+from ldiv_db.publishing.history import Recount, Watch, new_run
+
+
+@dataclass(eq=False)
+class Destination(ABC):
+    """A place that a draft goes to."""
+
+    engine: Engine
+    #: Whether the rows of the source lie there, and only their counts here.
+    has_rows: ClassVar[bool] = False
+    #: Counts the source's rows where they lie.
+    recount: Recount | None = field(default=None, init=False)
+    #: The id of the run that publishes there, and what is open while it reads there, and closed before it plans.
+    run_id: str = field(default_factory=new_run, init=False)
+    held: ExitStack = field(default_factory=ExitStack, init=False)
+
+    @property
+    @abstractmethod
+    def folder(self) -> Path | None:
+        """The folder in which what is published takes up room, None if that is memory."""
+
+    @property
+    def place(self) -> Place | None:
+        """The place where what was published can be read afterwards; None if that is not from here."""
+        return None
+
+    def kept_warnings(self, source: Source) -> Sequence[str] | None:
+        """The warnings of the kept columns of a source whose rows lie there, as it counts them; None of any other."""
+        return None
+
+    @abstractmethod
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Where]:
+        """A context in which what was published can be read, all of it by what is `resolved` of its policy."""
+
+    @abstractmethod
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
+        """Write the draft, audit it, publish it and enter it in the ledger, or do nothing of it."""
+
+    def entered(self, watch: Watch) -> dict[str, Any]:
+        """What else a result says of a run that the ledger has; raises OvertakenError if another was faster there."""
+        return {}
+
+
+def note_abandoned(draft: Draft[Outcome], count: int) -> None:
+    """Have the outcome say that so many runs to this target did not finish."""
+    if count:
+        what = f"{count_phrase(count, 'run', 'runs')} to this target did not finish"
+        draft.note(f"{what}: what it left is removed, and the ledger says how far it got")

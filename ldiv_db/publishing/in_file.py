@@ -1,0 +1,190 @@
+"""Destinations that are files: of one table, of a database, or the folder of several tables."""
+
+from __future__ import annotations
+
+import shutil
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from ldiv_db.database import migrate
+from ldiv_db.database.addresses import FilePlace, Place
+from ldiv_db.database.data_files import CsvForm, FileRelation
+from ldiv_db.database.errors import DatabaseError, refused
+from ldiv_db.database.files import abandoned, flush, move, swap, work_folder
+from ldiv_db.database.names import Relation
+from ldiv_db.policy.resolve import Resolved
+from ldiv_db.policy.targets import Target
+from ldiv_db.publishing.destination import Destination, note_abandoned
+from ldiv_db.publishing.draft import Draft, Outcome, Where, undone
+from ldiv_db.publishing.ledger import WRITTEN, settle_run
+
+#: The file beside a folder that is being written which has its number: it tells which of two is the new one.
+_NUMBER = "number"
+
+
+@dataclass(eq=False)
+class InFile(Destination):
+    """A file that holds what is published and nothing else; `name` is what the user calls it."""
+
+    path: Path
+    name: str
+    #: What it is.
+    kind: ClassVar[str] = "file"
+
+    @property
+    def folder(self) -> Path | None:
+        return self.path.parent
+
+    @abstractmethod
+    def writing(self, staging_path: Path) -> AbstractContextManager[Where]:
+        """A context in which the file at `staging_path` can be written; at its end the file is closed."""
+
+    @abstractmethod
+    def reading(self, staging_path: Path) -> AbstractContextManager[Where]:
+        """A context in which what was written to `staging_path` can be read."""
+
+    def flush(self, staging_path: Path) -> None:
+        """Flush what was written to the disk."""
+        flush(staging_path)
+
+    def move(self, staging_path: Path) -> None:
+        """Put what was written in its place, in one step."""
+        move(staging_path, self.path)
+
+    def is_moved(self, work: Path) -> bool:
+        """Whether what was written in a folder of our own is in its place."""
+        return not (work / self.path.name).exists()
+
+    def publish(self, draft: Draft[Outcome]) -> Outcome:
+        place = (self.path.parent, self.path.name, draft.run_id)
+        try:
+            with migrate.unmade_on_error(self.engine):
+                draft.announce()  # before there is a folder: nobody would find one that no ledger knows
+                with undone(draft.withdraw), work_folder(*place) as folder:
+                    return self._publish(draft, folder / self.path.name)
+        except OSError as error:
+            raise DatabaseError(f"cannot write {self.name}: {error.strerror}") from error
+
+    def _publish(self, draft: Draft[Outcome], staging_path: Path) -> Outcome:
+        draft.require_announced()
+        if draft.extends:
+            shutil.copyfile(self.path, staging_path)
+        with self.writing(staging_path) as where:
+            draft.write(where)
+        note_abandoned(draft, len(abandoned(self.path.parent, self.path.name)))
+        with self.reading(staging_path) as where:
+            outcome = draft.audit(where)
+        self.flush(staging_path)
+        left = abandoned(self.path.parent, self.path.name)
+        with self.engine.transaction():
+            if left:
+                migrate.migrate(self.engine)
+            for run_id, folder in left.items():  # of runs that died: their files are moved, or still there
+                settle_run(self.engine, run_id, in_place=self.is_moved(folder))
+            draft.enter(outcome, WRITTEN)
+        with undone(lambda: draft.settle(self.is_moved(staging_path.parent))):
+            if not draft.replaces and self.path.exists():
+                raise refused("target.file", f"{self.name} was made by someone else meanwhile", "name another file")
+            self.move(staging_path)
+        draft.settle(in_place=True)
+        for folder in left.values():
+            shutil.rmtree(folder, ignore_errors=True)
+        return outcome
+
+
+@dataclass(eq=False)
+class DatabaseFile(InFile):
+    """A DuckDB file with a table, or with the tables of all releases of a series."""
+
+    table: Relation
+
+    @contextmanager
+    def writing(self, staging_path: Path) -> Iterator[Relation]:
+        with self.engine.attached(staging_path) as database, self.engine.transaction():
+            yield within(database, self.table)
+
+    @contextmanager
+    def reading(self, staging_path: Path) -> Iterator[Relation]:
+        with self.engine.attached(staging_path, read_only=True) as database:
+            yield within(database, self.table)
+
+    @property
+    def place(self) -> Place:
+        return FilePlace(self.path, Relation(within("", self.table).parts[1:]))
+
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[Relation]:
+        return self.reading(self.path)
+
+
+@dataclass(eq=False)
+class DataFile(InFile):
+    """A Parquet file, or a CSV file, which is read back by its `columns`."""
+
+    form: str
+    columns: list[str]
+
+    @property
+    def place(self) -> Place:
+        with self.reading(self.path) as file:
+            return FilePlace(self.path, file)
+
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[FileRelation]:
+        return self.reading(self.path)
+
+    def writing(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+        return self.reading(staging_path)
+
+    def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+        if self.form == "parquet":
+            return nullcontext(FileRelation("read_parquet", str(staging_path)))
+        return nullcontext(FileRelation("read_csv", str(staging_path), form=CsvForm.exported(self.columns)))
+
+
+@dataclass(eq=False)
+class Folder(InFile):
+    """A folder of one Parquet file for each of several tables, called `files`, and nothing else; it is moved whole."""
+
+    files: Sequence[str]
+    kind: ClassVar[str] = "folder"
+
+    def file(self, target: Target) -> FileRelation:
+        """The file of a table that has this target."""
+        return FileRelation("read_parquet", str(self.path / Path(target.file or "").name))
+
+    def opened(self, resolved: Resolved | None = None) -> AbstractContextManager[FileRelation]:
+        return self.reading(self.path)
+
+    def writing(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+        staging_path.mkdir()
+        (staging_path.parent / _NUMBER).write_text(str(staging_path.stat().st_ino))
+        return self.reading(staging_path)
+
+    def reading(self, staging_path: Path) -> AbstractContextManager[FileRelation]:
+        return nullcontext(FileRelation("read_parquet", str(staging_path)))
+
+    def flush(self, staging_path: Path) -> None:
+        for path in [*staging_path.iterdir(), staging_path]:
+            flush(path)
+
+    def move(self, staging_path: Path) -> None:
+        if not self.path.exists():
+            move(staging_path, self.path)
+            return
+        try:
+            swap(staging_path, self.path)
+        except OSError as error:
+            what = f"two folders cannot change places here: {error.strerror}"
+            raise refused("target.file", what, "name a new folder") from None
+
+    def is_moved(self, work: Path) -> bool:
+        number = work / _NUMBER
+        return number.exists() and self.path.exists() and number.read_text() == str(self.path.stat().st_ino)
+
+
+def within(database: str, table: Relation) -> Relation:
+    """The table, or prefix, in an attached database."""
+    return Relation((database, *(table.parts if len(table.parts) > 1 else ("main", table.name))))

@@ -1,0 +1,187 @@
+"""Several tables published as Parquet files of one folder, which is there whole or not at all."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+
+import ldiv_db
+from ldiv_db import AuditError, PolicyError
+from ldiv_db.database import files
+from tests.running.schemas import drawn, fill, policy_of
+
+NAMES = ("patients", "stays")
+KILLED = Path(__file__).with_name("killed.py")
+
+
+def policy(if_exists: str = "fail", folder: str = "published", **changes: Any) -> dict[str, Any]:
+    """A policy of two tables and a public one, which go to files of a folder."""
+    found = policy_of(NAMES, **changes)
+    found["tables"]["wards"] = {"source": "wards", "public": True, "keep": ["ward"]}
+    for name, table in found["tables"].items():
+        table["target"] = {"file": f"{folder}/{name}.parquet", "if_exists": if_exists}
+    return found
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Path:
+    """The file of a database with the tables."""
+    path = tmp_path / "hospital.duckdb"
+    with duckdb.connect(str(path)) as con:
+        fill(con, NAMES, drawn(random.Random(3), NAMES, 24, values="abcdefghij"))
+        con.execute("CREATE TABLE wards AS SELECT range AS ward FROM range(5)")
+    return path
+
+
+def run(hospital: Path, asked: dict[str, Any]) -> ldiv_db.Result:
+    with duckdb.connect(str(hospital)) as con:
+        return ldiv_db.run(con, asked, hospital.parent)
+
+
+def shown(folder: Path) -> dict[str, list[Any]]:
+    """The rows of each file, which the folder has beside nothing."""
+    return {path.stem: duckdb.sql(f"FROM '{path}' ORDER BY ALL").fetchall() for path in sorted(folder.iterdir())}
+
+
+def statuses(hospital: Path) -> list[str]:
+    with duckdb.connect(str(hospital)) as con:
+        return [status for (status,) in con.execute("SELECT status FROM ldiv.run ORDER BY finished_at").fetchall()]
+
+
+def test_files_have_what_tables_would_have(hospital: Path) -> None:
+    run(hospital, policy())
+    as_tables = policy()
+    for name, table in as_tables["tables"].items():
+        table["target"] = f"published.{name}"
+    run(hospital, as_tables)
+    found = shown(hospital.parent / "published")
+    assert [*found] == ["patients", "stays", "wards"] and len(found["wards"]) == 5
+    with duckdb.connect(str(hospital)) as con:
+        for name in found:
+            assert found[name] == con.execute(f"FROM published.{name} ORDER BY ALL").fetchall()
+    assert {path.name for path in hospital.parent.iterdir()} == {"published", "hospital.duckdb"}
+
+
+def test_check_reads_the_files(hospital: Path) -> None:
+    run(hospital, policy())
+    place = hospital.parent / "published"
+    with duckdb.connect(str(hospital)) as con:
+        assert all(audit.holds for audit in ldiv_db.check(con, policy=policy(), folder=hospital.parent))
+        stays = place / "stays.parquet"
+        con.execute(f"CREATE TEMP TABLE told AS SELECT * REPLACE ('a' AS value) FROM '{stays}'")
+        con.execute(f"COPY told TO '{stays}' (FORMAT parquet)")
+        assert not all(audit.holds for audit in ldiv_db.check(con, policy=policy(), folder=hospital.parent))
+        (place / "patients.parquet").unlink()
+        with pytest.raises(PolicyError, match=r"tables\.patients.*patients\.parquet"):
+            ldiv_db.check(con, policy=policy(), folder=hospital.parent)
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform != "linux", reason="folders change places on Linux alone")
+def test_a_folder_is_replaced_whole_and_only_where_it_may_be(hospital: Path) -> None:
+    asked = {"seed": 1, "over_time": "independent"}
+    run(hospital, policy(**asked))
+    place = hospital.parent / "published"
+    before = shown(place)
+    with pytest.raises(PolicyError, match=r"published exists \(set if_exists: replace, or name another folder\)"):
+        run(hospital, policy(**asked))
+    (place / "mine.txt").write_text("mine")
+    with pytest.raises(PolicyError, match=r"published holds mine\.txt as well, which replace would remove"):
+        run(hospital, policy("replace", **asked))
+    (place / "mine.txt").unlink()
+    assert shown(place) == before
+    run(hospital, policy("replace", **{**asked, "seed": 2}))
+    after = shown(place)
+    assert after != before and after["wards"] == before["wards"]
+    assert {path.name for path in hospital.parent.iterdir()} == {"published", "hospital.duckdb"}
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform != "linux", reason="folders change places on Linux alone")
+def test_where_folders_cannot_change_places_the_old_one_stays(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(hospital, policy())
+    place = hospital.parent / "published"
+    before = shown(place)
+    monkeypatch.setattr(files, "_EXCHANGE", 1 << 20)  # which no file system knows
+    with pytest.raises(PolicyError, match=r"two folders cannot change places here: .* \(name a new folder\)"):
+        run(hospital, policy("replace", seed=2))
+    assert shown(place) == before and statuses(hospital) == ["published"]
+    monkeypatch.setattr("ldiv_db.publishing.refusals.CAN_SWAP", False)
+    with pytest.raises(PolicyError, match="on Linux alone"):
+        run(hospital, policy("replace", seed=2))
+
+
+def test_a_wrong_audit_leaves_no_folder(hospital: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise AuditError("judged so")
+
+    monkeypatch.setattr("ldiv_db.publishing.tables_draft.require_good", fail)
+    with pytest.raises(AuditError, match="judged so"):
+        run(hospital, policy())
+    assert [path.name for path in hospital.parent.iterdir()] == ["hospital.duckdb"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (
+            {"stays": "other/stays.parquet"},
+            r"stays\.target: files go to one folder, which is moved into place with",
+        ),
+        ({"stays": "published.stays"}, r"stays\.target: files go to one folder"),
+        ({name: f"{name}.parquet" for name in (*NAMES, "wards")}, r"stays\.target: files go to one folder"),
+        (
+            {"stays": "published/stays.csv"},
+            r"stays\.target: several tables go to .* or to Parquet files in a folder",
+        ),
+        ({"stays": "published/patients.parquet"}, r"stays\.target: is that of patients already"),
+        ({name: f"none/such/{name}.parquet" for name in (*NAMES, "wards")}, "no folder for none/such"),
+        ({name: f"a*/{name}.parquet" for name in (*NAMES, "wards")}, "read back as a pattern"),
+    ],
+)
+def test_files_elsewhere_are_refused_before_any_work(hospital: Path, targets: dict[str, str], message: str) -> None:
+    asked = policy()
+    for name, place in targets.items():
+        asked["tables"][name]["target"] = place
+    with pytest.raises(PolicyError, match=message):
+        run(hospital, asked)
+    with duckdb.connect(str(hospital)) as con:
+        con.execute("BEGIN")
+        with pytest.raises(PolicyError, match="joins no open transaction"):
+            ldiv_db.run(con, policy(), hospital.parent)
+    assert [path.name for path in hospital.parent.iterdir()] == ["hospital.duckdb"]
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform != "linux", reason="folders change places on Linux alone")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_run_killed_around_the_move_leaves_the_old_folder_or_the_new_one(hospital: Path, is_there: bool) -> None:
+    """The next run says in the ledger which of the two it was, and nothing else is left."""
+    asked = policy("replace", seed=1, over_time="independent")
+    if is_there:
+        run(hospital, asked)
+    (hospital.parent / "policy.yml").write_text(yaml.safe_dump({**asked, "seed": 2}))
+    beds = {moment: hospital.parent.with_name(f"{moment}_{is_there}") for moment in ("100", "before", "after")}
+    for folder in beds.values():
+        shutil.copytree(hospital.parent, folder)
+    runs = [f"{folder}:{moment}" for moment, folder in beds.items()]
+    done = subprocess.run([sys.executable, str(KILLED), *runs], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    old, place = shown(hospital.parent / "published") if is_there else None, "published"
+    run(hospital, {**asked, "seed": 2})
+    new = shown(hospital.parent / place)
+    for moment, folder in beds.items():
+        wanted = new if moment == "after" else old
+        assert (shown(folder / place) if (folder / place).exists() else None) == wanted, moment
+        run(folder / "hospital.duckdb", {**asked, "seed": 3})
+        moved = (moment == "after") + is_there + 1
+        assert statuses(folder / "hospital.duckdb") == ["published"] * moved, moment
+        assert {path.name for path in folder.iterdir()} == {place, "hospital.duckdb", "policy.yml"}, moment
