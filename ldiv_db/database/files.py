@@ -118,17 +118,22 @@ def _remove_if_empty(folder: Path) -> None:
 def move(part: Path, final: Path) -> None:
     """Put `part` in place of `final`: at any moment the old file is there, or the whole new one."""
     os.replace(part, final)
-    with suppress(OSError):  # not every file system lets a folder be synced
-        flush(final.parent)
+    _flush_moved(final)
 
 
 def swap(one: Path, other: Path) -> None:
-    """Let two folders change places in one step; raises OSError where the system or the file system has none."""
+    """Have two folders change places in one step; raises OSError where the system or the file system has none."""
     exchange = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if CAN_SWAP else None
     if exchange is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     if exchange(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    _flush_moved(other)
+
+
+def _flush_moved(final: Path) -> None:
+    with suppress(OSError):  # not every file system lets a folder be synced
+        flush(final.parent)
 
 
 def flush(path: Path) -> None:

@@ -20,6 +20,7 @@ from ldiv_db.policy.parts import Problems, unreported
 from ldiv_db.policy.settings import Individual
 from ldiv_db.policy.sources import DECOMPOSITIONS, Frame, open_source
 from ldiv_db.policy.tables import PolicyTable, named_in
+from ldiv_db.policy.targets import Target
 from ldiv_db.requirements import RequirementSpec
 
 #: The column of the number of whose a row is, in a table whose rows belong to those of another.
@@ -172,8 +173,13 @@ def _of_target(policy: Policy, name: str, table: PolicyTable) -> Iterator[Proble
     for other, known in policy.tables.items():
         if other == name:
             return
-        if str(known.target).lower() == str(target).lower():
+        if _spelt(known.target) == _spelt(target):
             yield Problem("target", f"is that of {other} already", "name another table")
+
+
+def _spelt(target: Target) -> str:
+    """Where it is, in one spelling."""
+    return str(Path(target.file) if target.file else target).lower()
 
 
 def members_of(policy: Policy) -> Mapping[str, Policy]:

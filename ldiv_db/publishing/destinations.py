@@ -41,7 +41,8 @@ def destination_of_tables(engine: Engine, targets: Sequence[Target], folder: Pat
     first = destination_of(engine, targets[0], folder, [])
     if not isinstance(first, DataFile):
         return first
-    return Folder(engine, first.path.parent, str(targets[0].folder), [Path(one.file or "").name for one in targets])
+    own = targets[0].folder or Path()  # what is a link there is no file of ours
+    return Folder(engine, (folder / own).resolve(), str(own), [Path(one.file or "").name for one in targets])
 
 
 def refuse_half_taken_back(engine: Engine) -> None:

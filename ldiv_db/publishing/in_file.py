@@ -170,7 +170,15 @@ class Folder(InFile):
         for path in [*staging_path.iterdir(), staging_path]:
             flush(path)
 
+    def require_ours(self) -> None:
+        """Raise PolicyError if a folder is there that holds anything else, which would go with it."""
+        others = {path.name for path in self.path.iterdir()} - set(self.files) if self.path.exists() else ()
+        if others:
+            what = f"{self.name} holds {min(others)} as well, which replace would remove"
+            raise refused("target.file", what, "name a new folder")
+
     def move(self, staging_path: Path) -> None:
+        self.require_ours()
         if not self.path.exists():
             move(staging_path, self.path)
             return

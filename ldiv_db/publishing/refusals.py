@@ -67,8 +67,10 @@ class TargetCheck:
             _check_database_file(destination)
         if isinstance(destination, DataFile | Folder):
             self._check_data_file(destination)
-        if isinstance(destination, Folder):
-            _check_folder(destination)
+        if isinstance(destination, Folder) and destination.path.exists():
+            if not CAN_SWAP:
+                raise refused("target.file", "folders change places in one step on Linux alone", "name a new folder")
+            destination.require_ours()
         if not isinstance(destination, InDatabase):
             refuse_read_target(engine, self.policy, self.folder, self.source)
 
@@ -250,17 +252,6 @@ def check_file(destination: InFile, sources: Sequence[str] = ()) -> None:
         raise refused("target.file", f"{name} is the source, or is open here", "name another file")
     if path.exists() and not (path.is_dir() if isinstance(destination, Folder) else path.is_file()):
         raise refused("target.file", f"{name} is not a {destination.kind}")
-
-
-def _check_folder(destination: Folder) -> None:
-    """Raise PolicyError if a folder is there that cannot be replaced, or holds anything else."""
-    if not destination.path.exists():
-        return
-    if not CAN_SWAP:
-        raise refused("target.file", "folders change places in one step on Linux alone", "name a new folder")
-    if others := sorted({path.name for path in destination.path.iterdir()} - set(destination.files)):
-        what = f"{destination.name} holds {others[0]} as well, which replace would remove"
-        raise refused("target.file", what, "name a new folder")
 
 
 def refuse_log(destination: DatabaseFile) -> None:

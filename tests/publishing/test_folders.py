@@ -98,6 +98,16 @@ def test_a_folder_is_replaced_whole_and_only_where_it_may_be(hospital: Path) -> 
         run(hospital, policy("replace", **asked))
     (place / "mine.txt").unlink()
     assert shown(place) == before
+
+    def put(stage: str) -> None:
+        if stage.startswith("writing"):  # the target was checked long before
+            (place / "late.txt").write_text("mine")
+
+    with duckdb.connect(str(hospital)) as con, pytest.raises(PolicyError, match=r"published holds late\.txt as well"):
+        late = policy("replace", **{**asked, "seed": 2})
+        ldiv_db.run(con, late, hospital.parent, ldiv_db.Listener(on_stage=put))
+    (place / "late.txt").unlink()
+    assert shown(place) == before
     run(hospital, policy("replace", **{**asked, "seed": 2}))
     after = shown(place)
     assert after != before and after["wards"] == before["wards"]
@@ -142,7 +152,7 @@ def test_a_wrong_audit_leaves_no_folder(hospital: Path, monkeypatch: pytest.Monk
             {"stays": "published/stays.csv"},
             r"stays\.target: several tables go to .* or to Parquet files in a folder",
         ),
-        ({"stays": "published/patients.parquet"}, r"stays\.target: is that of patients already"),
+        ({"stays": "published//patients.parquet"}, r"stays\.target: is that of patients already"),
         ({name: f"none/such/{name}.parquet" for name in (*NAMES, "wards")}, "no folder for none/such"),
         ({name: f"a*/{name}.parquet" for name in (*NAMES, "wards")}, "read back as a pattern"),
     ],
