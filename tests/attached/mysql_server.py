@@ -29,15 +29,19 @@ def _program(name: str) -> str | None:
 def started() -> Path:
     """The socket of the server, which is stopped when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="my", dir="/tmp"))  # a socket's path may have 107 bytes
-    as_nobody = ["--user=nobody"] if os.geteuid() == 0 else []
-    if as_nobody:
-        shutil.chown(folder, "nobody")
-    data, socket = f"--datadir={folder}/data", folder / "socket"
-    made = [str(_program("mariadb-install-db")), "--no-defaults", data, "--auth-root-authentication-method=normal"]
-    subprocess.run([*made, "--skip-test-db", *as_nobody], check=True, stdout=subprocess.DEVNULL)
-    words = ["--no-defaults", data, f"--socket={socket}", f"--pid-file={folder}/pid", "--skip-networking"]
+    # A server that starts removes the temporary tables it finds where its own would be, also another server's.
+    own = [f"--datadir={folder}/data", f"--tmpdir={folder}/temporary"]
+    (folder / "temporary").mkdir()
+    if os.geteuid() == 0:
+        own.append("--user=nobody")
+        for place in (folder, folder / "temporary"):
+            shutil.chown(place, "nobody")
+    made = [str(_program("mariadb-install-db")), "--no-defaults", *own, "--auth-root-authentication-method=normal"]
+    subprocess.run([*made, "--skip-test-db"], check=True, stdout=subprocess.DEVNULL)
+    socket = folder / "socket"
+    words = ["--no-defaults", *own, f"--socket={socket}", f"--pid-file={folder}/pid", "--skip-networking"]
     with (folder / "log").open("w") as log:
-        server = subprocess.Popen([str(_program("mariadbd")), *words, *as_nobody], stdout=log, stderr=log)
+        server = subprocess.Popen([str(_program("mariadbd")), *words], stdout=log, stderr=log)
     atexit.register(_stop, server, folder)
     for _ in range(300):
         if not subprocess.run([*_client("mariadb-admin", socket), "ping"], capture_output=True, check=False).returncode:
