@@ -70,7 +70,7 @@ def ask(
     values. Raises PolicyError for a query that cannot be asked.
     """
     sets = {name: [Members()] for name in source.sets}  # those of the release are lists by now
-    secrets = [replace(c, type=f"{c.member.type}[]") if c.name in sets else c for c in source.sensitive]
+    secrets = [replace(c, type=f"{c.member.published}[]") if c.name in sets else c for c in source.sensitive]
     types = [*(qi.column for qi in source.quasi_identifiers), *secrets]
     names = [column.name for column in types]
     of_levels = [qi for qi in source.quasi_identifiers if qi.hierarchy.levels]
@@ -114,7 +114,7 @@ def _points(engine: Engine, columns: Sequence[ResolvedColumn], types: Sequence[C
             "column": Identifier(kind.name),
             "code": column.code,
             "table": column.table,
-            "type": SqlType("DOUBLE" if column.numeric and kind.is_number else kind.type),
+            "type": SqlType("DOUBLE" if column.numeric and kind.is_number else kind.published),
             "points": _points_of(engine, column, kind),
             "weights": column.weights,
             "sizes": Identifier(f"n_{column.code.name}"),
@@ -131,7 +131,7 @@ def _points_of(engine: Engine, column: ResolvedColumn, kind: Column) -> Relation
     flow = column.flow(engine)
     if column.numeric:
         return flow.step(name, "list_middles", last=column.last - (column.null_code is not None), kind=kind.kind)
-    return flow.step(name, "list_leaf_points", type=SqlType(kind.type))
+    return flow.step(name, "list_leaf_points", type=SqlType(kind.published))
 
 
 def _compared(

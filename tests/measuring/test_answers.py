@@ -186,3 +186,15 @@ def test_spellings_that_are_published_as_one_are_one_group(con, folder):
     con.execute("CREATE TABLE out AS SELECT CAST(age AS VARCHAR) AS age, lower(trim(town)) AS town FROM people")
     (mean,) = ldiv_db.measure(con, "out", asked, kl=False).answers
     assert (mean.groups, mean.error) == (2, 0)
+
+
+@pytest.mark.parametrize("kind", ["ENUM('Bari', 'Oslo', 'Rome')", "VARCHAR"])
+def test_an_enum_is_measured_as_the_text_that_is_published(con, kind):
+    con.execute(f"CREATE TABLE people (age INTEGER, town {kind}, cost {kind})")
+    towns = "['Bari', 'Oslo', 'Rome']"
+    con.execute(f"INSERT INTO people SELECT i % 20, {towns}[1 + i % 3], {towns}[1 + i % 2] FROM range(60) r(i)")
+    asked = {"source": "people", "target": "out", "quasi_identifiers": {"age": {"numeric": True}, "town": {}},
+             "sensitive": ["cost"], "require": [{"k": 3}], "algorithm": "mondrian", "seed": 1}  # fmt: skip
+    ldiv_db.run(con, asked)
+    found = ldiv_db.measure(con, "out", asked)
+    assert {(answer.by, answer.groups) for answer in found.answers if answer.by} == {(("town",), 3), (("cost",), 2)}
