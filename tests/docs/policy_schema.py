@@ -87,6 +87,17 @@ def parameter(name: str, read: Reader) -> Schema:
     return {"type": "string", "pattern": r"\S"}
 
 
+#: For whom a requirement is: beside its name, or among its parameters.
+BESIDE: dict[str, Schema] = {
+    "sensitive": {
+        **either({"type": "string"}, {"type": "array", "items": {"type": "string"}}),
+        "description": "The sensitive columns that it is for.",
+    },
+    "others_known": {"type": "boolean", "description": "Whether it holds against who knows the other columns."},
+    "each": {"const": "position", "description": "Asked at each position of people's rows in their order."},
+}
+
+
 def argument(name: str, kind: Any) -> Schema:
     """The argument of a requirement: its parameters by name, or the only one that it needs alone."""
     if kind is Threshold:
@@ -96,7 +107,8 @@ def argument(name: str, kind: Any) -> Schema:
         return either(one, {"type": "object", "properties": words, "minProperties": 1, **others(one), **both})
     fields = {field: parameter(field, read) for field, read in kind.fields.items()}
     needed = [field for field in fields if field not in kind.optional]
-    whole_one = {"type": "object", "properties": fields, "required": needed, "additionalProperties": False}
+    words = {**fields, **BESIDE}
+    whole_one = {"type": "object", "properties": words, "required": needed, "additionalProperties": False}
     if name == RISK:
         return either(
             fields[MAX],
@@ -114,15 +126,9 @@ def requirement() -> Schema:
     named = {name: argument(name, kind) for name, kind in REQUIREMENTS.items()}
     for name, kind in REQUIREMENTS.items():
         named[name]["description"] = " ".join((kind.__doc__ or "").split("\n\n")[0].split())
-    texts = {"type": "array", "items": {"type": "string"}}
-    beside = {
-        "sensitive": either({"type": "string"}, texts) | {"description": "The sensitive columns that it is for."},
-        "others_known": {"type": "boolean", "description": "Whether it holds against who knows the other columns."},
-        "each": {"const": "position", "description": "Asked at each position of people's rows in their order."},
-    }
     return {
         "type": "object",
-        "properties": {**named, **beside},
+        "properties": {**named, **BESIDE},
         "additionalProperties": False,
         "oneOf": [{"required": [name]} for name in named],
     }

@@ -104,6 +104,19 @@ def test_both_refuse(tmp_path: Path, change: dict[str, Any]) -> None:
     assert told_of(tmp_path / "policy.yml", good | change) and not VALIDATOR.is_valid(good | change)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"frequency": {"l": 3, "sensitive": "disease"}},
+        {"recursive": {"c": 3, "l": 2}, "sensitive": ["disease"]},
+        {"k": {"k": 2}},
+    ],
+)
+def test_both_take_whom_a_requirement_is_for_in_either_place(tmp_path: Path, asked: dict[str, Any]) -> None:
+    good = drawn(0) | {"require": [asked], "algorithm": "auto", "key": None, "target": "published.patients"}
+    assert told_of(tmp_path / "policy.yml", good) == [] == list(VALIDATOR.iter_errors(good))
+
+
 def test_policies_of_the_repository_are_good() -> None:
     files = [*Path(__file__).parents[2].glob("fixtures/*/policy*.yml")]
     assert files and not [file for file in files if problems_in(file) or not VALIDATOR.is_valid(_read(file))]
