@@ -44,7 +44,7 @@ def schema_problems(policy: Policy, broken: Callable[[Policy], list[Problem]]) -
     for number, spec in enumerate(policy.require):
         known += _of_requirement(policy, number, spec)
     for name, table in policy.tables.items():
-        known += _under(name, [*_of_links(policy, name, table), *_of_target(policy, name, table)])
+        known += _under(name, [p for of in (_of_links, _of_rows, _of_target) for p in of(policy, name, table)])
     if not members_of(policy):
         known.append(Problem("tables", "has none whose rows belong to people", "say `person: COLUMN` of one"))
     yield from known
@@ -123,10 +123,6 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
         what = f"takes one of person, parent and public, and has {', '.join(ways)}" if ways else "belongs to nobody"
         way_out = "`person: COLUMN`, or `parent: {COLUMN: TABLE}`; `public: true` publishes it as it is"
         yield Problem("", what, way_out)
-    if table.public:
-        asked = ("quasi_identifiers", "sensitive", "order", "key")
-        for key in (key for key in asked if getattr(table, key)):
-            yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
     if table.key and table.key in (table.person, *table.parent):
         yield Problem("key", f"{table.key} says whose a row is already", "leave it out, and give others `person`")
     named = {column.lower() for column in (*table.quasi_identifiers, *table.sensitive)}
@@ -145,6 +141,18 @@ def _of_links(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem
         elif not _is_linked(policy, name):
             what = "leads to no person" if other.public else "leads back to the table itself, never to a person"
             yield Problem("parent", f"{parent} {what}", "say `person: COLUMN` of one of them")
+
+
+def _of_rows(policy: Policy, name: str, table: PolicyTable) -> Iterator[Problem]:
+    """The problems of how a table's rows are published."""
+    if table.public:
+        asked = {key: getattr(table, key) for key in ("quasi_identifiers", "sensitive", "order", "key")}
+        for key in (key for key, said in {**asked, "rows": table.rows != "aligned"}.items() if said):
+            yield Problem(key, "is of people, and a public table is published as it is", "list columns under keep")
+    if table.rows == "together" and table.order:
+        yield Problem("order", "rows that stand together are published in none", "leave it out, or rows: aligned")
+    if table.rows == "together" and (below := [n for n, other in policy.tables.items() if other.above == name]):
+        yield Problem("rows", f"rows of {below[0]} belong to one each, which needs its place", "rows: aligned")
 
 
 def _is_linked(policy: Policy, name: str) -> bool:

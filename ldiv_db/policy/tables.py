@@ -17,8 +17,8 @@ class PolicyTable(PolicyPart):
     """One table of a release of several.
 
     Whose its rows are says the column `person`, or the table whose row each belongs to: `parent` is {column: table},
-    the column has that table's `key`. Rows that somebody has several of are published in their `order`. A `public`
-    table belongs to nobody, and its `keep` columns are published as they are.
+    the column has that table's `key`. Rows that somebody has several of are published in their `order`, or `together`:
+    in none, with one label. A `public` table belongs to nobody, and its `keep` columns are published as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
@@ -30,7 +30,10 @@ class PolicyTable(PolicyPart):
     public: StrictBool = False
     key: str | None = None
     order: str | None = None
-    rows: Literal["aligned"] = Field(default="aligned", description="rows are published in their order")
+    rows: Literal["aligned", "together"] = Field(
+        default="aligned",
+        description="`aligned`: in their order; `together`: a person's, or parent's, have one label",
+    )
     quasi_identifiers: QuasiIdentifiers = Field(default_factory=dict)
     sensitive: Attributes = Field(default_factory=dict)
     identifiers: list[str] = Field(default_factory=list)

@@ -88,7 +88,8 @@ class InFile(Destination):
             draft.enter(outcome, WRITTEN)
         with undone(lambda: draft.settle(self.is_moved(staging_path.parent))):
             if not draft.replaces and self.path.exists():
-                raise refused("target.file", f"{self.name} was made by someone else meanwhile", "name another file")
+                what = f"{self.name} was made by someone else meanwhile"
+                raise refused("target.file", what, f"name another {self.kind}")
             self.move(staging_path)
         draft.settle(in_place=True)
         for folder in left.values():

@@ -40,6 +40,11 @@ class LinkedTable:
         """The table whose rows its own belong to; empty where they belong to people."""
         return self.table.above
 
+    def needs_order(self, is_parent: bool) -> bool:
+        """True if rows of one person, or parent, differ in what is published, and nothing says which comes first."""
+        table = self.table
+        return not table.order and (is_parent or bool(table.quasi_identifiers and table.rows == "aligned"))
+
     def column(self, name: str) -> Column:
         return self.columns[name.lower()]
 
@@ -117,10 +122,11 @@ def _broken(
     if found["unknown"]:
         what = f"{table.owner} is NULL in {rows_phrase(found['unknown'])}, which belong to nobody"
         yield Problem(f"{under}.{key}", what, left_out)
-    if found["repeated"] and not table.table.order and (table.table.quasi_identifiers or is_parent):
+    if found["repeated"] and table.needs_order(is_parent):
         of = f"row of {above.name}" if above else "person"
         what = f"is required: {rows_phrase(found['repeated'])} have their {of} in common with others"
-        yield Problem(f"{under}.order", what, "name the column by which they are put into their order")
+        ways = "name the column by which they are put into their order", "" if is_parent else ", or say rows: together"
+        yield Problem(f"{under}.order", what, "".join(ways))
     if found["lacking"]:
         what = f"{rows_phrase(found['lacking'])} have {found['lacking_values']:,} values of {table.owner}"
         yield Problem(f"{under}.{key}", f"{what} that no row of {table.above} has", left_out)

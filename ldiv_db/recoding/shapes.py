@@ -29,7 +29,7 @@ LevelKey = tuple[int, tuple[int, ...]]
 ONE_IN, CLASSES = 50, 5
 #: How many rows of a table people keep at most, where too few have more; and the most of all that is looked at.
 _CAPS, _MOST_CAPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 600
-#: (position, member) of the rows of each level's people.
+#: (position, member) of the rows of each level's people; those that stand together have one position.
 Places = Mapping[int, Sequence[tuple[int, int]]]
 
 
@@ -296,9 +296,11 @@ def published_rows(
     kept = engine.materialise("kept", "recoding/tables/keep_rows", **params)
     codes = [*stack.encoded.codes, *(axis.code.name for axis in stack.encoded.sensitive), "own_id"]
     published = engine.join("published", kept, stack.encoded.rows, "row_id", right_columns=codes)
-    places: dict[int, list[tuple[int, int]]] = {}
-    for level, position, member, _ in engine.tally(published, "level", POSITION.name, "member"):
-        places.setdefault(level, []).append((position, member))
+    people, places = Counter[int](), dict[int, list[tuple[int, int]]]()
+    for shape, (level, _) in chosen.items():
+        people[level] += shapes.people[shape]
+    for level, position, member, rows in engine.tally(published, "level", POSITION.name, "member"):
+        places.setdefault(level, []).extend([(position, member)] * (rows // people[level]))
     return published, places
 
 

@@ -10,9 +10,11 @@ equally many rows are a table of their own (`sequences.py`), in which it is one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from typing import Literal
 
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.flow import EngineFlow
@@ -89,7 +91,7 @@ def asking_each(rows: Encoded, specs: Iterable[RequirementSpec]) -> Encoded:
     return replace(rows, sensitive=tuple(sensitive))
 
 
-#: The positions of a person's rows that have each column, by its code.
+#: The positions of a person's rows that have each column, by its code: one as often as rows stand together there.
 Positions = Mapping[Identifier, Sequence[int]]
 
 
@@ -109,7 +111,7 @@ def units_of(
         every = enumerate(positions.get(axis.code, ()), 1)
         held += [_Bagged(axis.at(turn), axis.code, position=position) for turn, position in every]
     known = {"rows": rows.rows, "axes": rows.axes, "person": rows.individual.code, "together": together}
-    places = [_Place(axis, number) for axis in rows.axes for number in positions.get(axis.code, ())]
+    places = [place for axis in rows.axes for place, _ in _places(axis, positions.get(axis.code, ()))]
     flow = EngineFlow(engine, "recoding/input", places=places, position=POSITION if positions else None, **known)
     with engine.scope() as scope:
         flow.step("units", "list_bags", bags=held)
@@ -137,17 +139,39 @@ def units_of(
 
 @dataclass(frozen=True)
 class _Place:
-    """A quasi-identifier at a position of the rows of a person, and the column of units that has its code."""
+    """A quasi-identifier at a position of the rows of a person, and the column of units that has its code.
+
+    That is the lowest (`min`) or the highest (`max`) of rows that stand together there; `turn` counts positions.
+    """
 
     axis: Axis
     number: int
+    turn: int
+    end: Literal["min", "max"] = "min"
 
-    column = NamedAfter("{0.axis.code.name}_at_{0.number}")
+    column = NamedAfter("{0.axis.code.name}_{0.end}_{0.number}")
+
+    @property
+    def name(self) -> str:
+        """What it is called among the axes of a level."""
+        return name_at(self.axis.name, self.turn) + (HIGHEST if self.end == "max" else "")
+
+
+#: What the name of the axis of highest codes has after that of the quasi-identifier.
+HIGHEST = " (highest)"
 
 
 def name_at(name: str, position: int) -> str:
     """The name of a quasi-identifier at a position, among the axes of a level."""
     return name if position == 1 else f"{name} (row {position})"
+
+
+def _places(axis: Axis, positions: Sequence[int]) -> Iterator[tuple[_Place, float]]:
+    """A quasi-identifier at each of the positions that it has, and how many rows count by its code there."""
+    for turn, (position, rows) in enumerate(Counter(positions).items(), 1):
+        yield _Place(axis, position, turn), rows if rows == 1 else rows / 2
+        if rows > 1:
+            yield _Place(axis, position, turn, "max"), rows / 2
 
 
 def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) -> Iterable[tuple[Identifier, Axis]]:
@@ -166,17 +190,24 @@ def _coded_axes(flow: EngineFlow, axes: Sequence[Axis], positions: Positions) ->
             yield axis.low, replace(axis, weight=axis.weight * cells, cells=cells)
         elif own:
             equal = 1 - vary[axis.code.name] / flow.engine.count(flow["units"])
-            at_first = replace(axis, alike=1 + (len(own) - 1) * equal)
-            yield _Place(axis, own[0]).column, at_first
-            for turn, position in enumerate(own[1:], 2):
-                named, code = Identifier(name_at(axis.name, turn)), Identifier(f"q{next(unused)}")
-                more.append((_Place(axis, position).column, replace(at_first, column=named, code=code)))
+            alike = 1 + (len(own) - 1) * equal
+            (first, rows), *others = _places(axis, own)
+            yield first.column, replace(axis, weight=axis.weight * rows, alike=alike)
+            for place, rows in others:
+                known = {"weight": axis.weight * rows, "alike": alike, "code": Identifier(f"q{next(unused)}")}
+                found = replace(axis, column=Identifier(place.name), **known)
+                more.append((place.column, found if place.end == "min" else _highest(found)))
         else:
-            half, name = axis.weight / 2, Identifier(f"{axis.name} (highest)")
+            half, named = axis.weight / 2, Identifier(axis.name + HIGHEST)
             yield axis.low, replace(axis, weight=half)
-            last = replace(axis, column=name, code=Identifier(f"q{next(unused)}"), weight=half, width=None)
-            more.append((axis.high, replace(last, is_time=False)))
+            last = replace(axis, column=named, code=Identifier(f"q{next(unused)}"), weight=half)
+            more.append((axis.high, _highest(last)))
     yield from more
+
+
+def _highest(axis: Axis) -> Axis:
+    """The axis of the highest codes, whose labels nobody sees."""
+    return replace(axis, width=None, is_time=False)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class RequirementSpec:
     def problems_of_each(self, key: str, in_order: bool) -> list[Problem]:
         """Why it cannot be asked at each position, if it is; `in_order`: people's rows are published in their order."""
         refused = (
-            (not in_order, "goes with rows in their order", "individual: {column: …, rows: aligned, order: …}"),
+            (not in_order, "goes with rows in their order", "`rows: aligned` and `order: COLUMN`"),
             (self.kind.rows_only, "asks nothing of values, and people are the same at each position", "leave it out"),
             (self.kind.compares_with_table, "compares classes with people who lack some positions", "leave it out"),
         )

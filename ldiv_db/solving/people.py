@@ -143,7 +143,7 @@ def notes_on_people(
     several = f"{count_phrase(found['people'], 'person has', 'people have')} several rows"
     if aligned:
         known = "whoever knows them all, and how many everybody has, learns no more of what is published than from one"
-        return [f"{several}, published in their order: {known}"]
+        return [f"{several}, each published in its place: {known}"]
     if together:
         known = "whoever knows them all, but not how many there are, learns no more than from one"
         return [f"{several}, each person's in one class: {known}"]

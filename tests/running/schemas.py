@@ -25,6 +25,18 @@ TABLES: dict[str, dict[str, Any]] = {
         "identifiers": ["day"],
     },
     "labs": {"parent": {"stay": "stays"}, "sensitive": ["value"]},
+    "scans": {
+        "parent": {"stay": "stays"},
+        "rows": "together",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"],
+    },
+    "visits": {
+        "person": "who",
+        "rows": "together",
+        "quasi_identifiers": {"age": {"numeric": True}},
+        "sensitive": ["value"],
+    },
     "orders": {
         "person": "buyer",
         "order": "day",
@@ -40,7 +52,12 @@ CHOICES = (
     ("stays",),
     ("patients", "orders"),
     ("patients", "stays", "orders"),
+    ("patients", "visits"),
+    ("stays", "scans"),
+    ("stays", "labs", "visits"),
 )
+#: The tables whose rows belong to those of stays, and those whose rows stand together.
+OF_STAYS, TOGETHER = ("labs", "scans"), ("scans", "visits")
 
 
 def drawn(
@@ -50,18 +67,21 @@ def drawn(
     number = iter(range(10**6))
 
     def node(name: str) -> Node:
-        below = (
-            {"labs": [node("labs") for _ in range(rng.randrange(most))]}
-            if (name, "labs" in names) == ("stays", True)
-            else {}
-        )
+        own = [other for other in OF_STAYS if name == "stays" and other in names]
+        below = {other: nodes(other, rng.randrange(most)) for other in own}
         return next(number), rng.randrange(8), rng.choice(values), below
+
+    def nodes(name: str, count: int) -> list[Node]:
+        """The rows in the order by which some of them are left out."""
+        made = [node(name) for _ in range(count)]
+        return sorted(made, key=lambda one: one[1]) if name in TOGETHER else made
 
     found = {}
     for person in range(people):
         least = 0 if "patients" in names else 1
-        counts = {name: 1 if name == "patients" else rng.randrange(least, most + 1) for name in names if name != "labs"}
-        found[person] = {name: [node(name) for _ in range(count)] for name, count in counts.items()}
+        own = [name for name in names if name not in OF_STAYS]
+        counts = {name: 1 if name == "patients" else rng.randrange(least, most + 1) for name in own}
+        found[person] = {name: nodes(name, count) for name, count in counts.items()}
     return found
 
 
@@ -73,6 +93,8 @@ def fill(con: duckdb.DuckDBPyConnection, names: Sequence[str], people: Mapping[i
         "stays": "no INT, who INT, stay VARCHAR, day INT, age INT, value VARCHAR",
         "labs": "no INT, stay VARCHAR, value VARCHAR",
         "orders": "no INT, buyer INT, day INT, age INT, value VARCHAR",
+        "scans": "no INT, stay VARCHAR, age INT, value VARCHAR",
+        "visits": "no INT, who INT, age INT, value VARCHAR",
     }
     for name in names:
         con.execute(f"CREATE OR REPLACE TABLE {name} ({made[name]})")
@@ -85,9 +107,11 @@ def fill(con: duckdb.DuckDBPyConnection, names: Sequence[str], people: Mapping[i
                         "patients": (no, person, age),
                         "stays": (no, person, f"s{no}", day, age, value),
                         "orders": (no, person, day, age, value),
+                        "visits": (no, person, age, value),
                     }[name]
                 )
                 rows["labs"] += [(lab, f"s{no}", result) for lab, _, result, _ in below.get("labs", ())]
+                rows["scans"] += [(scan, f"s{no}", *known) for scan, *known, _ in below.get("scans", ())]
     for name in names:
         shuffled = random.Random(1).sample(rows[name], len(rows[name]))
         if shuffled:
@@ -114,20 +138,21 @@ def target(name: str) -> dict[str, str]:
 
 def published(con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> dict[int, Tree]:
     """The rows of each pseudonym, in the order that is published, with their labels (low, high)."""
-    labs: dict[int, list[Node]] = defaultdict(list)
-    if "labs" in names:
-        for no, stay, value in con.execute("SELECT no, stay, value FROM published.labs").fetchall():
-            labs[stay].append((no, None, value, {}))
+    of_stays: dict[int, dict[str, list[Node]]] = defaultdict(dict)
+    for name in (name for name in OF_STAYS if name in names):
+        label = "NULL, NULL" if name == "labs" else "age_min, age_max"
+        rows = con.execute(f"SELECT no, stay, {label}, value FROM published.{name}").fetchall()
+        for no, stay, low, high, value in rows:
+            of_stays[stay].setdefault(name, []).append((no, None if low is None else (low, high), value, {}))
     found: dict[int, dict[str, list[Node]]] = defaultdict(dict)
-    for name in (name for name in names if name != "labs"):
+    for name in (name for name in names if name not in OF_STAYS):
         owner = TABLES[name]["person"]
-        value, key = (
-            ("''", "0") if name == "patients" else ("value", "stay" if "labs" in names and name == "stays" else "0")
-        )
-        order = "no" if name == "patients" else "position"
+        value = "''" if name == "patients" else "value"
+        key = "stay" if name == "stays" and {*OF_STAYS} & {*names} else "0"
+        order = "position" if "order" in TABLES[name] else "no"
         shown = f"SELECT {owner}, no, age_min, age_max, {value}, {key} FROM published.{name} ORDER BY {order}"
         for who, no, low, high, known, stay in con.execute(shown).fetchall():
-            below = {"labs": labs[stay]} if "labs" in names and name == "stays" else {}
+            below = of_stays[stay] if name == "stays" else {}
             found[who].setdefault(name, []).append((no, (low, high), known, below))
     return found
 

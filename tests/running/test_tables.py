@@ -69,6 +69,23 @@ def test_people_without_an_order_have_one_row_each() -> None:
         ldiv_db.run(con, policy)
 
 
+@pytest.mark.parametrize("algorithm", ["topdown", "mondrian", "auto"])
+def test_rows_that_stand_together_have_one_label_and_no_order(algorithm: str) -> None:
+    names = ("stays", "scans", "visits")
+    con, people = clinic(names=names)
+    result = ldiv_db.run(con, policy_of(names, algorithm=algorithm))
+    ages = {no: age for tree in people.values() for _, (no, age, *_) in rows_of(tree)}
+    wide = 0
+    for tree in published(con, names).values():
+        for together in (tree.get("visits", ()), *(below.get("scans", ()) for *_, below in tree.get("stays", ()))):
+            assert len({label for _, label, *_ in together}) <= 1
+            assert all(label[0] <= ages[no] <= label[1] for no, label, *_ in together)
+            wide += len({ages[no] for no, *_ in together}) > 1
+    assert wide and all(audit.holds for audit in ldiv_db.check(con, policy=policy_of(names)))
+    assert "position" not in {name for name, *_ in con.execute("DESCRIBE published.visits").fetchall()}
+    assert result.loss.rows_published == sum(map(len, map(list, map(rows_of, published(con, names).values()))))
+
+
 @pytest.mark.parametrize("name", ["cuts", "tds", "incognito"])
 def test_global_recodings_are_refused(name: str) -> None:
     con, _ = clinic()
