@@ -22,7 +22,7 @@ from ldiv_db.auditing.check_tables import check_tables
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Suppressed
 from ldiv_db.database.attach import named_databases, takes_database
-from ldiv_db.database.catalog import named_table
+from ldiv_db.database.catalog import columns_of, named_table
 from ldiv_db.database.connections import open_database
 from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.engine import Engine
@@ -127,8 +127,10 @@ def audit_asked(engine: Engine, request: AuditRequest, policy: Policy | None, wa
     """The audits that are asked for, of a table or of all tables of a policy; `watch` sees the classes."""
     if policy is not None and policy.tables:
         return Audits(check_tables(engine, policy, request, watch))
-    question = request.question(policy, partial(open_given, engine))
     relation = open_given(engine, request.table, "table")
+    if policy is not None:
+        policy = policy.settled_by(column.name for column in columns_of(engine, relation))
+    question = request.question(policy, partial(open_given, engine))
     return Audits(check_table(engine, relation, with_people(engine, relation, question, policy), watch))
 
 

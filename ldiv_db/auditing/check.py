@@ -123,7 +123,7 @@ class CheckRequest:
 def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
     """The request of a caller: what is `given`, and what the policy of the release asks instead of the rest.
 
-    The release's pseudonym says whose a row is. Raises PolicyError if its columns follow from its source.
+    The release's pseudonym says whose a row is. Raises PolicyError if the policy leaves open what its columns are.
     """
     given = {name: value for name, value in given.items() if value}
     if policy is None:
@@ -131,9 +131,9 @@ def check_request(policy: Policy | None, **given: Any) -> CheckRequest:
     if of_one_table(policy).decomposes:
         what = f"publishes a pair of tables ({policy.algorithm.name})"
         raise PolicyError([Problem("policy", what, "name them and their group, and leave the policy out")])
-    open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open]
+    open_columns = [name for name, qi in policy.quasi_identifiers.items() if qi.is_open and not qi.refuses_ranges]
     if policy.output.bounds and open_columns:
-        what = f"publishes bounds, and only the source shows whether {open_columns[0]} has them"
+        what = f"publishes bounds, and only its release shows whether {open_columns[0]} has them"
         raise PolicyError([Problem("policy", what, "`numeric: true` in the policy says so")])
     request = CheckRequest(
         policy.released.identifying,

@@ -54,13 +54,15 @@ def open_published(engine: Engine, policy: Policy, folder: Path) -> PublishedTab
     """
     problems, tables = Problems(), list[PublishedTable]()
     attributes, wanted = dict[str, Attribute](), dict[str, list[Requirement]]()
-    for number, (name, member) in enumerate(members_of(policy).items(), 1):
+    for number, (name, given) in enumerate(members_of(policy).items(), 1):
         with problems.collected(f"tables.{name}"):
-            request = replace(check_request(member), folder=folder)
             rows = resolve_source(engine, str(policy.tables[name].target), folder, "target")
+            columns = columns_of(engine, rows)
+            member = given.settled_by(column.name for column in columns)
+            request = replace(check_request(member), folder=folder)
             table = PublishedTable.of(name, number, policy.tables, member.released, rows)
             refuse(missing_columns(engine, rows, list(_columns(table)), "published table"))
-            found, required = request.requirements(engine, columns_of(engine, rows))
+            found, required = request.requirements(engine, columns)
             with read_as_one(engine, rows, request.same) as read:
                 absent_values(engine, required, {column: (read, column) for column in found})
             tables.append(table)

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from ldiv_db.database.errors import Problem, refused
 from ldiv_db.policy.context import ReleaseContext
 from ldiv_db.policy.parts import PolicyPart, Sensitive, read_requirement
-from ldiv_db.policy.release_columns import Form, ReleaseColumns
+from ldiv_db.policy.release_columns import Form, ReleaseColumns, columns_as
 from ldiv_db.policy.settings import (
     AlgorithmSpec,
     Attributes,
@@ -287,6 +287,15 @@ class Policy(PolicyPart):
             person, position = person or "person", position or "position"
         kept = tuple(self.sensitive), tuple(self.keep)
         return ReleaseColumns(forms, *kept, self.publishes_class_id, person, position)
+
+    def settled_by(self, names: Iterable[str]) -> Policy:
+        """The policy of a release with these columns, which show whether a column that it leaves open has bounds."""
+        known, settled = {name.lower() for name in names}, dict(self.quasi_identifiers)
+        for name, qi in self.quasi_identifiers.items():
+            bounded = known.issuperset(map(str.lower, columns_as(name, "bounds")))
+            if self.output.bounds and qi.is_open and not (bounded and name.lower() in known):
+                settled[name] = qi.settled(numeric=bounded)
+        return self.model_copy(update={"quasi_identifiers": settled})
 
     def _form(self, qi: QuasiIdentifier) -> Form:
         """The form of a quasi-identifier: ranges of numbers have no sets, and trees have no bounds."""

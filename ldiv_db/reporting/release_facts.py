@@ -202,9 +202,11 @@ def question_about(engine: Engine, table: Table, asked: ReportQuestion) -> Check
         require, sensitive = read_requirements(asked.require), read_sensitive(asked.sensitive)
         question = CheckRequest(names_of(list(asked.qi)), sensitive, require, asked.class_column, folder=asked.folder)
         return replace(question, individual=asked.individual)
-    question = check_request(asked.policy, folder=asked.folder, individual=asked.individual)
-    ids = asked.policy.released.class_ids_among([column.name for column in columns_of(engine, table)])
-    return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), asked.policy)
+    names = [column.name for column in columns_of(engine, table)]
+    policy = asked.policy.settled_by(names)
+    question = check_request(policy, folder=asked.folder, individual=asked.individual)
+    ids = policy.released.class_ids_among(names)
+    return with_people(engine, table, replace(question, class_column=next(iter(ids), None)), policy)
 
 
 def earlier_releases(subject: Reported) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def test_a_policy_of_bounds_and_of_pairs_is_refused(patients: Any) -> None:
     )
     open_bounds = patients.write("bounds.yml", policy + "output: {bounds: true}\n")
     called = patients.call("sql", "check", "released", "--policy", open_bounds)
-    assert (called.code, "only the source shows whether age has them" in called.err) == (2, True)
+    assert (called.code, "only its release shows whether age has them" in called.err) == (2, True)
     pair = patients.write(
         "pair.yml",
         "source: p\ntarget: {prefix: p}\nkey: id\nquasi_identifiers: [age]\nsensitive: {disease: {l: 2}}\n"

@@ -1,0 +1,57 @@
+"""Checks under a policy that leaves it to the source which columns have bounds: the published table shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import ldiv_db
+from ldiv_db import PolicyError
+
+COLUMNS = {"quasi_identifiers": {"town": {}, "age": {}}, "sensitive": ["cost"], "target": "released"}
+SHARED = {"require": [{"frequency": 2}], "output": {"bounds": True}, "over_time": "independent"}
+POLICIES = {
+    "one": {"source": "people", "identifiers": ["no"], **COLUMNS, **SHARED},
+    "several": {"individual": "no", "tables": {"people": {"source": "people", "person": "no", **COLUMNS}}, **SHARED},
+}
+
+
+@pytest.fixture
+def published(con: Any) -> Any:
+    con.execute(
+        "CREATE TABLE people AS"
+        " SELECT i AS no, ['Bari', 'Oslo', 'Rome'][1 + i % 3] AS town, i % 7 AS age, i % 4 AS cost FROM range(60) r(i)"
+    )
+    return con
+
+
+def checked(con: Any, kind: str) -> list[Any]:
+    return list(ldiv_db.check(con, "released" if kind == "one" else None, policy=POLICIES[kind]))
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_what_a_run_publishes_is_checked(published: Any, kind: str) -> None:
+    ldiv_db.run(published, POLICIES[kind])
+    columns = {name for name, *_ in published.execute("DESCRIBE released").fetchall()}
+    assert columns >= {"town", "age_min", "age_max"} and "age" not in columns
+    audits = checked(published, kind)
+    classes = "SELECT count(DISTINCT (town, age_min, age_max)) FROM released"
+    assert audits[0].holds and [(audits[0].classes,)] == published.execute(classes).fetchall()
+    published.execute("UPDATE released SET cost = 0")
+    assert not checked(published, kind)[0].holds
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("ALTER TABLE released DROP age_min", "has no column '?age"),
+        ("ALTER TABLE released ADD age VARCHAR", "only its release shows whether age has them"),
+    ],
+)
+def test_what_it_cannot_be_is_refused(published: Any, kind: str, change: str, message: str) -> None:
+    ldiv_db.run(published, POLICIES[kind])
+    published.execute(change)
+    with pytest.raises(PolicyError, match=message):
+        checked(published, kind)
