@@ -229,6 +229,8 @@ def test_policies_of_random_schemas_resolve(seed: int) -> None:
         "labs": ["UPDATE labs SET stay = 'lost' || no WHERE no % 6 = 0",
                  "UPDATE labs SET stay = NULL WHERE no % 10 = 0"],
         "orders": ["ALTER TABLE orders RENAME buyer TO who", "UPDATE orders SET age = NULL"],
+        "scans": ["UPDATE scans SET stay = NULL WHERE no % 10 = 0"],
+        "visits": ["UPDATE visits SET who = NULL WHERE no % 7 = 0", "ALTER TABLE visits ALTER who TYPE VARCHAR"],
     }  # fmt: skip
     for change in (change for name in names for change in messy[name] if rng.random() < 0.4):
         con.execute(change)
