@@ -7,6 +7,7 @@ Where they are not it is said how they are installed.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,13 @@ ClientError = duckdb.Error
 StoppedError = duckdb.InterruptException
 #: The last version of DuckDB for which PyPI has wheels of extensions.
 _LAST_WHEELS = "1.5.5"
+#: The optimizer that before DuckDB 1.6 takes parts of a statement for one that are not: the scans of two tables of one
+#: layout in attached databases, and the arms of a union that share joins.
+_MERGING, _MENDED = "common_subplan", [1, 6]
+#: Those who have it off in this process, by the file of their database, and what the last of them puts back: it is one
+#: setting for all connections to a database.
+_apart: dict[str | None, list[Any]] = {}
+_apart_lock = threading.Lock()
 #: Extensions that another needs loaded first: it would look for them in DuckDB's folder alone.
 _NEEDS = {"iceberg": ("avro",)}
 
@@ -51,7 +59,7 @@ def open_database(
     if path != ":memory:" and not create and not Path(path).is_file():
         raise DatabaseError(f"no database file {path}")
     connection = connect(path, read_only, settings)
-    with closing(connection), stoppable(connection):
+    with closing(connection), stoppable(connection), parts_apart(connection):
         yield connection
 
 
@@ -67,6 +75,40 @@ def connect(path: str, read_only: bool = False, settings: Settings | None = None
 def stoppable(connection: Connection) -> AbstractContextManager[None]:
     """A context in which Ctrl-C stops what the connection does."""
     return interrupts.stopping(connection.interrupt)
+
+
+def merges_parts(optimizers_off: str) -> bool:
+    """True if DuckDB may take parts of a statement for one that are not, as these optimizers alone are off."""
+    return _numbers(database_version()) < _MENDED and _MERGING not in optimizers_off.split(",")
+
+
+@contextmanager
+def parts_apart(connection: Any) -> Iterator[None]:
+    """Within, no two parts of a statement are taken for one that are not; what was set is put back at the end."""
+    if not merges_parts(""):
+        yield
+        return
+    ((file,),) = connection.execute(
+        "SELECT path FROM duckdb_databases() WHERE NOT internal ORDER BY database_oid ASC NULLS LAST LIMIT 1"
+    ).fetchall()
+    with _apart_lock:
+        ((before,),) = connection.execute("SELECT current_setting('disabled_optimizers')").fetchall()
+        off = merges_parts(before) and attempt(connection, _turned_off(f"{before},{_MERGING}".strip(","))) is None
+        held = _apart.setdefault(file, [])
+        held.append(None)
+    try:
+        yield
+    finally:
+        with _apart_lock:
+            held.remove(None)
+            held += [(connection.cursor(), before)] if off else []  # a transaction that failed takes no setting
+            if None not in held:
+                for other, was in _apart.pop(file):
+                    attempt(other, _turned_off(was))
+
+
+def _turned_off(optimizers: str) -> str:
+    return f"SET GLOBAL disabled_optimizers = {literal(optimizers)}"
 
 
 def relation_of(connection: Connection, table: Relation | FileRelation) -> ClientRelation:

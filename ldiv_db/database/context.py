@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ldiv_db.database.connections import merges_parts, parts_apart
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.equality import compared_by_bytes
 from ldiv_db.database.errors import Problem, refuse
@@ -68,7 +69,7 @@ def working_engine(connection: Any, listener: Listener | None = None, catalog: s
     _refuse_settings(engine)
     engine.refresh_servers()
     try:
-        with compared_by_bytes(engine):
+        with parts_apart(connection), compared_by_bytes(engine):
             yield engine
     finally:
         engine.close_scratch()
@@ -83,4 +84,7 @@ def _refuse_settings(engine: Engine) -> None:
     if settings["disable_timestamptz_casts"]:
         what = "is on for this connection; our statements ask of any value whether it is an instant"
         problems.append(Problem("disable_timestamptz_casts", what, "SET disable_timestamptz_casts = false"))
+    if settings["lock_configuration"] and merges_parts(settings["disabled_optimizers"]):
+        what = "is locked on this connection without common_subplan, by which DuckDB before 1.6 mixes up tables"
+        problems.append(Problem("disabled_optimizers", what, "SET disabled_optimizers = 'common_subplan' before"))
     refuse(problems)

@@ -11,6 +11,7 @@ from typing import Any
 _SETTINGS = (
     "default_collation",
     "disable_timestamptz_casts",
+    "disabled_optimizers",
     "lock_configuration",
     "max_temp_directory_size",
     "memory_limit",
