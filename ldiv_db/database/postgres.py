@@ -6,7 +6,7 @@ DuckDB reads and writes the rows; what it does not know of a table is asked of t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +90,8 @@ _WITHHOLD = (
     " LOOP EXECUTE format('REVOKE ALL ON %s FROM %s', {table}::regclass, other); END LOOP; END $$"
 )
 
+#: Why a table is made anew.
+OTHERS_NOW = "its columns are others now"
 #: The privileges on the rows of a table.
 READ, ADD, CHANGE, REMOVE = "SELECT", "INSERT", "UPDATE", "DELETE"
 
@@ -224,35 +226,76 @@ def hides_rows(engine: Engine, relation: Relation) -> bool:
     return _find(engine, relation) is not None and bool(_ask(engine, relation, asked)[0][0])
 
 
-def make_table(engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str]) -> str | None:
+def shown_types(engine: Engine, source: Any, names: Collection[str]) -> dict[str, str]:
+    """The types of PostgreSQL's that a release has of a source's columns, by name in lower case; none of another's."""
+    wanted = {name.lower() for name in names}
+    types = own_types(engine, source) if is_in_postgres(engine, source) else {}
+    return {name: kind for name, kind in types.items() if name in wanted}
+
+
+def make_table(
+    engine: Engine, target: Relation, rows: Relation, own: Mapping[str, str], lose: Sequence[str] = ()
+) -> str:
     """Put the rows into the table: create it, empty it if it has the same columns, or else create it anew.
 
     `own` are the types in PostgreSQL of columns whose values are a source's, by name in lower case. Returns what is
-    to be said of what a table that was made anew has lost. Inside a transaction.
+    to be said of what a table that was made anew has lost, which `told_of_loss` may refuse. Inside a transaction.
     """
-    database = located(engine, target)[0]
-    wanted = [(c.name, own.get(c.name.lower()) or _required(c)) for c in columns_of(engine, rows)]
-    there = _find(engine, target)
-    note = None
-    if there and _columns(engine, target) == [(name, _spelt(engine, database, kind)) for name, kind in wanted]:
-        _tell(engine, database, f"DELETE FROM {_name(engine, target)}", target)
+    columns, database = columns_of(engine, rows), located(engine, target)[0]
+    there, withdrawn, note = _find(engine, target), list[str](), ""
+    if there and not _differs(engine, target, columns, own):
+        _tell(engine, database, f"DELETE FROM {there.sql()}", target)
     else:
         if there:
-            note = told_of_loss(engine, target, "its columns are others now")
-            _tell(engine, database, f"DROP TABLE {_name(engine, target)}", target)
+            note, withdrawn = told_of_loss(engine, target, OTHERS_NOW, lose), withdrawn_from(engine, target)
+            _tell(engine, database, f"DROP TABLE {there.sql()}", target)
         engine.make_schema(target)
-        listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in wanted)
+        listed = ", ".join(f"{Identifier(name).sql()} {kind}" for name, kind in _wanted(columns, own))
         place = Relation(located(engine, target)[1:])
-        _tell(engine, database, f"CREATE TABLE {place.sql()} ({listed})", target)
+        for sql in (f"CREATE TABLE {place.sql()} ({listed})", *withdrawn):
+            _tell(engine, database, sql, target)
         engine.refresh_servers()
     engine.extend(target, rows)
     return note
 
 
-def told_of_loss(engine: Engine, table: Relation, why: str) -> str:
-    """A note on what is lost with a table; '' if it has nothing but rows, or does not exist."""
-    found = _find(engine, table) and _ask(engine, table, traits_there.TRAITS["postgres"].beside)
-    return traits_there.told_of_loss([str(what) for (what,) in found or ()], str(table), why)
+def foreseen_loss(
+    engine: Engine, target: Relation, columns: Sequence[Column], own: Mapping[str, str], lose: Sequence[str]
+) -> str:
+    """What `make_table` will say of a table that is there, for a release of these columns; raises as it does."""
+    return told_of_loss(engine, target, OTHERS_NOW, lose) if _differs(engine, target, columns, own) else ""
+
+
+def told_of_loss(engine: Engine, table: Relation, why: str, lose: Sequence[str]) -> str:
+    """A note on what is lost with a table; '' if it has nothing but rows, or does not exist.
+
+    Raises DatabaseError, or PolicyError, if it may not be lost.
+    """
+    traits, there = traits_there.TRAITS["postgres"], _find(engine, table)
+    lost, others = (_texts(engine, table, asked) if there else [] for asked in (traits.beside, traits.dependent))
+    return traits_there.told_of_loss(lost, str(table), why, others, lose)
+
+
+def withdrawn_from(engine: Engine, table: Relation) -> list[str]:
+    """The statements that withdraw what a table made in place of this one would give; none if it is not there."""
+    return _texts(engine, table, traits_there.TRAITS["postgres"].withdrawn) if _find(engine, table) else []
+
+
+def withdraw(engine: Engine, table: Relation, statements: Sequence[str]) -> None:
+    """Run what `withdrawn_from` found of the table that was there before."""
+    for sql in statements:
+        _tell(engine, located(engine, table)[0], sql, table)
+
+
+def _wanted(columns: Sequence[Column], own: Mapping[str, str]) -> list[tuple[str, str]]:
+    return [(column.name, own.get(column.name.lower()) or _required(column)) for column in columns]
+
+
+def _differs(engine: Engine, table: Relation, columns: Sequence[Column], own: Mapping[str, str]) -> bool:
+    """Whether a table that is there has other columns, or in another order, than those of a release."""
+    database = located(engine, table)[0]
+    wanted = [(name, _spelt(engine, database, kind)) for name, kind in _wanted(columns, own)]
+    return _columns(engine, table) != wanted
 
 
 def _required(column: Column) -> str:
@@ -272,6 +315,10 @@ def _spelt(engine: Engine, database: str, kind: str) -> str:
 
 def _tell(engine: Engine, database: str, sql: str, target: Relation) -> None:
     engine.execute(f"CALL postgres_execute({literal(database)}, {literal(sql)})", writes=target)
+
+
+def _texts(engine: Engine, relation: Relation, asked: str) -> list[str]:
+    return [str(text) for (text,) in _ask(engine, relation, asked)]
 
 
 def _columns(engine: Engine, relation: Relation, asked: str = _COLUMNS) -> list[tuple[str, str]]:

@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ldiv_db.database.errors import DatabaseError, refused
+
+#: What keeps readers of a table from rows: a policy has to say that a release may be without it.
+GUARDS = ("row policies",)
+
 
 @dataclass(frozen=True)
 class TraitsThere:
@@ -37,6 +42,10 @@ class TraitsThere:
     overwrite: tuple[str, ...] = ()
     #: The SELECT of what else a `{table}` has, which is lost where it is made anew; `{name}` is its name in `{here}`.
     beside: str = "SELECT 'any grants, comments and partitions'"
+    #: The SELECTs of what has to go before a `{table}` can, and of the statements that withdraw what the privileges of
+    #: new tables would give to who had no such right on it; nothing where neither is known.
+    dependent: str = ""
+    withdrawn: str = ""
     #: How a driver that does not say marks a value that is bound by its place.
     mark: str = "?"
     #: How long a statement may be that has rows as literals; 0 where values are bound.
@@ -100,8 +109,21 @@ def told_of_history(table: str, ends: str) -> str:
     return f"{said}; this ends it: {ends}" if ends else ""
 
 
-def told_of_loss(lost: Sequence[str], table: str, why: str) -> str:
-    """A note on what a table loses beside its rows; '' if that is nothing."""
+def told_of_loss(
+    lost: Sequence[str], table: str, why: str, dependent: Sequence[str] = (), lose: Sequence[str] = GUARDS
+) -> str:
+    """A note on what a table loses beside its rows where it is made anew; '' if that is nothing.
+
+    Raises DatabaseError if others depend on it, PolicyError if it guards rows and the policy does not `lose` that.
+    """
+    if dependent:
+        what = "other objects of the database depend on the table: drop these first"
+        raise DatabaseError(f"{table} cannot be made anew, as {why}: {what}: {', '.join(dependent)}")
+    for guard in GUARDS:
+        if f"the {guard}" in lost and guard not in lose:
+            what = f"the {guard} of {table} would be lost, as {why}: readers would see every row that they may select"
+            hint = f"name another table; or drop them, or have `lose: [{guard}]` in the target, and make them again"
+            raise refused("target", what, hint)
     named = " and ".join(filter(None, [", ".join(lost[:-1]), *lost[-1:]]))
     return f"{named} of {table} are not kept, as {why}" if lost else ""
 
@@ -128,18 +150,57 @@ _STAMP = (
     " CAST(txid_snapshot_xmin(txid_current_snapshot()) % 4294967296 AS text)"
     " FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND c.relam = 2 AND NOT c.relhassubclass"
 )
-#: What is lost with a table of PostgreSQL's.
+#: What is lost with a table of PostgreSQL's. A row policy that lets nobody see a row is one that is not there.
 _BESIDE = (
-    "SELECT 'the grants' FROM pg_catalog.pg_class c WHERE c.oid = {table}::regclass AND (c.relacl IS NOT NULL OR EXISTS"
-    " (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL))"
-    " UNION ALL SELECT 'the comments' WHERE EXISTS (SELECT FROM pg_catalog.pg_description d"
-    " WHERE d.objoid = {table}::regclass AND d.classoid = 'pg_catalog.pg_class'::regclass)"
-    " UNION ALL SELECT 'the row policies' WHERE EXISTS"
-    " (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = {table}::regclass)"
-    " UNION ALL SELECT 'the indexes' WHERE EXISTS"
-    " (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = {table}::regclass)"
-    " UNION ALL SELECT 'the triggers' WHERE EXISTS (SELECT FROM pg_catalog.pg_trigger t"
-    " WHERE t.tgrelid = {table}::regclass AND NOT t.tgisinternal)"
+    "SELECT x.what FROM pg_catalog.pg_class c, LATERAL (VALUES"
+    " ('the grants', c.relacl IS NOT NULL OR EXISTS (SELECT FROM pg_catalog.pg_attribute a"
+    " WHERE a.attrelid = c.oid AND a.attacl IS NOT NULL)),"
+    " ('the comments', EXISTS (SELECT FROM pg_catalog.pg_description d"
+    " WHERE d.objoid = c.oid AND d.classoid = 'pg_catalog.pg_class'::regclass)),"
+    " ('the row policies', c.relrowsecurity OR EXISTS (SELECT FROM pg_catalog.pg_policy p WHERE p.polrelid = c.oid)),"
+    " ('the indexes', EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid)),"
+    " ('the constraints', EXISTS (SELECT FROM pg_catalog.pg_constraint o WHERE o.conrelid = c.oid)"
+    " OR EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND a.attnotnull)),"
+    " ('the defaults', EXISTS (SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0"
+    " AND NOT a.attisdropped AND (a.atthasdef OR a.attidentity <> ''))),"
+    " ('the triggers', EXISTS (SELECT FROM pg_catalog.pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)),"
+    " ('the rules', EXISTS (SELECT FROM pg_catalog.pg_rewrite w WHERE w.ev_class = c.oid)),"
+    " ('the publications', EXISTS (SELECT FROM pg_catalog.pg_publication_rel p WHERE p.prrelid = c.oid)),"
+    " ('the replica identity', c.relreplident <> 'd'),"
+    " ('the extended statistics', EXISTS (SELECT FROM pg_catalog.pg_statistic_ext e WHERE e.stxrelid = c.oid)),"
+    " ('the storage parameters', c.reloptions IS NOT NULL OR c.relpersistence <> 'p' OR EXISTS (SELECT FROM"
+    " pg_catalog.pg_class o WHERE o.oid = c.reltoastrelid AND o.reloptions IS NOT NULL) OR EXISTS (SELECT FROM"
+    " pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid WHERE a.attrelid = c.oid"
+    " AND a.attnum > 0 AND (a.attoptions IS NOT NULL OR a.attstattarget >= 0 OR a.attstorage <> t.typstorage))),"
+    " ('the tablespace', c.reltablespace <> 0),"
+    " ('the security labels', EXISTS (SELECT FROM pg_catalog.pg_seclabel l"
+    " WHERE l.objoid = c.oid AND l.classoid = 'pg_catalog.pg_class'::regclass)),"
+    " ('the parents', EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhrelid = c.oid)),"
+    " ('the owner', pg_catalog.pg_get_userbyid(c.relowner) <> current_user)"
+    ") AS x (what, is_there) WHERE c.oid = {table}::regclass AND x.is_there"
+)
+#: What reads a table of PostgreSQL's, inherits from it or refers to it, but for what goes with it.
+_DEPENDENT = (
+    "SELECT DISTINCT CASE WHEN v.relkind IN ('v', 'm') THEN"
+    " pg_catalog.pg_describe_object('pg_catalog.pg_class'::regclass, v.oid, 0)"
+    " ELSE pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) END AS what FROM pg_catalog.pg_class c"
+    " JOIN pg_catalog.pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_catalog.pg_class'::regclass"
+    " AND d.refobjid = c.oid OR d.refclassid = 'pg_catalog.pg_type'::regclass AND d.refobjid IN (SELECT t.oid"
+    " FROM pg_catalog.pg_type t WHERE t.typrelid = c.oid UNION SELECT t.typarray FROM pg_catalog.pg_type t"
+    " WHERE t.typrelid = c.oid)) LEFT JOIN pg_catalog.pg_rewrite w ON d.classid = 'pg_catalog.pg_rewrite'::regclass"
+    " AND w.oid = d.objid LEFT JOIN pg_catalog.pg_class v ON v.oid = w.ev_class WHERE c.oid = {table}::regclass"
+    " AND COALESCE(v.oid <> c.oid, true) AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend o WHERE o.classid = d.classid"
+    " AND o.objid = d.objid AND o.deptype IN ('a', 'i') AND o.refclassid = 'pg_catalog.pg_class'::regclass"
+    " AND o.refobjid = c.oid) ORDER BY what"
+)
+#: A reader who lost a right on one table has it again on the next of that name, if all new tables give it.
+_WITHDRAWN = (
+    "SELECT format('REVOKE %s ON %s FROM %s', p.privilege_type, {table}, CASE p.grantee WHEN 0 THEN 'PUBLIC'"
+    " ELSE quote_ident(pg_catalog.pg_get_userbyid(p.grantee)) END) AS sql FROM pg_catalog.pg_class c"
+    " JOIN pg_catalog.pg_default_acl a ON a.defaclobjtype = 'r' AND a.defaclnamespace IN (0, c.relnamespace),"
+    " LATERAL pg_catalog.aclexplode(a.defaclacl) p WHERE c.oid = {table}::regclass AND p.grantee <> a.defaclrole"
+    " AND pg_catalog.pg_get_userbyid(a.defaclrole) = current_user AND NOT EXISTS (SELECT"
+    " FROM pg_catalog.aclexplode(c.relacl) o WHERE o.grantee = p.grantee AND o.privilege_type = p.privilege_type)"
 )
 _UNCHANGED = "SELECT COUNT(*) = {rows} AND COALESCE(MIN(age(xmin)) > age('{asked}'::xid), true) FROM {name}"
 _EMPTIED = ("DELETE FROM {table}", "INSERT INTO {table} {rows}")
@@ -230,6 +291,8 @@ TRAITS = {
         takes_back=True,
         overwrite=_EMPTIED,
         beside=_BESIDE,
+        dependent=_DEPENDENT,
+        withdrawn=_WITHDRAWN,
         holds_off=True,
         mark="%s",
         settings=(

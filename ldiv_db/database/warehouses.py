@@ -24,7 +24,7 @@ from ldiv_db.database.failures import said_there
 from ldiv_db.database.names import Identifier, Relation, literal
 from ldiv_db.database.sending import Sent, send_rows
 from ldiv_db.database.templates import render
-from ldiv_db.database.traits_there import DIALECTS, TRAITS, TraitsThere
+from ldiv_db.database.traits_there import DIALECTS, TRAITS, TraitsThere, told_of_loss
 
 #: The columns of rows that stand once for all that are equal: how many, and their place in the order of a release.
 COUNTED, PLACE = Identifier("ldiv_rows"), Identifier("ldiv_place")
@@ -303,6 +303,7 @@ class Warehouse:
         Where nothing is taken back it is one statement as far as the database has one.
         """
         rows, old, there = self.rows_of(staged), self.name(table), self.exists(table)
+        withdrawn = self._asked(self.traits.withdrawn, table) if there else []
         before = self.extent(table, None)[0] if there and append and self.takes_back else 0
         if there and (append or self.keeps(staged, table)):
             columns = ", ".join(self._column(name) for name, _ in self.released(staged))
@@ -311,11 +312,14 @@ class Warehouse:
         else:
             if there and not self.traits.replaces:
                 self.drop(table)
-            if self.takes_back and not self.counted(staged):
-                self.execute(f"ALTER TABLE {self.name(staged)} RENAME TO {self.name(Relation(table.parts[-1:]))}")
-                return
+            is_renamed = self.takes_back and not self.counted(staged)
             made = "CREATE OR REPLACE" if self.traits.replaces else "CREATE"
-            self.execute(f"{made} TABLE {old}{self.traits.storage} AS {rows}")
+            moved = f"ALTER TABLE {self.name(staged)} RENAME TO {self.name(Relation(table.parts[-1:]))}"
+            self.execute(moved if is_renamed else f"{made} TABLE {old}{self.traits.storage} AS {rows}")
+            for sql in withdrawn:
+                self.execute(sql)
+            if is_renamed:
+                return
         if self.takes_back:
             self.require_all(staged, table, before)
         self.forget(staged)
@@ -332,8 +336,16 @@ class Warehouse:
 
     def beside_rows(self, table: Relation) -> list[str]:
         """What a table has beside its rows that is lost if it is made anew, as a note says it."""
+        return self._asked(self.traits.beside, table)
+
+    def told_of_loss(self, table: Relation, why: str, lose: Sequence[str] = ()) -> str:
+        """A note on what a table loses that is made anew; raises as the function of that name."""
+        return told_of_loss(self.beside_rows(table), str(table), why, self._asked(self.traits.dependent, table), lose)
+
+    def _asked(self, asked: str, table: Relation) -> list[str]:
+        """The texts that a SELECT of the traits finds of a table; none without one."""
         name = {"table": literal(self.name(table)), "here": self._schema(table), "name": literal(self.held(table.name))}
-        return [what for (what,) in self.rows(self.traits.beside.format(**name))]
+        return [str(what) for (what,) in self.rows(asked.format(**name))] if asked else []
 
     def refuse_place(self, table: Relation) -> None:
         """Raise PolicyError if something is in the place of a table of which the database does not know."""

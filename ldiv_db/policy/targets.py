@@ -23,6 +23,7 @@ class Target(PolicyPart):
     file: str | None = None
     prefix: str | None = Field(default=None, description="how the names of the tables of each release begin")
     if_exists: Literal["fail", "replace", "append"] = "fail"
+    lose: tuple[Literal["row policies"], ...] = Field(default=(), description="what a table made anew may be without")
 
     def __str__(self) -> str:
         return ":".join(part for part in (self.database, self.file, self.table or self.prefix) if part)

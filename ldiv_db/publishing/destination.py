@@ -39,6 +39,9 @@ class Destination(ABC):
     run_id: str = field(default_factory=new_run, init=False)
     held: ExitStack = field(default_factory=ExitStack, init=False)
 
+    #: What a plan says that the table loses which is replaced.
+    foreseen: str = field(default="", init=False)
+
     @property
     @abstractmethod
     def folder(self) -> Path | None:

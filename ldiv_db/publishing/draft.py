@@ -283,14 +283,9 @@ class RunDraft(Draft[Result]):
     def _write_to_postgres(self, table: Relation) -> None:
         """Write the rows to a table that has the types of the source's, and keeps what is granted on it."""
         engine, source = self.engine, self.resolved.source
-        own = {}
-        if postgres.is_in_postgres(engine, source.relation):
-            assert isinstance(source.relation, Relation)  # noqa: S101 - a file is in no database
-            shown = {column.name.lower() for column in (*source.sensitive, *source.keep)}
-            types = postgres.own_types(engine, source.relation)
-            own = {name: kind for name, kind in types.items() if name in shown}
+        own = postgres.shown_types(engine, source.relation, [c.name for c in (*source.sensitive, *source.keep)])
         with engine.scope():
-            self.note(postgres.make_table(engine, table, self.classes.table(), own) or "")
+            self.note(postgres.make_table(engine, table, self.classes.table(), own, self.resolved.target.lose))
 
     def _append(self, table: Relation) -> None:
         self.earlier_rows, last = self.engine.count(table), 0

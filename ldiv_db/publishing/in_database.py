@@ -26,6 +26,8 @@ from ldiv_db.publishing.ledger import PUBLISHED, WRITTEN, runs, settle_run
 
 #: Seconds for which a release waits for other transactions that write the same, and between two tries.
 _LONGEST_WAIT, _PAUSE = 60.0, 0.2
+#: Why a table of a database that is attached loses what it has beside its rows.
+MADE_ANEW = "a table of another database is made anew"
 #: How the name of a table begins that is being written beside its place.
 _STAGED = "ldiv_"
 
@@ -121,8 +123,10 @@ class InOtherDatabase(InTable):
         engine = self.engine
         with engine.transaction():
             draft.write(staged)
+        withdrawn: list[str] = []
         if postgres.is_in_postgres(engine, self.table):
-            draft.note(postgres.told_of_loss(engine, self.table, "a table of another database is made anew"))
+            draft.note(postgres.told_of_loss(engine, self.table, MADE_ANEW, self.target.lose))
+            withdrawn = postgres.withdrawn_from(engine, self.table)
         left = self._abandoned_tables(but=staged)
         note_abandoned(draft, len(left))
         outcome = draft.audit(staged)
@@ -136,6 +140,7 @@ class InOtherDatabase(InTable):
             self._drop(left)
             with engine.transaction():
                 engine.rename(staged, self.table, draft.replaces)
+                postgres.withdraw(engine, self.table, withdrawn)
         draft.settle(in_place=True)
         return outcome
 

@@ -22,7 +22,8 @@ from ldiv_db.database.catalog import SCHEMA
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import AuditError, DatabaseError, refused
 from ldiv_db.database.names import Identifier, Relation
-from ldiv_db.database.traits_there import told_of_history, told_of_loss
+from ldiv_db.database.postgres import OTHERS_NOW
+from ldiv_db.database.traits_there import told_of_history
 from ldiv_db.policy.release_columns import CLASS_ID
 from ldiv_db.policy.resolve import Findings, Resolved, Source
 from ldiv_db.policy.targets import Target
@@ -91,7 +92,19 @@ class InWarehouse(Destination):
     def checked(self, found: Findings) -> InWarehouse:
         """This place, for the release of a policy; raises PolicyError if none may go there."""
         self.refuse()
+        there, is_replaced = self.source.there, self.target.if_exists == "replace"
+        if is_replaced and there.dialect == "postgres" and there.exists(self.table) and self._is_made_anew(found):
+            self.foreseen = there.told_of_loss(self.table, OTHERS_NOW, self.target.lose)
         return self
+
+    def _is_made_anew(self, found: Findings) -> bool:
+        """Whether a release has other columns than the table that it replaces; of labels no more than the names."""
+        there, parts = self.source.there, (0, 1, 4, 5)
+        shown = {name.lower() for name in (*found.policy.sensitive, *found.policy.keep)}
+        names, told = [str(name) for name, *_ in there.described(self.table)], list[set[str]]()
+        for table in (self.source.table, self.table):
+            told.append({str(column) for column in there.described(table, parts) if column[0].lower() in shown})
+        return names != found.policy.released.all or not told[1] <= told[0]
 
     def settle(self) -> bool:
         """Settle what runs left that did not end; true if there was something.
@@ -200,8 +213,8 @@ class InWarehouse(Destination):
                 if not append and there.exists(self.table):
                     draft.note(told_of_history(str(self.table), facts.history.format(table=self.table)))
                     if not there.keeps(staged, self.table):
-                        why = "its columns are others now" if facts.overwrite else "the table is made anew"
-                        draft.note(told_of_loss(there.beside_rows(self.table), str(self.table), why))
+                        why = OTHERS_NOW if facts.overwrite else "the table is made anew"
+                        draft.note(there.told_of_loss(self.table, why, self.target.lose))
                 others = [self.table] if before else []
                 outcome = draft.audit(self.source.as_audited(self.engine, plan.classes.resolved, staged, others))
             with self.engine.transaction():

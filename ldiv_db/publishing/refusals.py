@@ -17,7 +17,7 @@ from ldiv_db.database.names import Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.policy.document import Policy
 from ldiv_db.publishing.destination import Destination
-from ldiv_db.publishing.in_database import InDatabase, InOtherDatabase, InTable
+from ldiv_db.publishing.in_database import MADE_ANEW, InDatabase, InOtherDatabase, InTable
 from ldiv_db.publishing.in_file import DatabaseFile, DataFile, Folder, InFile
 
 #: Integers that Parquet has no type for; they would silently become floating-point numbers.
@@ -100,6 +100,10 @@ class TargetCheck:
                 compare_columns(engine, self.types, table, hint)
             self._refuse_keys(table)
         refuse_read_tables(engine, self.source, [table])
+        if self.if_exists == "replace" and self.types is not None:
+            shown = (*self.policy.sensitive, *self.policy.keep)
+            own = postgres.shown_types(engine, self.source, shown)
+            foresee_loss(self.destination, table, self.policy, self.types, own)
 
     def _refuse_keys(self, table: Relation) -> None:
         """Raise PolicyError for keys of a table that the release is known to break, as it has the same values twice."""
@@ -130,6 +134,8 @@ class TargetCheck:
         refuse_catalog_schema(self.engine, table, "target")
         if self._is_there(table, "set if_exists: replace"):
             refuse_read_tables(self.engine, self.source, [table])
+            if postgres.is_in_postgres(self.engine, table):
+                self.destination.foreseen = postgres.told_of_loss(self.engine, table, MADE_ANEW, target.lose)
 
     def _is_there(self, table: Relation, hint: str) -> bool:
         """True if a table is there; raises PolicyError for one that stays, a view, or types that it cannot have."""
@@ -167,6 +173,20 @@ def refuse_untyped(types: Mapping[str, str]) -> None:
         for name, kind in types.items()
         if postgres.type_of(kind) is None
     )
+
+
+def foresee_loss(
+    destination: Destination, table: Relation, policy: Policy, types: Mapping[str, str], own: Mapping[str, str]
+) -> None:
+    """Have a plan say what a table of PostgreSQL's loses that a release of these `types` replaces; raise as a run does.
+
+    Where types are kept that depend on the classes the run alone knows whether the table is made anew.
+    """
+    engine, columns = destination.engine, [Column(name, kind) for name, kind in types.items()]
+    if postgres.is_in_postgres(engine, table) and catalog.table_exists(engine, table):
+        if policy.output.types == "keep" and {c.name for c in columns_of(engine, table)} == set(types):
+            return
+        destination.foreseen = postgres.foreseen_loss(engine, table, columns, own, policy.target.lose)
 
 
 def refuse_lost_digits(engine: Engine, policy: Policy, source: Relation | FileRelation) -> None:

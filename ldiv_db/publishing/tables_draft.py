@@ -14,6 +14,7 @@ from ldiv_db.database import catalog, postgres
 from ldiv_db.database.catalog import columns_of
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.names import Relation
+from ldiv_db.policy.targets import Target
 from ldiv_db.publishing.draft import RunDraft, Where, require_rows
 from ldiv_db.publishing.result import Result
 from ldiv_db.requirements import Requirement
@@ -25,7 +26,7 @@ class PublicTable:
 
     rows: Relation | FileRelation
     columns: Sequence[str]
-    replaces: bool
+    target: Target
 
 
 @dataclass
@@ -53,9 +54,9 @@ class TablesDraft(RunDraft):
             elif postgres.is_in_postgres(self.engine, table):
                 with self.engine.scope():
                     copied = self.engine.materialise("public", "database/list_rows", **params)
-                    self.note(postgres.make_table(self.engine, table, copied, {}) or "")
+                    self.note(postgres.make_table(self.engine, table, copied, {}, public.target.lose))
             else:
-                self.engine.create(table, "database/list_rows", replace=public.replaces, **params)
+                self.engine.create(table, "database/list_rows", replace=public.target.if_exists == "replace", **params)
 
     def audit(self, where: Where) -> Result:
         engine, result = self.engine, self.result

@@ -63,6 +63,7 @@ def _described(ready: Preparation) -> dict[str, Any]:
             *feasible.notes,
             *ready.warnings,
             *ready.kept,
+            *filter(None, [ready.destination.foreseen]),
             *ready.estimate.notes,
         ],
     }

@@ -36,7 +36,7 @@ from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed, ver
 from ldiv_db.publishing.history import Published, Watch, look_back_on_tables
 from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.in_file import Folder
-from ldiv_db.publishing.refusals import TargetCheck
+from ldiv_db.publishing.refusals import TargetCheck, foresee_loss
 from ldiv_db.publishing.result import Earlier
 from ldiv_db.recoding.encode import read_source
 from ldiv_db.recoding.links import LinkedTable, check_links, in_order, linked_rows
@@ -144,6 +144,8 @@ def checked_target(
     for read in (*(table.relation for table in opened.tables.values()), *opened.public.values()):
         TargetCheck(destination, policy, folder, read, known).refuse()
     require_rights(destination, policy)
+    if isinstance(destination, InDatabase) and target.if_exists == "replace":
+        foresee_loss(destination, destination.table, policy, types, {})
     return destination.file(target) if isinstance(destination, Folder) else destination.table
 
 

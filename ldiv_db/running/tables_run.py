@@ -127,7 +127,7 @@ def draft_tables(ready: PreparedTables, context: Context, begun: float) -> Table
     members = [(RunDraft(classes, ready.watch, result, begun), table) for classes, table in parts]
     draft = TablesDraft(parts[0][0], ready.watch, result, begun, members=members, wanted=ready.task.wanted)
     draft.public = [
-        (PublicTable(rows, tables[name].keep, tables[name].target.if_exists == "replace"), ready.public[name])
+        (PublicTable(rows, tables[name].keep, tables[name].target), ready.public[name])
         for name, rows in opened.public.items()
     ]
     return draft
