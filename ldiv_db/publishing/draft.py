@@ -309,8 +309,9 @@ class RunDraft(Draft[Result]):
             audits = self.classes.audits(where, self.earlier_rows)
             if not self.extends:
                 self.hashed = hash_release(engine, where, self.result.earlier.fingerprint, self.resolved)
-        notes = (*self.result.notes, *self.noted)
-        return replace(self.result, audits=audits, notes=notes, seconds=time.perf_counter() - self.begun)
+        notes, earlier = (*self.result.notes, *self.noted), self.result.earlier.held_against(self.hashed)
+        seconds = time.perf_counter() - self.begun
+        return replace(self.result, audits=audits, notes=notes, earlier=earlier, seconds=seconds)
 
     def follow(self, rows: int) -> None:
         self.earlier_rows = rows

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-from ldiv_db.database.catalog import columns_of, table_exists
+from ldiv_db.database.catalog import Column, columns_of, table_exists
 from ldiv_db.database.connections import database_version
 from ldiv_db.database.counted import RepeatedRows
 from ldiv_db.database.data_files import FileRelation
@@ -61,7 +61,7 @@ def take_fingerprint(
     return Fingerprint(
         key,
         hash_rows(engine, rows, [column.alias for _, column in read], weight, key),
-        None if rests_on_others else _hash_policy(resolved, key),
+        None if rests_on_others else _hash_policy(resolved, key, is_there),
         tuple((name, name in required, *(["kept"] if name in kept else [])) for name, _ in read),
     )
 
@@ -82,19 +82,29 @@ def hash_tables(
     return keyed(key, hashes)
 
 
-def _hash_policy(resolved: Resolved, key: str) -> str:
+def _hash_policy(resolved: Resolved, key: str, is_there: bool = False) -> str:
+    """The keyed hash of what a release rests on beside rows, seed and versions, by whatever way the rows are read.
+
+    Where they are counted `is_there` the column of counts is ours.
+    """
     policy, source = resolved.policy, resolved.source
+    beside = (_BESIDE - ({"seed"} & policy.model_fields_set)) | ({"weight"} if is_there else set())
     said = [
-        policy.model_dump(exclude=_BESIDE - ({"seed"} & policy.model_fields_set)),
+        policy.model_dump(exclude=beside),
         policy.require,
-        [(found.column, found.hierarchy) for found in source.quasi_identifiers],
+        [(_kind(found.column), found.hierarchy) for found in source.quasi_identifiers],
         [attribute.taxonomy for attribute in resolved.required.attributes.values()],
-        source.types,
+        sorted(map(_kind, source.types.values())),
         resolved.typed,
         resolved.target.format,
-        versions(),
     ]
     return keyed(key, said)
+
+
+def _kind(column: Column) -> tuple[str, str]:
+    """The name and kind of a column: drivers tell numbers of other widths, and read what is no number as text."""
+    kind = column.kind if column.is_number or column.is_time else column.published
+    return column.name, "VARCHAR" if kind in ("JSON", "UUID") else kind
 
 
 def hash_rows(

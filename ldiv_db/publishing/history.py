@@ -23,12 +23,12 @@ from typing import Any
 from ldiv_db.database import catalog, lineage, migrate
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
-from ldiv_db.database.errors import ConflictError
+from ldiv_db.database.errors import ConflictError, DatabaseError
 from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.policy.document import BETWEEN
 from ldiv_db.policy.resolve import Resolved
 from ldiv_db.publishing import ledger
-from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint
+from ldiv_db.publishing.fingerprints import Fingerprint, ReadColumn, hash_rows, take_fingerprint, versions
 from ldiv_db.publishing.ledger import LOCKS, PUBLISHED, STARTED, WRITTEN, Entry
 from ldiv_db.publishing.result import Earlier, Forgotten
 
@@ -193,19 +193,23 @@ def look_back(
         independent=resolved.policy.over_time == "independent",
         forgotten=None if recount else forgotten(engine, resolved),
     )
-    for run in reversed(listed.runs):
-        told = (run["hash_key"], run["rows_hash"], run["policy_hash"])
-        if fingerprint.policy and told == (fingerprint.key, fingerprint.rows, fingerprint.policy):
-            place = _place_of(listed.runs, run) if run["status"] == PUBLISHED else ""  # else it is yet to be settled
-            known = {"run_id": run["run_id"], "seed": int(run["seed"]), "target": place}
-            return replace(earlier, same_rows=True, **known), watch
+    wanted = (fingerprint.key, fingerprint.rows, fingerprint.policy)
+    alike = [run for run in reversed(listed.runs) if (run["hash_key"], run["rows_hash"], run["policy_hash"]) == wanted]
+    alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []
+    for run in (run for run in alike if not _made_by(run)):
+        place = _place_of(listed.runs, run) if run["status"] == PUBLISHED else ""  # else it is yet to be settled
+        known = {"run_id": run["run_id"], "seed": int(run["seed"]), "target": place}
+        return replace(earlier, same_rows=True, **known), watch
     if not (own.runs or own.releases):
         return earlier, watch
     run, same_rows = _least_alike(engine, resolved, own.runs, fingerprint, recount)
     if run is None or (own.releases and same_rows):  # of series it is not known what rows they read
         return replace(earlier, series=own.latest_release), watch
-    where = {"target": _place_of(listed.runs, run), "rows": run["rows_published"]}
-    return replace(earlier, run_id=run["run_id"], same_rows=same_rows, **where), watch
+    seed = None
+    if same_rows and alike:
+        run, seed = alike[0], int(alike[0]["seed"])
+    where = {"target": _place_of(listed.runs, run), "rows": run["rows_published"], "made_by": _made_by(run)}
+    return replace(earlier, run_id=run["run_id"], seed=seed, same_rows=same_rows, **where), watch
 
 
 def look_back_on_tables(
@@ -221,12 +225,22 @@ def look_back_on_tables(
     earlier = Earlier(fingerprint=fingerprint, independent=is_independent, takes_key=False)
     latest = own.runs[::-1]
     rows = [(run["hash_key"], run["rows_hash"]) == (fingerprint.key, fingerprint.rows) for run in latest]
-    for run, same_rows in zip(latest, rows, strict=True):
+    for run, same_rows in sorted(zip(latest, rows, strict=True), key=lambda one: bool(_made_by(one[0]))):
         if same_rows and run["policy_hash"] == fingerprint.policy and all(rows):
-            return replace(earlier, run_id=run["run_id"], same_rows=True, seed=int(run["seed"])), watch
+            known = {"run_id": run["run_id"], "seed": int(run["seed"]), "made_by": _made_by(run)}
+            return replace(earlier, same_rows=True, **known), watch
     if not latest or (own.releases and all(rows)):
         return replace(earlier, series=own.latest_release), watch
-    return replace(earlier, run_id=latest[rows.index(min(rows))]["run_id"], same_rows=all(rows)), watch
+    least = latest[rows.index(min(rows))]
+    return replace(earlier, run_id=least["run_id"], same_rows=all(rows), made_by=_made_by(least)), watch
+
+
+def _made_by(run: Mapping[str, Any]) -> str:
+    """The versions by which a run was made, as far as they are others now; '' if they are these."""
+    found, now = run["versions"], versions()
+    return " and ".join(
+        f"{name} {found.get(name, 'of no known version')}" for name in now if found.get(name) != now[name]
+    )
 
 
 def _least_alike(
@@ -245,10 +259,13 @@ def _least_alike(
 
     @cache
     def hashed(columns: tuple[ReadColumn, ...]) -> str | None:
-        """The hash of the source's rows in the columns that a run read; None if it has not all of them."""
+        """The hash of the source's rows in the columns that a run read; '' if they are not all there, None unread."""
         if not {name for name, *_ in columns} <= set(there):
+            return ""
+        try:
+            rows = recount(columns) if recount else source.relation
+        except DatabaseError:  # a driver may not read what an earlier run read by another
             return None
-        rows = recount(columns) if recount else source.relation
         read, required = [there[name] for name, *_ in columns], [there[name] for name, needed, *_ in columns if needed]
         return hash_rows(engine, rows, read, weight, fingerprint.key, required)
 
@@ -257,7 +274,8 @@ def _least_alike(
             return None
         columns = tuple(map(tuple, json.loads(run["columns_read"])))
         is_own = [column[:2] for column in columns] == [column[:2] for column in fingerprint.columns]
-        return bool(run["rows_hash"] == (fingerprint.rows if is_own else hashed(columns)))
+        found = fingerprint.rows if is_own else hashed(columns)
+        return None if found is None else bool(run["rows_hash"] == found)
 
     found = [(run, has_same_rows(run)) for run in reversed(runs)]
     alike = [next((one for one in found if one[1] is wanted), None) for wanted in (False, None, True)]

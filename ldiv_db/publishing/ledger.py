@@ -121,10 +121,21 @@ def enter_run(engine: Engine, result: Result, status: str, report: Report | None
 
 def report_of(engine: Engine, run_id: str) -> Report | None:
     """What a run left for a later one that has the same to publish, None if the ledger has nothing of it."""
+    text = _report_of(engine, run_id)
+    return Report.read(text) if text else None
+
+
+def release_of(engine: Engine, run_id: str) -> str | None:
+    """The hash of what a run published, perhaps one of another version; None if the ledger has none."""
+    text = _report_of(engine, run_id)
+    return json.loads(text).get("release") if text else None
+
+
+def _report_of(engine: Engine, run_id: str) -> str | None:
     if "run_report_secret" not in migrate.held(engine):
         return None
     found = engine.find(table(engine, "run_report_secret"), "report", where=[Where("run_id", run_id)])
-    return Report.read(found[0][0]) if found else None
+    return found[0][0] if found else None
 
 
 def settle_run(engine: Engine, run_id: str, in_place: bool) -> None:
@@ -143,8 +154,9 @@ def runs(
 ) -> list[dict[str, Any]]:
     """The runs as the ledger has them, without their seeds unless these are asked for; the latest last.
 
-    With `hashes` also by what each is known again, None where it is not noted; `held` is what the catalog holds, if it
-    has been read. Raises DatabaseError for tables under the ledger's name that are not ours.
+    With `hashes` also by what each is known again, None where it is not noted, and by which `versions` it was made;
+    `held` is what the catalog holds, if it has been read. Raises DatabaseError for tables under the ledger's name that
+    are not ours.
     """
     held = held or migrate.held(engine)
     if "run" not in held:
@@ -157,7 +169,9 @@ def runs(
     known = [name for name in _HASHES if name in held.columns(secret)]
     noted_of = {run_id: rest for run_id, *rest in engine.find(seeds, "run_id", *known)} if seeds and known else {}
     empty = dict.fromkeys(_HASHES)
-    return [{**run, **empty, **dict(zip(known, noted_of.get(run["run_id"], ()), strict=False))} for run in found]
+    noted = {run_id: dict(zip(known, rest, strict=False)) for run_id, rest in noted_of.items()}
+    made_by = {run_id: json.loads(text) for run_id, text in engine.find(table(engine, "run"), "run_id", "versions")}
+    return [{**run, **empty, **noted.get(run["run_id"], {}), "versions": made_by[run["run_id"]]} for run in found]
 
 
 def seed_of(engine: Engine, target: str) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldiv_db.attacking.gains import Attack
@@ -52,10 +52,10 @@ _KEEP = "name a database file in place of :memory:, or one as catalog, to keep i
 class Earlier:
     """The earlier release of this source that a new one is held against, if the ledger knows one.
 
-    With its `seed` the run publishes the same again; None where source or policy are others, or are not known to be the
-    same. `same_rows` says whether the source has the rows of every earlier release at least, None if that is not known;
-    `independent` that the policy takes releases of changed rows for independent. `fingerprint` is that of the new run,
-    None if it has none.
+    With its `seed` the run publishes the same again, unless it was `made_by` other versions; None where source or
+    policy are others, or are not known to be the same. `same_rows` says whether the source has the rows of every
+    earlier release at least, None if that is not known; `independent` that the policy takes releases of changed rows
+    for independent. `fingerprint` is that of the new run, None if it has none.
     """
 
     run_id: str | None = None
@@ -70,6 +70,11 @@ class Earlier:
     #: Where the earlier run's release is, as its policy has it, and how many rows it has.
     target: str = ""
     rows: int = 0
+    #: The versions by which it was made, where these are others now, the hash of its release, and whether that is the
+    #: new one's: None until it is made, or if it is not known.
+    made_by: str = ""
+    release: str | None = field(default=None, repr=False)
+    is_again: bool | None = None
     #: What both releases tell, by attribute, or in words why that was not measured.
     compared: tuple[Attack, ...] | str = ""
     #: Where the ledger is not kept, so that no later run can know of this one: what is to be said, or refused.
@@ -83,7 +88,11 @@ class Earlier:
     @property
     def unchanged(self) -> str | None:
         """The run whose release is published again, None if it is another one."""
-        return None if self.seed is None else self.run_id
+        return None if self.seed is None or self.made_by else self.run_id
+
+    def held_against(self, release: str | None) -> Earlier:
+        """The same, with whether the earlier release is the new one, whose hash this is."""
+        return self if None in (self.release, release) else replace(self, is_again=self.release == release)
 
     @property
     def hashes(self) -> dict[str, str | None]:
@@ -105,8 +114,7 @@ class Earlier:
             return [f"unchanged: source, policy and seed are those of run {self.run_id}, and so is the release"]
         this = f"run {run_id}" if run_id else "this run"
         if self.same_rows:
-            what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
-            return [f"{what}. {HAND_OUT_ONE}"]
+            return [self._told_of_same_rows(this, bool(run_id))]
         if self.is_parted:
             what = f"{self._before} published this source before, and the policy has over_time: independent"
             both = f"Hand out its release or that of {this}: whoever has both may learn more than either tells"
@@ -116,6 +124,16 @@ class Earlier:
                 return [see, *([why] if self.compared else [])]
             return [see, *map(_told_by_both, self.compared)]
         return [str(self._changed)]
+
+    def _told_of_same_rows(self, this: str, is_made: bool) -> str:
+        if not self.made_by:
+            what = f"run {self.run_id} published the same rows under another policy: {this} is another draft of it"
+            return f"{what}. {HAND_OUT_ONE}"
+        under = "under this policy" if self.seed is not None else "under a policy that may be another"
+        what = f"the version is another now: run {self.run_id} published the same rows by {self.made_by}, {under}"
+        if self.is_again or not is_made:
+            return f"{what}{', and its release is the same' if is_made else '; a run says if its release is the same'}"
+        return f"{what}, and {this} {'may be' if self.is_again is None else 'is'} another draft of it. {HAND_OUT_ONE}"
 
     def require_safe(self) -> None:
         """Raise PolicyError where changed rows would be published once more, and the policy says nothing of it.

@@ -44,7 +44,7 @@ from ldiv_db.running.run_spec import PreparedRun, l_of, resolve_run
 from ldiv_db.running.tables import prepare_tables
 from ldiv_db.running.tables_run import publish_tables
 from ldiv_db.running.there import counted_source
-from ldiv_db.running.unchanged import published_again
+from ldiv_db.running.unchanged import published_again, with_release_before
 from ldiv_db.solving.auto import Auto
 from ldiv_db.solving.improve import EFFORTS
 
@@ -151,7 +151,7 @@ def publish_run(
     proved = _bound(ready, context) if bound else None
     if again is not None:
         return replace(again, bound=proved)
-    draft = _draft_run(ready, context, kl, begun)
+    draft = _draft_run(with_release_before(ready), context, kl, begun)
     context.listener.on_stage(WRITING)
     return draft.told(ready.destination.publish(draft), place=ready.destination.place, bound=proved)
 

@@ -32,7 +32,7 @@ from ldiv_db.policy.schema import PERSON, content_of, members_of
 from ldiv_db.policy.sources import Frame, open_source
 from ldiv_db.policy.tables import named_in
 from ldiv_db.publishing.destinations import destination_of, destination_of_tables
-from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed, versions
+from ldiv_db.publishing.fingerprints import Fingerprint, hash_tables, keyed
 from ldiv_db.publishing.history import Published, Watch, look_back_on_tables
 from ldiv_db.publishing.in_database import InDatabase
 from ldiv_db.publishing.in_file import Folder
@@ -257,7 +257,7 @@ def _said(opened: OpenedTables) -> list[Any]:
     problems, policy = Problems(), opened.policy
     taxonomies = collect_hierarchies(opened.engine, policy.quasi_identifiers, opened.context.folder, problems)
     problems.refuse()
-    return [content_of(policy), taxonomies, versions()]
+    return [content_of(policy), taxonomies]
 
 
 def _encoded(engine: Engine, context: Context, tables: Sequence[MemberTable]) -> Iterator[Member]:

@@ -29,6 +29,14 @@ def published_again(ready: Preparation, kl: bool, begun: float) -> Result | None
     report = ledger.report_of(engine, earlier.unchanged)
     if watch is None or report is None or report.release != _release_there(ready):
         return None
+    recoding = None
+    if ready.algorithm.traits.recodes_globally:
+        if ready.destination.has_rows:  # what the ledger there says of values is not brought here
+            return None
+        try:
+            recoding = fetch_recoding(engine, earlier.unchanged)
+        except DatabaseError:  # it takes no right to read them to publish the same again
+            return None
     result = Result(
         **report.figures,
         run_id=watch.run_id,
@@ -38,7 +46,7 @@ def published_again(ready: Preparation, kl: bool, begun: float) -> Result | None
         versions=versions(),
         audits=report.audited(ready.task.wanted),
         seconds=time.perf_counter() - begun,
-        recoding=fetch_recoding(engine, earlier.unchanged),
+        recoding=recoding,
         smallest_class=smallest_class(ready.task.requirements),
         inferred=resolved.inferred,
         earlier=earlier,
@@ -49,6 +57,17 @@ def published_again(ready: Preparation, kl: bool, begun: float) -> Result | None
     with engine.transaction():
         enter_result(engine, watch, result, ledger.PUBLISHED, Report.of(result, report.release))
     return replace(result, **ready.destination.entered(watch))
+
+
+def with_release_before(ready: Preparation) -> Preparation:
+    """With the hash of what other versions published of the same rows, as the ledger has it or as it stands there."""
+    earlier, is_there = ready.earlier, ready.earlier.target == str(ready.resolved.target)
+    if not (earlier.made_by and earlier.same_rows and earlier.run_id):
+        return ready
+    release = ledger.release_of(ready.task.engine, earlier.run_id)
+    if release is None and is_there and not ready.destination.has_rows:
+        release = _release_there(ready)
+    return replace(ready, earlier=replace(earlier, release=release))
 
 
 def _release_there(ready: Preparation) -> str | None:
