@@ -88,13 +88,13 @@ def _hash_policy(resolved: Resolved, key: str, is_there: bool = False) -> str:
     Where they are counted `is_there` the column of counts is ours.
     """
     policy, source = resolved.policy, resolved.source
-    beside = (_BESIDE - ({"seed"} & policy.model_fields_set)) | ({"weight"} if is_there else set())
+    counts, written = source.weight if is_there else None, {"seed"} & policy.model_fields_set
     said = [
-        policy.model_dump(exclude=beside),
+        policy.model_dump(exclude=_BESIDE - written) | ({"weight": None} if counts else {}),
         policy.require,
         [(_kind(found.column), found.hierarchy) for found in source.quasi_identifiers],
         [attribute.taxonomy for attribute in resolved.required.attributes.values()],
-        sorted(map(_kind, source.types.values())),
+        sorted(_kind(column) for column in source.types.values() if column != counts),
         resolved.typed,
         resolved.target.format,
     ]

@@ -193,23 +193,22 @@ def look_back(
         independent=resolved.policy.over_time == "independent",
         forgotten=None if recount else forgotten(engine, resolved),
     )
-    wanted = (fingerprint.key, fingerprint.rows, fingerprint.policy)
-    alike = [run for run in reversed(listed.runs) if (run["hash_key"], run["rows_hash"], run["policy_hash"]) == wanted]
-    alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []
-    for run in (run for run in alike if not _made_by(run)):
-        place = _place_of(listed.runs, run) if run["status"] == PUBLISHED else ""  # else it is yet to be settled
-        known = {"run_id": run["run_id"], "seed": int(run["seed"]), "target": place}
-        return replace(earlier, same_rows=True, **known), watch
-    if not (own.runs or own.releases):
-        return earlier, watch
-    run, same_rows = _least_alike(engine, resolved, own.runs, fingerprint, recount)
-    if run is None or (own.releases and same_rows):  # of series it is not known what rows they read
-        return replace(earlier, series=own.latest_release), watch
-    seed = None
-    if same_rows and alike:
-        run, seed = alike[0], int(alike[0]["seed"])
-    where = {"target": _place_of(listed.runs, run), "rows": run["rows_published"], "made_by": _made_by(run)}
-    return replace(earlier, run_id=run["run_id"], seed=seed, same_rows=same_rows, **where), watch
+    alike = [run for run in reversed(listed.runs) if _told(run) == (fingerprint.key, fingerprint.policy)]
+    alike = sorted(alike, key=lambda run: bool(_made_by(run))) if fingerprint.policy else []  # first of this version
+    same = [run for run in alike if run["rows_hash"] == fingerprint.rows and not _made_by(run)]
+    run, same_rows = (None, True) if same else _least_alike(engine, resolved, own.runs, fingerprint, recount)
+    if not same and (not (own.runs or own.releases) or run is None or (own.releases and same_rows)):
+        return replace(earlier, series=own.latest_release), watch  # of series it is not known what rows they read
+    known = same or [run for run in alike if same_rows and run in own.runs]
+    run, seed = (known[0], int(known[0]["seed"])) if known else (run, None)
+    is_settled = not known or run["status"] == PUBLISHED
+    place = _place_of(listed.runs, run) if is_settled else ""
+    told = {"target": place, "rows": run["rows_published"], "made_by": _made_by(run)}
+    return replace(earlier, run_id=run["run_id"], seed=seed, same_rows=same_rows, **told), watch
+
+
+def _told(run: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    return run["hash_key"], run["policy_hash"]
 
 
 def look_back_on_tables(
@@ -273,8 +272,9 @@ def _least_alike(
         if run["hash_key"] != fingerprint.key or not run["columns_read"]:
             return None
         columns = tuple(map(tuple, json.loads(run["columns_read"])))
-        is_own = [column[:2] for column in columns] == [column[:2] for column in fingerprint.columns]
-        found = fingerprint.rows if is_own else hashed(columns)
+        if any(kept for _, _, *kept in columns) and recount is None:  # hashed by the warehouse itself
+            return None
+        found = fingerprint.rows if columns == fingerprint.columns else hashed(columns)
         return None if found is None else bool(run["rows_hash"] == found)
 
     found = [(run, has_same_rows(run)) for run in reversed(runs)]
