@@ -42,8 +42,8 @@ _FORMS = (
     (r"violates (unique|check|foreign key|exclusion) constraint (\"[^\"]+\")", "a {} constraint forbids it, {}"),
     (r"null value in column (\"[^\"]+\")", "column {} takes no NULL"),
     (r"(UNIQUE|CHECK|NOT NULL|FOREIGN KEY) constraint failed", "a {} constraint of the table forbids it"),
-    (r"No space left on device|[Dd]isk (?:quota|full)|could not extend file|database or disk is full",
-     "there is no room on the disk of the server"),
+    (r"could not (?:extend|write|create)\b.*\bfile|Disk full", "there is no room on the disk of the server"),
+    (r"No space left on device|[Dd]isk quota|database or disk is full", "there is no room on the local disk"),
     (r"terminating connection|server closed the connection|connection to server was lost|SSL connection has been"
      r"|[Cc]onnection (?:is closed|reset|not open)|no connection to the server|Lost connection|Broken pipe"
      r"|the connection has been closed", "the server ended the connection"),

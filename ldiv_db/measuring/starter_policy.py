@@ -284,11 +284,13 @@ def target_of(engine: Engine, source: str) -> str:
     """A table that is not there yet, named after the source."""
     file = FileRelation.of(source)
     stem = Path(source).stem if file else Relation.parse(source).name
-    name, number = stem, 1
-    while catalog.table_exists(engine, Relation(("published", name))):
+    has_schemas = engine.snapshot.traits(engine.snapshot.current).has_schemas
+    schema, before, number = ("published",) if has_schemas else (), "" if has_schemas else "published_", 1
+    name = f"{before}{stem}"
+    while catalog.table_exists(engine, Relation((*schema, name))):
         number += 1
-        name = f"{stem}_{number}"
-    relation = Relation(("published", name))
+        name = f"{before}{stem}_{number}"
+    relation = Relation((*schema, name))
     return str(relation) if re.fullmatch(r"[a-z_][a-z0-9_]*", name, re.IGNORECASE) else relation.sql()
 
 

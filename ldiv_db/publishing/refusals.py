@@ -221,7 +221,20 @@ def refuse_hidden_rows(engine: Engine, tables: Iterable[Relation | FileRelation]
 
 
 def refuse_catalog_schema(engine: Engine, table: Relation, key: str) -> None:
-    """Raise PolicyError for a table, or prefix, in the schema of the catalog, or under a name that is the catalog's."""
+    """Raise PolicyError for a table, or prefix, in the schema of the catalog, or under a name that is the catalog's.
+
+    Also for one in a schema where there are none, and in a database in which nothing is written.
+    """
+    database, schema, _ = catalog.located(engine, table)
+    kind = engine.snapshot.traits(database)
+    if not kind.takes_back:
+        raise refused(
+            key, f"{kind.name} is read only, as it commits every table by itself", "give a target with `file:`"
+        )
+    if not kind.has_schemas and schema.lower() != kind.schema:
+        raise refused(key, f"{kind.name} has no schemas, and {table} names one", f"name it {table.name}")
+    if not kind.has_schemas and table.name.lower().startswith("sqlite_"):
+        raise refused(key, f"{kind.name} keeps names like {table.name} to itself", "name another table")
     if catalog.is_ours(engine, table):
         raise refused(key, f"schema {catalog.SCHEMA!r} is the catalog's own", "name another schema, or table")
 
