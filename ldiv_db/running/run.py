@@ -169,8 +169,10 @@ def _bound(ready: Preparation, context: Context) -> LossBound:
         context.listener.on_search(f"nothing loses less than {bound:.4f}")
 
     context.listener.on_stage("proving the least loss")
-    engine, forms = ready.task.engine, ready.resolved.released.forms
-    return bound_loss(engine, ready.encoded, ready.task.wanted, forms, ready.units is not None, heard)
+    task, forms, judged = ready.task, ready.resolved.released.forms, ready.resolved.suppressed
+    any_row = getattr(ready.algorithm.options, "residue", "") == "suppress"
+    most = task.most_left_out if task.most_left_out is not None else task.encoded.row_count if any_row else 0
+    return bound_loss(task.engine, ready.encoded, task.wanted, forms, ready.units is not None, judged, most, heard)
 
 
 def _draft_run(ready: Preparation, context: Context, kl: bool, begun: float) -> RunDraft:

@@ -45,36 +45,52 @@ class Need:
         return " and ".join(said) or "any rows"
 
 
-def need_of(encoded: Encoded, wanted: Mapping[str, Sequence[Requirement]], of_people: bool) -> tuple[Need, list[str]]:
+def need_of(
+    encoded: Encoded,
+    wanted: Mapping[str, Sequence[Requirement]],
+    of_people: bool,
+    suppressed: str = "judge",
+    left_out: int = 0,
+) -> tuple[Need, list[str]]:
     """What every class that meets the requirements has, and the requirements that ask for more than that.
 
     Rows count for people where these are counted. Of several sensitive attributes that which asks most is taken, with
-    the most rows that any asks for.
+    the most rows that any asks for. Up to `left_out` rows may be missing, and any number of those that are blanked
+    where these are ignored.
     """
     axes = {axis.column.name: axis for axis in encoded.sensitive}
-    asked = [_asked(axes[name], own, of_people) for name, own in wanted.items() if name in axes]
+    missing = encoded.row_count if suppressed == "ignore" else left_out
+    asked = [_asked(axes[name], own, of_people, suppressed, missing) for name, own in wanted.items() if name in axes]
     most = max(asked, key=lambda need: (need.least[1], need.parts, need.rows))
     need = replace(most, rows=max(need.rows for need in asked))
     every = [(name, requirement) for name, own in wanted.items() for requirement in own]
-    said = {True: " (where no row is left out)", False: ""}
+    left = f"up to {left_out:,} rows are" if left_out else "no row is"
+    said = {True: f" (where {left} left out)", False: ""}
     weaker = [r.label + said[r.compares_with_table] for name, r in every if not _is_all(axes[name], r, need, of_people)]
     return need, list(dict.fromkeys(weaker))
 
 
-def _asked(axis: SensitiveAxis, requirements: Sequence[Requirement], of_people: bool) -> Need:
+def _asked(
+    axis: SensitiveAxis, requirements: Sequence[Requirement], of_people: bool, suppressed: str, left_out: int
+) -> Need:
     found = promised_by(requirements)
     promised = found.of_rows if of_people else found
     if axis.bags:  # whose codes are no values
         return Need(promised.size)
     largest = max([promised.share, *(share for _, share in promised.shares)]) or ONE
+    if suppressed == "unknown":  # NULL counts as a row, and as no value
+        return Need(max(promised.size, math.ceil(1 / largest)))
     parts = 1 if axis.judged else math.floor(1 / largest)
-    values = max(promised.values, _fewest_within(found, axis.judged_distribution))
+    values = max(promised.values, _fewest_within(found, axis.judged_distribution, left_out))
     return Need(promised.size, values, parts, axis.column.name)
 
 
-def _fewest_within(promised: Guarantee, table: Distribution) -> int:
-    """The fewest values of a class that differs from the table by so much at most: the others make up no more."""
-    missing, values = table.rows * (1 - promised.difference), 0
+def _fewest_within(promised: Guarantee, table: Distribution, left_out: int) -> int:
+    """The fewest values of a class that differs from the table by so much at most: the others make up no more.
+
+    Of these, which are rare, rows are left out that make up the least of what is left.
+    """
+    missing, values = (table.rows - left_out) * (1 - promised.difference), 0
     for count in table.counts:
         if missing <= 0:
             break
@@ -90,7 +106,8 @@ def _is_all(axis: SensitiveAxis, requirement: Requirement, need: Need, of_people
     promised = requirement.promise()
     of_values = need.sensitive == axis.column.name and promised.values <= need.values
     of_values &= need.parts * promised.share >= 1
-    return promised.size <= need.rows and (requirement.rows_only or of_values)
+    least = max(promised.size, requirement.least_rows) <= need.least[0]  # a mean asks less of a class than it is given
+    return least and (requirement.rows_only or of_values)
 
 
 @dataclass(frozen=True)

@@ -44,11 +44,15 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Cells:
-    """How many `rows` have each combination of places and a sensitive `value`, in the order of values."""
+    """How many `rows` have each combination of places and a sensitive `value`, in the order of values.
+
+    A row of each loses `most` at most: left out, or published where nothing is asked of it.
+    """
 
     nodes: Sequence[Nodes]
     value: Ints
     rows: Ints
+    most: Ints
 
     @property
     def full(self) -> int:
@@ -66,14 +70,17 @@ def counted_cells(axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows
     return numbered_cells(axes, value, rows)[0]
 
 
-def numbered_cells(axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints) -> tuple[Cells, Ints]:
+def numbered_cells(
+    axes: Sequence[tuple[Ints, Sequence[Span]]], value: Ints, rows: Ints, most: Ints | None = None
+) -> tuple[Cells, Ints]:
     """As `counted_cells`, with the number of the cell of each."""
     placed = [_placed(*axis) for axis in axes]
-    listed, which = np.unique(np.stack([value, *(nodes.place for nodes in placed)]), axis=1, return_inverse=True)
+    most = np.full(len(rows), UNIT * len(axes)) if most is None else most
+    listed, which = np.unique(np.stack([value, most, *(nodes.place for nodes in placed)]), axis=1, return_inverse=True)
     counts = np.zeros(listed.shape[1], np.int64)
     np.add.at(counts, which.ravel(), rows)
-    nodes = [Nodes(place, n.first, n.node, n.loss) for n, place in zip(placed, listed[1:], strict=True)]
-    return Cells(nodes, listed[0], counts), which.ravel()
+    nodes = [Nodes(place, n.first, n.node, n.loss) for n, place in zip(placed, listed[2:], strict=True)]
+    return Cells(nodes, listed[0], counts, listed[1]), which.ravel()
 
 
 def _placed(codes: Ints, spans: Sequence[Span]) -> Nodes:

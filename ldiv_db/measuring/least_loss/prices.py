@@ -72,12 +72,12 @@ class Ascent:
     def ceiling(self, slack: float) -> Ints:
         """Prices above those of the best bound, by so many times the usual."""
         above = np.maximum(_SLACK * self.kept, _LEAST_SLACK * self.cells.full) * slack
-        ceiling: Ints = np.minimum(self.kept + above.astype(np.int64), self.cells.full)
+        ceiling: Ints = np.minimum(self.kept + above.astype(np.int64), self.cells.most)
         return ceiling
 
     def _pressed(self, ceiling: Ints) -> Flags:
         """The cells whose prices are at ceilings that could be higher."""
-        return (ceiling < self.cells.full) & (self.kept >= ceiling)
+        return (ceiling < self.cells.most) & (self.kept >= ceiling)
 
     def _widen(self, ceiling: Ints) -> None:
         """More room above the prices where many are at the ceilings, less where few are."""

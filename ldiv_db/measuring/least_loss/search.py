@@ -10,6 +10,7 @@ import numpy as np
 from ldiv_db.database import interrupts
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import refused
+from ldiv_db.database.queries import Where
 from ldiv_db.measuring.least_loss.bounds import MOST_CELLS, LossBound, need_of
 from ldiv_db.measuring.least_loss.cells import MOST_NUMBERS, UNIT, Cells, Ints, Span, numbered_cells, ranges
 from ldiv_db.measuring.least_loss.prices import MOST_WORK, Ascent
@@ -24,10 +25,14 @@ def bound_loss(
     wanted: Mapping[str, Sequence[Requirement]],
     forms: Mapping[str, Form],
     of_people: bool = False,
+    suppressed: str = "judge",
+    left_out: int = 0,
     heard: Callable[[float], None] = lambda bound: None,
     most_work: int = MOST_WORK,
 ) -> LossBound:
-    """What no local recoding of the table loses less than; `heard` is told of bounds as they are proved.
+    """What no local recoding of the table loses less than, where up to `left_out` rows may be left out.
+
+    `suppressed` says how a policy judges rows of NULLs; `heard` is told of bounds as they are proved.
 
     Ctrl-C ends the search for more: the best bound so far stands. Raises PolicyError where labels are no nodes of
     taxonomies, or too many rows differ.
@@ -35,19 +40,19 @@ def bound_loss(
     for axis in encoded.axes:
         if forms[axis.name] == "set":
             raise refused("bound", f"is of nodes, and {axis.name} is published as sets", "recode: tree")
-    need, weaker = need_of(encoded, wanted, of_people)
-    cells = list_cells(engine, encoded, need.counted).cells
+    need, weaker = need_of(encoded, wanted, of_people, suppressed, left_out)
+    cells = list_cells(engine, encoded, need.counted, suppressed).cells
     if cells.never * encoded.rows_in >= 2**62:
         raise refused("bound", "is a sum of whole numbers of 64 bits, and there are too many rows and values for it")
     total = cells.full * encoded.rows_in
-    left_out = encoded.left_out * cells.full
-    proved, interrupted = Ascent(cells, need, most_work, lambda cost: heard((cost + left_out) / total)), False
+    lost = encoded.left_out * cells.full
+    proved, interrupted = Ascent(cells, need, most_work, lambda cost: heard((cost + lost) / total)), False
     try:
         proved.run()
     except KeyboardInterrupt:
         interrupts.settle_twice()
         interrupted = True
-    lm_mean = (proved.bound + left_out) * UNIT // total / UNIT
+    lm_mean = (proved.bound + lost) * UNIT // total / UNIT
     return LossBound(lm_mean, need, weaker, list(_grouped(engine, encoded.axes)), interrupted, proved)
 
 
@@ -67,19 +72,34 @@ class Listed:
     cell: Ints
 
 
-def list_cells(engine: Engine, encoded: Encoded, sensitive: str) -> Listed:
+def list_cells(engine: Engine, encoded: Encoded, sensitive: str, suppressed: str = "judge") -> Listed:
     """The cells of a table, told apart by that sensitive attribute as well, if by any; raises PolicyError if many."""
+    values = value_codes(encoded, sensitive)
     with engine.scope():
-        counts = encoded.count_cells(engine, *(names := value_codes(encoded, sensitive)))
+        nulls = {} if suppressed == "judge" else _null_codes(engine, encoded)
+        counts = encoded.count_cells(engine, *(names := [*nulls, *(name for name in values if name not in nulls)]))
         if (found := engine.count(counts)) > MOST_CELLS:
             what = f"takes up to {MOST_CELLS:,} rows that differ, and {found:,} do"
             raise refused("bound", what, "leave it out, or round values in a view")
         listed = np.array(engine.columns(counts, *encoded.codes, *names, "rows"), np.int64).T
     listed = listed[:, np.lexsort(listed[-2::-1])]
-    value = listed[-2] if names else np.zeros(listed.shape[1], np.int64)
+    of_name = dict(zip([*encoded.codes, *names], listed, strict=False))
+    value = of_name[values[0]] if values else np.zeros(listed.shape[1], np.int64)
     axes = [(codes, _spans(axis, codes)) for axis, codes in zip(encoded.axes, listed, strict=False)]
-    cells, which = numbered_cells(axes, value, listed[-1])
+    most = np.full(listed.shape[1], UNIT * len(axes))
+    if suppressed == "ignore":  # nothing is asked of rows whose quasi-identifiers are all stars or NULL
+        most -= sum((codes == axis.null_code) * UNIT for axis, codes in zip(encoded.axes, listed, strict=False))
+    for name, code in nulls.items():
+        most[of_name[name] == code] = 0
+    cells, which = numbered_cells(axes, value, listed[-1], most)
     return Listed(cells, listed[-1], which)
+
+
+def _null_codes(engine: Engine, encoded: Encoded) -> dict[str, int]:
+    """By the column of the code of each sensitive attribute that has NULL the code of this."""
+    where = [Where("value", None, "=")]
+    found = {axis.code.name: engine.select("nulls", axis.dictionary, "code", where=where) for axis in encoded.sensitive}
+    return {name: int(code) for name, nulls in found.items() for code in engine.column(nulls, "code")}
 
 
 def value_codes(encoded: Encoded, sensitive: str) -> list[str]:
