@@ -37,7 +37,16 @@ CREATE OR REPLACE TEMP MACRO ldiv_apart(value) AS
 
 -- The rows of each class, as they are published: the columns, and `rows`.
 CREATE OR REPLACE TEMP MACRO ldiv_classes(published, columns) AS TABLE
-    SELECT COLUMNS(columns), count(*) AS rows FROM query_table(published) WHERE ldiv_listed(columns) GROUP BY ALL;
+    SELECT first(COLUMNS(columns)) AS '\0', count(*) AS rows
+    FROM (
+        SELECT list_value(*COLUMNS('^ldiv_value ')) AS ldiv_value, COLUMNS(columns)
+        FROM (
+            SELECT ldiv_apart(COLUMNS(columns)) AS 'ldiv_value \0', COLUMNS(columns)
+            FROM query_table(published)
+            WHERE ldiv_listed(columns)
+        )
+    )
+    GROUP BY ldiv_value;
 
 -- The verdict of `ldiv check`, in a row: `holds`, and how far the worst class is from what is required.
 CREATE OR REPLACE TEMP MACRO ldiv_check(published, columns, sensitive, requirement, parameter, k := NULL, c := NULL) AS TABLE

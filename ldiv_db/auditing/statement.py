@@ -21,9 +21,9 @@ from ldiv_db.database.catalog import Column, type_named
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
-from ldiv_db.database.names import Identifier, Relation, Value
+from ldiv_db.database.names import DIALECT, Identifier, Relation, Value
 from ldiv_db.database.steps import WIDTH, Composer
-from ldiv_db.database.traits_there import DIALECTS
+from ldiv_db.database.traits_there import DIALECTS, TRAITS
 from ldiv_db.requirements import Attribute, Requirement
 from ldiv_db.requirements.verdict import measure_table
 
@@ -197,17 +197,23 @@ class _Writer:
         )
 
     def _read(self, attribute: Attribute, others: Sequence[str]) -> Subject:
-        settings = self._request.sensitive
+        """The subject with a table in which values are one that `check` holds to be one, as far as the dialect says."""
+        settings, subject, pair = self._request.sensitive, self._subject, self._subject.pair
+        exact = bool(TRAITS[self._steps.dialect].by_bytes) and pair is None
         same = {name: tuple(settings[name].same or ()) for name in [attribute.name, *others] if name in settings}
-        if not any(same.values()):
-            return self._subject
-        subject, pair = self._subject, self._subject.pair
-        beside = [pair.group, *([pair.count] if pair.count else [])] if pair else subject.open_columns
-        beside += [subject.person] if subject.person else []
-        columns = [{"name": Identifier(name), "same": same.get(name, ())} for name in [*beside, *same]]
+        if not (exact or any(same.values())):
+            return subject
+        own = [*subject.open_columns, *([subject.person] if subject.person else [])]
+        beside = [pair.group, *([pair.count] if pair.count else [])] if pair else own
+        columns = [{"name": Identifier(name), "apart": exact, "is_text": False, "same": ()} for name in beside]
+        plain = [] if self._steps.dialect == DIALECT else [*same]
+        plain += [attribute.name] if attribute.type != "VARCHAR" else []
+        columns += [
+            {"name": Identifier(name), "apart": False, "is_text": name not in plain, "same": steps}
+            for name, steps in same.items()
+        ]
         table = pair.table if pair else subject.table
-        params = {"published": table, "columns": columns}
-        read = self._steps.materialise("read", "auditing/statement/read_as_one", **params)
+        read = self._steps.materialise("read", "auditing/statement/read_as_one", published=table, columns=columns)
         return replace(subject, pair=replace(pair, table=read)) if pair else replace(subject, table=read)
 
 

@@ -43,7 +43,7 @@ def text_of(tree: exp.Expr, dialect: str, **how: Any) -> str:
 def bound(statement: Statement, dialect: str) -> exp.Expr:
     """The statement with its bound values as literals of a dialect."""
     tree = sqlglot.parse_one(statement.sql, read=DIALECT)
-    filled = tree.transform(lambda node: _literal(node, statement.values, dialect))
+    filled = tree.transform(lambda node: _literal(_collated(node, dialect), statement.values, dialect))
     return filled.transform(_in_characters) if dialect == "clickhouse" else filled
 
 
@@ -54,6 +54,14 @@ def folded(tree: exp.Expr, dialect: str) -> exp.Expr:
     """
     upper = Dialect.get_or_raise(dialect).normalization_strategy is NormalizationStrategy.UPPERCASE
     return tree.transform(_folded) if upper else tree
+
+
+def _collated(node: exp.Expr, dialect: str) -> exp.Expr:
+    """The dialect's collation by bytes; text as its column compares it where none is known."""
+    if not isinstance(node, exp.Collate):
+        return node
+    name = TRAITS[dialect].by_bytes
+    return exp.Collate(this=node.this, expression=exp.to_identifier(name, quoted=True)) if name else node.this
 
 
 def _literal(node: exp.Expr, values: dict[str, Any], dialect: str) -> exp.Expr:

@@ -96,6 +96,8 @@ class TraitsThere:
     hashes: bool = False
     #: The text that ends a whole statement.
     ending: str = ""
+    #: The collation that compares text by bytes; nothing where statements compare it as its column says.
+    by_bytes: str = ""
 
     @property
     def caution(self) -> str:
@@ -265,6 +267,7 @@ TRAITS = {
         written_down=1_000_000,
     ),
     "duckdb": TraitsThere(
+        by_bytes="C",
         name="DuckDB",
         executed="DuckDB 2.0",
         vendor="duckdb",
@@ -282,6 +285,7 @@ TRAITS = {
     # combinations would not fit into the 4 MB that it has by default. Rows that a policy on a table hides from the user
     # would be left out of a release, or stay beside the next one: with `row_security` off the server refuses instead.
     "postgres": TraitsThere(
+        by_bytes="C",
         name="PostgreSQL",
         executed="PostgreSQL 15",
         modules=("pg8000", "psycopg", "psycopg2"),
@@ -351,6 +355,7 @@ TRAITS = {
     ),
     # It has no wider whole numbers than 64 bits; it refuses a sum that overflows.
     "sqlite": TraitsThere(
+        by_bytes="BINARY",
         name="SQLite",
         executed="SQLite 3.40",
         version="SELECT sqlite_version()",

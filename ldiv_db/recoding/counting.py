@@ -10,9 +10,9 @@ from ldiv_db.database.counted import ColumnThere
 from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.dialects import written
 from ldiv_db.database.errors import PolicyError, Problem, nearest, refuse
-from ldiv_db.database.names import Identifier, Relation
+from ldiv_db.database.names import DIALECT, Identifier, Relation
 from ldiv_db.database.templates import render
-from ldiv_db.database.traits_there import DIALECTS
+from ldiv_db.database.traits_there import DIALECTS, TRAITS
 from ldiv_db.policy.document import Policy
 from ldiv_db.policy.reading import of_one_table
 from ldiv_db.policy.rules import WEIGHT_RULES, broken
@@ -24,7 +24,7 @@ TEMPLATE = "database/count_combinations"
 DEFAULT_WEIGHT = "n"
 
 
-def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = None) -> str:
+def counting_sql(policy: Policy, dialect: str = DIALECT, source: str | None = None) -> str:
     """The SELECT in a dialect; `source` names the table there, by default that of the policy.
 
     Raises PolicyError for a policy that no counts serve, a source that is no table, and a dialect that is none.
@@ -33,10 +33,10 @@ def counting_sql(policy: Policy, dialect: str = "duckdb", source: str | None = N
     problems = [Problem("dialect", f"no dialect {name!r}", nearest(name, DIALECTS)) for name in unknown]
     problems += _problems(of_one_table(policy), source)
     refuse(problems)
-    return written(render(TEMPLATE, counting_params(policy, source)), dialect)
+    return written(render(TEMPLATE, counting_params(policy, source, dialect)), dialect)
 
 
-def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]:
+def counting_params(policy: Policy, source: str | None = None, dialect: str = DIALECT) -> dict[str, Any]:
     """Parameters of the template of the counts."""
     return {
         "source": _table(source or policy.source),
@@ -44,6 +44,7 @@ def counting_params(policy: Policy, source: str | None = None) -> dict[str, Any]
         "weight": Identifier(weight_of(policy)),
         "hashed": (),
         "counted": None,
+        "by_bytes": bool(TRAITS[dialect].by_bytes),
     }
 
 

@@ -258,6 +258,11 @@ class Requirement(RequirementSyntax):
         of_classes = {name: getattr(classes, name) for name in OF_CLASSES if name in taken}
         return steps.materialise(self.name, template, **of_classes, **self.params(template) | more)
 
+    @property
+    def of_classes(self) -> Requirement:
+        """What algorithms ask of each class, where a whole table may have less."""
+        return self
+
     def measure_table(self, steps: Steps, classes: Classes) -> Relation:
         """As `measure`, where the classes are those of one whole table, which may decide what no class does alone."""
         return self.measure(steps, classes)

@@ -189,6 +189,10 @@ class MeanRisk(LargestRisk, in_policy=False):
     reaches = "mean risk of a row"
     bounded = AVERAGE
 
+    @property
+    def of_classes(self) -> Requirement:
+        return LargestRisk(self.k, self.bound, others_known=self.others_known)
+
     def promise(self) -> Guarantee:
         """Nothing of any class: a small one may stand beside large ones."""
         return Guarantee()

@@ -5,6 +5,7 @@ import json
 import math
 import random
 import re
+from collections import Counter
 from decimal import Decimal
 
 import duckdb
@@ -16,10 +17,12 @@ from servers import started
 from sqlglot import exp
 from times import TIMES, seeds
 
+import ldiv_db
 from ldiv_db.auditing.check import CheckRequest, check
 from ldiv_db.auditing.statement import check_statement
 from ldiv_db.auditing.subject import Pair
 from ldiv_db.auditing.violations import Violations
+from ldiv_db.database.dbt_macros import count_failures
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError
 from ldiv_db.database.names import Relation
@@ -210,12 +213,13 @@ def test_the_work_grows_with_the_rows(require):
 
 
 def test_a_statement_has_nothing_that_nothing_reads():
-    """Two aggregations judge frequencies, as they would by hand."""
+    """Two aggregations judge frequencies, as they would by hand, of values that are told apart by their bytes."""
     question = CheckRequest(["age", "zip"], read_sensitive("s"), read_requirements(["frequency:2"]))
     with duckdb.connect() as con:
         tree = sqlglot.parse_one(check_statement(Engine(con), question, Relation(("t",)), "duckdb"), read="duckdb")
     steps = {step.alias: {column.alias_or_name for column in step.this.selects} for step in tree.find_all(exp.CTE)}
     assert steps == {
+        "read": {"age", "zip", "s"},
         "counts": {"c1", "c2", "rows"},
         "classes": {"rows", "largest"},
         "frequency": {"rows", "reached", "margin"},
@@ -350,6 +354,71 @@ def test_texts_are_ordered_by_their_bytes(server):
     server.insert("collated", [("age", "text"), ("s", "text")], rows)
     found = ask(server, "collated", ["t_closeness:t=0.3,distance=ordered"])
     assert [(row[2], round(float(row[3]), 6)) for row in found] == [(3, 0.416667)]
+
+
+#: By what makes the column, and what is set, values of which each is in a row, where the database holds some equal.
+HELD_EQUAL = [
+    ("VARCHAR COLLATE NOCASE", "", ["a", "A", "A", "A"]),
+    ("VARCHAR COLLATE NOACCENT", "", ["e", "e", "é", "é", None, None]),
+    ("VARCHAR", "SET default_collation = 'NOCASE'", ["a", "A", "A", "A"]),
+    ("DOUBLE", "", ["1.5", "1.5", "nan", "nan", "0.0"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "setting", "values"), HELD_EQUAL)
+def test_all_that_is_handed_out_tells_values_apart_as_check_does(kind, setting, values):
+    """By bytes, as classes and as sensitive values: statements, macros, tests of dbt and counts."""
+    with duckdb.connect() as con:
+        con.execute(f"CREATE TABLE t (q {kind}, s VARCHAR); {setting}")
+        con.executemany("INSERT INTO t VALUES (?, ?)", [(value, f"{i}") for i, value in enumerate(values)])
+        con.execute(f"CREATE TABLE reversed (q VARCHAR, s {kind}); INSERT INTO reversed SELECT 'all', q FROM t")
+        con.execute("RESET default_collation")
+        ldiv_db.register(con)
+        for table, require in (("t", "k:2"), ("reversed", f"frequency:{len(values) / 2}"), ("reversed", "distinct:4")):
+            (audit,) = ldiv_db.check(con, table, ["q"], "s", [require])
+            con.execute(setting)
+            statement = ldiv_db.check_sql(table, ["q"], "s", [require])
+            assert len(con.execute(statement).fetchall()) == audit.verdicts[0].violating_classes
+            name, parameter = require.split(":")
+            verdict = f"SELECT violating_classes FROM ldiv_check('{table}', ['q'], 's', '{name}', {parameter})"
+            assert con.execute(verdict).fetchall() == [(audit.verdicts[0].violating_classes,)]
+            asked = {"require": [{name: json.loads(parameter)}], "quasi_identifiers": ["q"], "sensitive": ["s"]}
+            failures = count_failures(Engine(con), Relation((table,)), "meets_policy", **asked)
+            assert failures == audit.verdicts[0].violating_classes
+            con.execute("RESET default_collation")
+        con.execute(setting)
+        sizes = sorted(Counter(values).values())
+        assert sorted(con.execute("SELECT rows FROM ldiv_classes('t', ['q'])").fetchall()) == [(n,) for n in sizes]
+        policy = {"source": "t", "target": "o", "quasi_identifiers": ["q"], "sensitive": "s", "require": [{"k": 2}]}
+        counted = con.execute(ldiv_db.counts_sql(policy)).fetchall()
+        assert sorted(str(value) for value, *_ in counted) == sorted(map(str, values))
+
+
+def test_zeros_of_either_sign_are_classes_of_their_own():
+    """Who reads the table tells them apart: `check` refuses them, and no statement puts them together."""
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE t (q DOUBLE, s VARCHAR)")
+        con.executemany("INSERT INTO t VALUES (?, ?)", [("0.0", "a"), ("-0.0", "b"), ("0.0", "c")])
+        assert con.execute(ldiv_db.check_sql("t", ["q"], "s", ["k:2"])).fetchall()
+        asked = {"require": [{"k": 2}], "quasi_identifiers": ["q"], "sensitive": ["s"]}
+        assert count_failures(Engine(con), Relation(("t",)), "meets_policy", **asked) == 1
+
+
+def test_other_databases_tell_texts_apart_by_their_bytes(server):
+    """Of columns that hold texts equal which differ, where the database has a collation that does not."""
+    kinds = {"postgres": 'COLLATE "ldiv_any"', "sqlite": "COLLATE NOCASE"}
+    if server.dialect not in kinds:
+        pytest.skip("the database's own equality decides")
+    if server.dialect == "postgres":
+        options = "provider = icu, locale = 'und-u-ks-level2', deterministic = false"
+        server.execute(f'CREATE COLLATION IF NOT EXISTS "ldiv_any" ({options})')
+    server.drop("alike")
+    server.execute(f"CREATE TABLE alike (age TEXT {kinds[server.dialect]}, s TEXT)")
+    server.insert("alike", [("age", "text"), ("s", "text")], [("a", "x"), ("A", "y"), ("A", "z")])
+    assert [row[2] for row in ask(server, "alike", ["k:2"])] == [1]
+    policy = {"source": "alike", "target": "o", "quasi_identifiers": ["age"], "sensitive": "s", "require": [{"k": 2}]}
+    counted = server.query(ldiv_db.counts_sql(policy, server.dialect))
+    assert sorted((age, int(n)) for age, _, n in counted) == [("A", 1), ("A", 1), ("a", 1)]
 
 
 #: Around the hours that a zone of Europe leaves out, and that it has twice.

@@ -72,7 +72,16 @@ CREATE OR REPLACE TEMP MACRO ldiv_apart(value) AS
 
 -- The rows of each class, as they are published: the columns, and `rows`.
 CREATE OR REPLACE TEMP MACRO ldiv_classes(published, columns) AS TABLE
-    SELECT COLUMNS(columns), count(*) AS rows FROM query_table(published) WHERE ldiv_listed(columns) GROUP BY ALL;
+    SELECT first(COLUMNS(columns)) AS '\\0', count(*) AS rows
+    FROM (
+        SELECT list_value(*COLUMNS('^ldiv_value ')) AS ldiv_value, COLUMNS(columns)
+        FROM (
+            SELECT ldiv_apart(COLUMNS(columns)) AS 'ldiv_value \\0', COLUMNS(columns)
+            FROM query_table(published)
+            WHERE ldiv_listed(columns)
+        )
+    )
+    GROUP BY ldiv_value;
 
 """
 #: The rows of a published table: what tells classes apart as one value, and the sensitive value.

@@ -26,7 +26,8 @@ def needed(task: Task) -> Need | None:
         return None
     if encoded.size > MOST_WITH_RANGES and not all(axis.taxonomy for axis in encoded.axes):
         return None
-    need, weaker = need_of(encoded, task.wanted, of_people=False)
+    wanted = {name: [requirement.of_classes for requirement in own] for name, own in task.wanted.items()}
+    need, weaker = need_of(encoded, wanted, of_people=False)
     return None if weaker or need.parts > 1 else need  # prices say little of shares
 
 

@@ -62,6 +62,33 @@
 {% endmacro %}
 
 
+{# The expression, of a column, as it tells values apart: texts by their bytes, whatever their collation. Those of a class
+   are apart if they are written otherwise, as zeros of either sign are. Elsewhere the database's own equality decides. #}
+{% macro apart(expression, column, of_class=false) %}
+    {{ return(adapter.dispatch("apart", "ldiv")(expression, column, of_class)) }}
+{% endmacro %}
+
+{% macro default__apart(expression, column, of_class) %}
+    {% do return(expression) %}
+{% endmacro %}
+
+{% macro duckdb__apart(expression, column, of_class) %}
+    {% set kind = column.dtype | lower %}
+    {% set is_loose = of_class and modules.re.match("float|double|real", kind) is not none %}
+    {% set text = "cast(" ~ expression ~ " as " ~ dbt.type_string() ~ ")" if is_loose else expression %}
+    {% set is_text = modules.re.match("text|(var|bp)?char|character", kind) is not none %}
+    {% do return(text ~ ' collate "C"' if is_loose or is_text else text) %}
+{% endmacro %}
+
+{% macro postgres__apart(expression, column, of_class) %}
+    {% do return(ldiv.duckdb__apart(expression, column, of_class)) %}
+{% endmacro %}
+
+{% macro redshift__apart(expression, column, of_class) %}
+    {% do return(expression) %}
+{% endmacro %}
+
+
 {# The text after `trim`, without what is not seen, with one blank for blanks of any kind in a row, none at its ends,
    and one dash for all; and `casefold`, in small letters, composed; nothing where that cannot be said exactly. #}
 {% macro folded(expression, steps) %}

@@ -30,7 +30,7 @@
     {% do ldiv.refuse_unread(test, attributes) %}
     {% set owned = {} %}
     {% for key, name in (people or {}).items() if name is not none %}
-        {% do owned.update({key: ldiv.column(test, columns, name)}) %}
+        {% do owned.update({key: ldiv.apart(ldiv.column(test, columns, name), columns[name | lower])}) %}
     {% endfor %}
     {% do return({
         "table": model, "columns": columns, "class_columns": class_columns, "sensitive": attributes, "required": required,
@@ -127,14 +127,11 @@
 {% macro value_of(test, asked, name) %}
     {% set column, settings = ldiv.column(test, asked.columns, name), asked.sensitive.get(name) %}
     {% set same = settings.get("same") if settings is mapping else none %}
-    {% if not same %}
-        {% do return(column) %}
-    {% endif %}
-    {% set folded = ldiv.folded(column, [same] if same is string else same) %}
-    {% if not folded %}
+    {% set value = ldiv.folded(column, [same] if same is string else same) if same else column %}
+    {% if not value %}
         {% do ldiv.refuse(test, "cannot judge sensitive." ~ name ~ ".same in this database; `ldiv check` can") %}
     {% endif %}
-    {% do return(folded) %}
+    {% do return(ldiv.apart(value, asked.columns[name | lower], of_class=name not in asked.sensitive)) %}
 {% endmacro %}
 
 
