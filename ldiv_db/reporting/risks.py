@@ -123,6 +123,8 @@ def _by_policy(policy: Policy) -> Iterator[str]:
         yield "Each row is taken for a different person. For a person with several rows the bounds do not hold."
     elif policy.individual is not None:
         yield _said()["of_people"][policy.individual.rows]
+        if any(spec.kind.on_people == "shares" for spec in policy.require):
+            yield _said()["of_people"]["shares"]
 
 
 def not_tried(subject: ReportSubject) -> Iterator[str]:

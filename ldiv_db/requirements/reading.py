@@ -6,7 +6,7 @@ members count as one. What is said here holds nothing up: it says how many rows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,14 +61,37 @@ def find_sets(engine: Engine, values: Relation, kind: str) -> LikelySets | None:
     return LikelySets(**found[0]) if found else None
 
 
+def spreading(requirements: Iterable[Requirement]) -> str:
+    """Those that bound shares, in which a person or a set weighs one however many values it has; '' beside a bound.
+
+    A bound is one on how many of a class have a value; what is asked at each position bounds none of all rows.
+    """
+    asked = [requirement for requirement in requirements if not requirement.rows_only]
+    counted = [requirement for requirement in asked if requirement.on_people == "counts" and not requirement.each]
+    bounded = any(requirement.unique_class_size() != 1 for requirement in counted)  # `frequency: 1` asks for nothing
+    return "" if bounded else ", ".join(requirement.label for requirement in asked)
+
+
+def warn_of_spreading(requirements: Iterable[Requirement], whose: str, figure: str = "") -> Iterator[str]:
+    """What is to be said of people, or rows of sets, whose values no requirement bounds; `figure` says how many."""
+    if spread := spreading(requirements):
+        what = f"under {spread} nothing bounds how many {whose} have a value"
+        may = f"all of a class may have one in common{figure}"
+        yield f"{what}: {may}; `frequency`, `distinct` or `alpha_k` beside it does"
+
+
 def warn_of_values(
-    engine: Engine, values: Relation | Classes, attribute: Attribute, requirements: Sequence[Requirement]
+    engine: Engine,
+    values: Relation | Classes,
+    attribute: Attribute,
+    requirements: Sequence[Requirement],
+    of_bags: bool = False,
 ) -> list[str]:
     """The values of a column, (value, rows), that a reader takes for one, or for sets, a sentence each.
 
     Of classes it says how many of their rows that concerns. NULL is one of the values. Where requirements ask for
     nothing that is all that is said; where they ask for rows alone nothing is, and of numbers nothing where one asks
-    how far they are apart.
+    how far they are apart. With `of_bags`, as classes have it of people and sets, whoever is counted may have several.
     """
     if not requirements:
         return [f"{attribute.name}: nothing is required of it, and a class may tell its values for certain"]
@@ -78,18 +101,19 @@ def warn_of_values(
     with engine.scope():
         known = {"totals": totals, "histogram": histogram, "is_time": attribute.is_time}
         flow = EngineFlow(engine, "requirements/reading", **known)
-        warnings = _warnings(flow, attribute, requirements, in_classes=histogram is not None)
+        of_bags = values.of_people if isinstance(values, Classes) else of_bags or attribute.of_sets
+        warnings = _warnings(flow, attribute, requirements, in_classes=histogram is not None, of_bags=of_bags)
         return [f"{attribute.name}: {what}" for what in warnings]
 
 
 def _warnings(
-    flow: EngineFlow, attribute: Attribute, requirements: Sequence[Requirement], in_classes: bool
+    flow: EngineFlow, attribute: Attribute, requirements: Sequence[Requirement], in_classes: bool, of_bags: bool
 ) -> Iterator[str]:
-    if attribute.of_sets and not any(r.on_people == "counts" and not r.rows_only for r in requirements):
-        # A row weighs one in shares, however many members it has.
-        labels = ", ".join(requirement.label for requirement in requirements if not requirement.rows_only)
-        what = f"{labels} spreads a row over its members, and all rows of a class may have one in common"
-        yield f"{what}; `frequency`, `distinct` or `alpha_k` bound how many have it"
+    if of_bags:
+        found = flow.records("count_common") if in_classes else []
+        if attribute.of_sets or not in_classes or any(one["several"] for one in found):
+            figure = f" ({found[0]['common']:,} of {found[0]['counted']:,} have, in one class)" if found else ""
+            yield from warn_of_spreading(requirements, "rows" if attribute.of_sets else "people", figure)
     counts = flow.record("count_lone" if in_classes else "count_nulls")
     if not in_classes and 2 * counts["nulls"] > counts["rows"]:
         yield f"NULL, in {_part(counts['nulls'], counts['rows'])}, is judged as a value like any other"

@@ -50,7 +50,8 @@ def _recoded(ready: PreparedRun, task: Task, plan: Plan) -> tuple[Plan, Recoding
         task = replace(task, encoded=ready.encoded)
         task.refuse_left_out(ready.encoded.row_count - plan.row_count(task.engine))
     elif ready.encoded.individual is not None:
-        plan = replace(plan, notes=(*plan.notes, *notes_on_people(task.engine, ready.encoded, plan.assigned)))
+        told = notes_on_people(task.engine, ready.encoded, plan.assigned, task.wanted)
+        plan = replace(plan, notes=(*plan.notes, *told))
     return plan, recode(task, plan)
 
 

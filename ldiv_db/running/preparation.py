@@ -266,9 +266,11 @@ def _many_rows(ready: PreparedRun, people: LikelyPeople | None) -> list[str]:
 def _warnings(ready: PreparedRun) -> list[str]:
     """A line for values that a reader takes for one where requirements count several."""
     attributes, task = ready.resolved.required.attributes, ready.task
-    named = {axis.column.name: axis.values for axis in task.encoded.told}
     return [
         line
-        for name, values in named.items()
-        for line in warn_of_values(task.engine, values, attributes[name], task.wanted[name])
+        for axis in task.encoded.told
+        for name in [axis.column.name]
+        for line in warn_of_values(
+            task.engine, axis.values, attributes[name], task.wanted[name], of_bags=axis.bags is not None
+        )
     ]

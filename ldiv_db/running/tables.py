@@ -44,6 +44,7 @@ from ldiv_db.recoding.shapes import shapes_of
 from ldiv_db.recoding.stacked import Member, Stack, stacked
 from ldiv_db.recoding.units import Units, asking_each
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.reading import warn_of_spreading
 from ldiv_db.running.rights import require_rights
 from ldiv_db.running.run_spec import resolve_algorithm, resolve_requirements
 from ldiv_db.solving.level_search import LevelSearch
@@ -192,7 +193,8 @@ class PreparedTables(Shown):
 
     def as_dict(self) -> dict[str, Any]:
         """The plan as JSON has it: keys of one table's, and the rows of each table."""
-        rows, policy = self.rows, self.opened.policy
+        rows, policy, wanted = self.rows, self.opened.policy, self.task.wanted.items()
+        spread = [f"{name}: {line}" for name, own in wanted for line in warn_of_spreading(own, "people")]
         return {
             "source": self.opened.source,
             "target": policy.places,
@@ -203,13 +205,13 @@ class PreparedTables(Shown):
             "classes_made": self.feasibility.classes,
             "requirements": [
                 {"name": one.name, "parameters": one.parameters, "sensitive": name or None}
-                for name, own in self.task.wanted.items()
+                for name, own in wanted
                 for one in own
             ],
             "tables": [{"table": n, "rows_in": a, "rows_published": b} for n, (a, b) in rows.items()],
             "inferred": [found.as_dict() for one in self.tables for found in one.resolved.inferred],
             "unchanged": self.earlier.unchanged,
-            "notes": [*self.earlier.told(), *self.reasons, *self.feasibility.notes],
+            "notes": [*self.earlier.told(), *self.reasons, *self.feasibility.notes, *spread],
         }
 
     def rows_of(self, member: Member) -> Relation:

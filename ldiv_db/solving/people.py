@@ -21,6 +21,7 @@ from ldiv_db.database.queries import Where
 from ldiv_db.recoding.encoded import Encoded
 from ldiv_db.recoding.units import Units
 from ldiv_db.requirements import Requirement
+from ldiv_db.requirements.reading import spreading
 from ldiv_db.requirements.verdict import measure_table
 
 #: Pairs of classes, or of units, that one round compares, about; and the nearest that a unit may change places with.
@@ -47,7 +48,7 @@ def plan_of_rows(engine: Engine, units: Units, plan: Plan, wanted: Mapping[str, 
             bounds = [bound.name for axis in units.encoded.axes for bound in (axis.low, axis.high)]
             shown = {"left_columns": ["class_id", *bounds], "right_columns": ["rows"]}
             classes = scope.keep(engine.join("classes", classes, counts, "class_id", **shown))
-    notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, units.together, bool(units.levels)))
+    notes = (*plan.notes, *notes_on_people(engine, units.rows, rows, wanted, units.together, bool(units.levels)))
     return replace(plan, assigned=rows, classes=classes, notes=notes)
 
 
@@ -132,7 +133,12 @@ class _Mended:
 
 
 def notes_on_people(
-    engine: Engine, rows: Encoded, assigned: Relation, together: bool = False, aligned: bool = False
+    engine: Engine,
+    rows: Encoded,
+    assigned: Relation,
+    wanted: Mapping[str, Sequence[Requirement]],
+    together: bool = False,
+    aligned: bool = False,
 ) -> list[str]:
     """Notes on people with several rows, by the class of each row."""
     person = rows.individual
@@ -141,13 +147,18 @@ def notes_on_people(
     if not found["people"]:
         return []
     several = f"{count_phrase(found['people'], 'person has', 'people have')} several rows"
+    placed = "each published in its place" if aligned else "each person's in one class"
+    spread = ", ".join(filter(None, dict.fromkeys(map(spreading, wanted.values()))))
+    if spread and together:
+        return [f"{several}, {placed}: under {spread} everybody there may have one value all the same"]
     if aligned:
         known = "whoever knows them all, and how many everybody has, learns no more of what is published than from one"
-        return [f"{several}, each published in its place: {known}"]
+        return [f"{several}, {placed}: {known}"]
     if together:
         known = "whoever knows them all, but not how many there are, learns no more than from one"
-        return [f"{several}, each person's in one class: {known}"]
+        return [f"{several}, {placed}: {known}"]
     if not found["scattered"]:
         return []
     known = "whoever knows one of a person's rows learns no more than is promised, whoever knows several may"
-    return [f"{several}, {found['scattered']:,} of them in several classes: {known} (`rows: together` bounds that)"]
+    bounds = "" if spread else " (`rows: together` bounds that)"
+    return [f"{several}, {found['scattered']:,} of them in several classes: {known}{bounds}"]

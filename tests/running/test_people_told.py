@@ -157,3 +157,48 @@ def test_people_with_many_rows_are_warned_of(con: Any, each: int, rows: str, tol
     warnings = [line for line in ldiv_db.plan(con, policy).warnings if "93 % of 60 million" in line]
     assert len(warnings) == (told or (not named and each == 4))
     assert all("about 4 rows" in line and "column: patient_id, rows: aligned" in line for line in warnings)
+
+
+def bags_in_common(rows: list[tuple[Any, ...]]) -> tuple[int, int]:
+    """The most people of a class who have one value, and the people of that class, of rows (labels, person, value)."""
+    classes: dict[Any, dict[Any, set[Any]]] = {}
+    for label, person, value in rows:
+        classes.setdefault(label, {}).setdefault(person, set()).add(value)
+    found = []
+    for bags in classes.values():
+        values = set().union(*bags.values())
+        found.append((max(sum(value in bag for bag in bags.values()) for value in values), len(bags)))
+    return max(found, key=lambda one: (one[0] / one[1], one[1]))
+
+
+SPREADING = [{"entropy": 2}, {"recursive": {"c": 2, "l": 2}}]
+BOUNDING = [{"frequency": 1.25}, {"distinct": 2}]
+
+
+@pytest.mark.parametrize("rows", ["together", "aligned", "tables"])
+@pytest.mark.parametrize("asked", SPREADING + BOUNDING, ids=str)
+def test_who_may_have_a_value_in_everybodys_rows_is_said(con: Any, asked: dict[str, Any], rows: str) -> None:
+    """Requirements on shares spread a person over their values: plan, run and check say how many have one of them."""
+    bounded = asked in BOUNDING
+    con.execute("CREATE TABLE visits (who INT, day INT, dx VARCHAR)")
+    own = ["e", "e", "e", "e"] if not bounded else ["e", "f", "g", "h"]
+    listed = [(who, day, dx) for who in range(4) for day, dx in ((1, own[who]), (2, "abcd"[who]))]
+    con.executemany("INSERT INTO visits VALUES (?, ?, ?)", listed)
+    table = {"source": "visits", "quasi_identifiers": {"day": {"numeric": True}}, "sensitive": ["dx"], "target": "out"}
+    common: dict[str, Any] = {"require": [asked], "algorithm": "topdown", "seed": 1}
+    if rows == "tables":
+        each = table | {"person": "who", "rows": "together"}
+        policy, name, person = common | {"individual": "who", "tables": {"visits": each}}, "visits.dx", "who"
+    else:
+        order = {"order": "day"} if rows == "aligned" else {}
+        policy, name, person = common | table | {"individual": {"column": "who", "rows": rows, **order}}, "dx", "who_no"
+        policy["output"] = {"person": person}
+    planned = [str(line) for line in ldiv_db.plan(con, policy).text()]
+    told = ldiv_db.run(con, policy).as_dict()["notes"]
+    (audit,) = [one for one in ldiv_db.check(con, "out" if rows != "tables" else None, policy=policy) if one.sensitive]
+    most, people = bags_in_common([(1, *row) for row in con.execute(f"SELECT {person}, dx FROM out").fetchall()])
+    expected = f"all of a class may have one in common ({most} of {people} have, in one class); `frequency`"
+    assert any("may have one in common; `frequency`" in note for note in planned) is not bounded
+    for notes in (told, audit.warnings):
+        assert any(expected in note and note.startswith(name) for note in notes) is not bounded
+    assert any("learns no more" in note for note in told) is bounded and (bounded or most == people)
