@@ -43,10 +43,13 @@ CASES = {
     "mgm": Case("mgm", _MASSES, ("age",), "severity", {"k": 5}),
     "adult-jobs": Case("adult", _PEOPLE[:-1], ("age",), "occupation", {"distinct": 3}),
 }
-#: What we publish, by the name of the release: what its policy says besides.
+#: What we publish, by the name of the release: what its policy says besides; `quasi_identifiers` is of each column, so
+#: that ranges are of cases that have numbers alone.
 OURS: dict[str, dict[str, Any]] = {
     "ours-quick": {"algorithm": {"name": "auto", "effort": "quick"}},
     "ours-normal": {"algorithm": {"name": "auto", "effort": "normal"}},
+    "ours-ranges": {"quasi_identifiers": {"numeric": True}},
+    "ours-sets": {"recode": "set"},
     "ours-cuts": {"algorithm": {"name": "cuts", "scheme": "allRec"}},
     "ours-transparent": {"algorithm": "bsgi", "transparent": True},
 }
@@ -102,11 +105,17 @@ def publish_ours(folder: Path, name: str, tell: Callable[[str], None]) -> None:
         tell(f"{name}: {release} …")
         with open_case(home) as con:
             try:
-                ldiv_db.run(con, document | how, folder=home)
+                ldiv_db.run(con, document | _of_all(document, how), folder=home)
             except (ldiv_db.InfeasibleError, ldiv_db.PolicyError) as error:
                 tell(f"{name}: left out, {error}")
                 continue
             con.execute("COPY published TO $path (HEADER, DELIMITER ';')", {"path": str(target)})
+
+
+def _of_all(document: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
+    """What a policy says besides, that of quasi-identifiers of each."""
+    asked = how.get("quasi_identifiers")
+    return how if asked is None else how | {"quasi_identifiers": dict.fromkeys(document["quasi_identifiers"], asked)}
 
 
 def open_case(home: Path) -> duckdb.DuckDBPyConnection:

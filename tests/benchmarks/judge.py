@@ -73,7 +73,9 @@ def judged(con: duckdb.DuckDBPyConnection, home: Path, release: Path, budget: in
     taxonomies = {name: read_taxonomy(home / tree["taxonomy"]["file"]) for name, tree in trees.items()}
     truth, k = truth_of(con, "release", "source", KEY, taxonomies), policy["require"][0].get("k")
     if truth is None:  # ranges and sets, which attackers read without a tree of numbers
-        numbers = {column: {"numeric": True} for column in CASES[home.name].numbers}
+        ranged = (con.execute(f"FROM release WHERE \"{name}\" LIKE '[% .. %]'").fetchone() for name in trees)
+        names = [name for name, row in zip(trees, ranged, strict=True) if row or name in CASES[home.name].numbers]
+        numbers = {column: {"numeric": True} for column in names}
         asked["policy"] = policy | {"quasi_identifiers": trees | numbers}
     attacks = ldiv_db.attack(con, "release", population="source", downcoding=True, budget=budget, **asked)
     gains = {attack.name: attack for attack in attacks.attacks}

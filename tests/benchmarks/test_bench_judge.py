@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +50,19 @@ def test_releases_are_judged_by_their_labels_alone(folder: Path, capsys: pytest.
     assert (theirs["violating_rows"], theirs["certain"], theirs["refined"]) == (3, 1, None)
     # No age is published, so that nothing follows from their being finer.
     assert (ours["not_least"], ours["refined"]["tried"], ours["refined"]["coarse"]) == (0, 8, 0)
+
+
+def test_ranges_of_columns_without_trees_are_judged_through_these(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a case says that a column has numbers, or a release has ranges of it that are no nodes."""
+    monkeypatch.setattr(cases, "OURS", {"ranges": {"quasi_identifiers": {"numeric": True}, "algorithm": "topdown"}})
+    monkeypatch.setitem(cases.CASES, "small", replace(cases.CASES["small"], numbers=()))
+    releases = folder / "releases" / "small"
+    releases.mkdir(parents=True)
+    labels = [f"{n};{'[21 .. 23]' if n < 6 else '24'};{'yes' if n < 4 else 'no'}" for n in range(8)]
+    (releases / "theirs.csv").write_text("\n".join(["ID;age;ill", *labels]) + "\n")
+    main(folder, publish=True, json=True, budget=10_000)
+    found: dict[str, Any] = {one["release"]: one for one in json.loads(capsys.readouterr().out)["results"]}
+    assert (found["ranges"]["lm_mean"], found["ranges"]["breaks"]) == (pytest.approx(1 / 3), "")
+    assert (found["theirs"]["lm_mean"], found["theirs"]["breaks"]) == (pytest.approx(6 * 2 / 3 / 8), "k")
