@@ -109,12 +109,11 @@ def warn_of_values(
 def _warnings(
     flow: EngineFlow, attribute: Attribute, requirements: Sequence[Requirement], in_classes: bool, of_bags: bool
 ) -> Iterator[str]:
-    if of_bags:
-        found = flow.records("count_common") if in_classes else []
-        if attribute.of_sets or not in_classes or any(one["several"] for one in found):
-            figure = f" ({found[0]['common']:,} of {found[0]['counted']:,} have, in one class)" if found else ""
-            yield from warn_of_spreading(requirements, "rows" if attribute.of_sets else "people", figure)
     counts = flow.record("count_lone" if in_classes else "count_nulls")
+    if of_bags and (attribute.of_sets or not in_classes or counts["several"]):
+        most = counts["most"] if in_classes else None
+        figure = f" ({most['common']:,} of {most['counted']:,} have, in one class)" if most else ""
+        yield from warn_of_spreading(requirements, "rows" if attribute.of_sets else "people", figure)
     if not in_classes and 2 * counts["nulls"] > counts["rows"]:
         yield f"NULL, in {_part(counts['nulls'], counts['rows'])}, is judged as a value like any other"
     if in_classes and counts["lone"] and not attribute.of_sets:
