@@ -51,6 +51,13 @@ ATTACKERS: tuple[type[Attacker], ...] = (
     *(Linking, Counting, Composition, DeFinetti, SeveralRows),
     *(Prosecutor, Journalist, PopulationUniqueness, Downcoding, Refinement, Form, PeopleTrial, Replayer),
 )
+#: The attacks by which somebody is recognised, whom requirements count.
+RISKS = ("prosecutor", "journalist", "marketer", "population uniqueness")
+#: What is said where rows stand for people in these.
+UNCOUNTED = (
+    "people cannot be counted, as no column says whose a row is (`--individual COLUMN`): a person is recognised at"
+    " least as surely as a row"
+)
 #: The class of each attack, by its name.
 ATTACKER_OF = {name: kind for kind in ATTACKERS for name in kind.names}
 #: The keys of people, in the order in which those in no class are told of; these need not be in the table.
@@ -82,8 +89,9 @@ class Attacks(Shown):
 
     @property
     def undecided(self) -> bool:
-        """True if an attack was not finished that might break a promise."""
-        return any(gain.bound is not None for attack in self.attacks if attack.untried for gain in attack.gains)
+        """True if an attack was not finished, or could not count people, that might break a promise."""
+        open_attacks = [attack for attack in self.attacks if attack.untried or attack.at_least]
+        return any(gain.bound is not None for attack in open_attacks for gain in attack.gains)
 
     def as_dict(self) -> dict[str, Any]:
         attacks = [attack.as_dict() for attack in self.attacks]
@@ -118,26 +126,67 @@ def attack_table(
         )
         counts = {name: stack.enter_context(counted(engine, subject, name)) for name in attributes}
         attacked = AttackedTable(engine, stack, columns, known, counts, required, attributes)
-        found, lost = _judged(list(_attacks(attacked)), attacked.lost)
+        whose = list(_by_people(attacked, subject, required, attributes))
+        every = [attacked, *whose]
+        attacks = list(_attacks(attacked, whose))
+        found, lost = _judged(attacks, {key: one for table in every for key, one in table.lost.items()})
         sets = list(_of_sets(engine, attributes, counts))
-        classes = engine.count(attacked.classes)
-        engine.drop(*attacked.made)
-    told = people_warning(engine, subject, list(columns.sensitive))
+        classes = engine.count((whose or [attacked])[0].classes)
+        engine.drop(*(relation for table in every for relation in table.made))
+    told = people_warning(engine, subject, list(columns.sensitive)) if not columns.counts_people else UNCOUNTED
+    told = None if columns.person else told
     kept = warn_of_release(engine, subject, list(columns.sensitive), columns.kept)
     warnings = (*((told,) if told else ()), *sets, *kept)
     return Attacks(attacked.rows, classes, tuple(found), warnings, tuple(lost))
 
 
-def _attacks(table: AttackedTable) -> Iterator[Attack]:
+def _by_people(
+    table: AttackedTable,
+    subject: Subject,
+    required: Mapping[str, Sequence[Requirement]],
+    attributes: Mapping[str, Attribute],
+) -> Iterator[AttackedTable]:
+    """The table with people in place of rows, where a column says whose these are: told apart by all their rows.
+
+    Where these are in their order and a population is known, the second tells people apart by one row.
+    """
+    engine, columns, known = table.engine, table.columns, table.known
+    places = [columns.position, *([None] if columns.position and "population" in known.people else [])]
+    for position in places if columns.person else ():
+        read = replace(subject, person=columns.person, position=position)
+        counts = {name: table.stack.enter_context(counted(engine, read, name)) for name in attributes}
+        shown = replace(columns, quasi_identifiers=[] if position else columns.quasi_identifiers)
+        yield AttackedTable(engine, table.stack, shown, known, counts, required, attributes)
+
+
+def _attacks(table: AttackedTable, by_people: Sequence[AttackedTable]) -> Iterator[Attack]:
     """Those on each sensitive attribute, then those on rows: a pair shows who has which quasi-identifiers, no value."""
     given, columns = table.known.given, table.columns
     asked = [kind for kind in ATTACKERS if not kind.key or kind.key in given]
-    made = [kind(table) for kind in asked if (columns.sensitive if kind.of_values else columns.pair is None)]
-    for target in table.targets:
+    wanted = [kind for kind in asked if (columns.sensitive if kind.of_values else columns.pair is None)]
+    made = [kind(_counted_for(kind, table, by_people)) for kind in wanted]
+    for place in range(len(table.targets)):
         for attacker in made:
-            yield from attacker.on(target)
+            yield from _told(attacker, attacker.on(attacker.table.targets[place]))
     for attacker in made:
-        yield from attacker.attacks()
+        yield from _told(attacker, attacker.attacks())
+
+
+def _counted_for(kind: type[Attacker], table: AttackedTable, by_people: Sequence[AttackedTable]) -> AttackedTable:
+    if not (kind.on_people and by_people):
+        return table
+    return by_people[-1 if kind.people == "population" else 0]
+
+
+def _told(attacker: Attacker, attacks: Iterable[Attack]) -> Iterator[Attack]:
+    """The attacks, each with whom it counts: a row is found less surely than a person, who may have several."""
+    for attack in attacks:
+        if attacker.table.first.subject.person:
+            yield attack.counting_people()
+        elif attack.name in RISKS and attacker.table.columns.is_open:
+            yield attack.counting_rows()
+        else:
+            yield attack
 
 
 def _refuse(engine: Engine, columns: Columns, require: Sequence[RequirementSpec], known: Knowledge) -> None:

@@ -53,6 +53,8 @@ class Attacker:
     reads_labels: ClassVar[bool] = False
     #: True if it learns sensitive values; others look for rows, and are made on one table, not on an anatomised pair.
     of_values: ClassVar[bool] = True
+    #: True if it is made on people, where requirements count these.
+    on_people: ClassVar[bool] = False
     #: True if it takes one value a row.
     one_value: ClassVar[bool] = False
     #: Its place in a report; 0 if a report has no verdict on it.
@@ -108,8 +110,8 @@ def held_against(attack: Attack, gain: Gain, most: float) -> Verdict:
     """What was found is enough for a bad verdict, and only all of it for a good one."""
     if gain.gain is not None and gain.gain > most:
         return Verdict(gain, most, ABOVE)
-    if attack.untried is not None:
-        return Verdict(gain, most, UNDECIDED, str(attack.untried))
+    if attack.untried is not None or attack.at_least:
+        return Verdict(gain, most, UNDECIDED, str(attack.untried) if attack.untried else None)
     return Verdict(gain, most, NOTHING if gain.gain is None else WITHIN)
 
 
@@ -218,7 +220,7 @@ class AttackedTable:
             # Shares of what weighs less where there is more bound no rows.
             promised = [one for one in required[name] if not of_sets or one.on_people == "counts"]
             promise = promised_by(promised)
-            told = (promise, of_sets, columns.on_people)
+            told = (promise, of_sets, columns.on_people and not self.first.subject.person)
             self.targets.append(AttackedAttribute(engine, attribute, counts[name].classes, *told))
             self.made.append(self.targets[-1].priors)
 
@@ -233,8 +235,11 @@ class AttackedTable:
         """The people and the labels of classes, to be matched."""
         people = self.known.people[key]
         if people not in self._encoded:
-            known = known_axes(self.axes, columns_of(self.engine, people), key)
-            found = self.stack.enter_context(prefixes_of(self.engine, self.classes, known, people, self.budget))
+            columns = columns_of(self.engine, people)
+            person = self.known.person_among(columns) if self.first.subject.person else None
+            known = known_axes(self.axes, columns, key)
+            matched = prefixes_of(self.engine, self.classes, known, people, self.budget, person)
+            found = self.stack.enter_context(matched)
             self._encoded[people] = found, Lost.among(found)
         found, self.lost[key] = self._encoded[people]
         return found

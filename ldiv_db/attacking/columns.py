@@ -32,9 +32,11 @@ class Columns:
     `labels` and `ids` (of classes) make a class; `quasi_identifiers` are those of the labels that people may be known
     by, each with its label's column or its two bounds, and how it covers values (by a policy only). `sensitive` maps
     each sensitive column to what is known of it; taxonomies lie in `folder`. Of a `pair`, an anatomised table, classes
-    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's; where they are
-    `on_people` requirements bound no share of rows, as a class may have several rows of one. `kept` are the columns
+    are the groups, and labels the quasi-identifiers as they are. `algorithm` is the policy's. `kept` are the columns
     that the policy keeps, None without one.
+
+    If requirements count people (`counts_people`), perhaps rows as well (`by_rows`), the risk is that of a person:
+    `person` says whose a row is, `position` the place of a row among theirs.
     """
 
     labels: Sequence[str]
@@ -44,8 +46,21 @@ class Columns:
     folder: Path = field(default_factory=Path)
     pair: Pair | None = None
     algorithm: AlgorithmSpec = field(default_factory=AlgorithmSpec)
-    on_people: bool = False
     kept: Sequence[str] | None = None
+    counts_people: bool = False
+    by_rows: bool = False
+    person: str | None = None
+    position: str | None = None
+
+    @property
+    def on_people(self) -> bool:
+        """True if requirements bound no share of rows, as a class may have several rows of one person."""
+        return self.counts_people and not self.by_rows
+
+    @property
+    def is_open(self) -> bool:
+        """True if requirements count people, and no column says whose a row is."""
+        return self.counts_people and self.person is None
 
 
 def columns_asked(
@@ -100,8 +115,11 @@ def columns_by_policy(engine: Engine, table: Table, policy: Policy, folder: Path
     labels = [column.name for axis in axes for column in axis.columns]
     ids = policy.released.class_ids_among(names)
     ids += [name for name in policy.released.centres if name.lower() in map(str.lower, names)]
-    found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm)
-    return replace(found, on_people=policy.counts_people and not policy.by_rows, kept=policy.keep)
+    found = Columns(labels, ids, policy.sensitive, axes, folder, algorithm=policy.algorithm, kept=policy.keep)
+    known = {name.lower(): name for name in names}
+    person, position = (known.get((name or "").lower()) for name in (policy.released.person, policy.released.position))
+    counted = {"counts_people": policy.counts_people, "by_rows": policy.by_rows}
+    return replace(found, **counted, person=person, position=position if person else None)
 
 
 def _settled(engine: Engine, policy: Policy, folder: Path) -> Policy:

@@ -173,10 +173,12 @@ def _kind(hierarchy: Hierarchy, column: Column) -> str | None:
     return column.kind if column.is_time else None
 
 
-def list_cells(engine: Engine, axes: Sequence[KnownAxis], people: Relation | FileRelation) -> Relation:
-    """The different combinations of known values (cell_no, people, the values)."""
+def list_cells(
+    engine: Engine, axes: Sequence[KnownAxis], people: Relation | FileRelation, person: Identifier | None = None
+) -> Relation:
+    """The different combinations of known values (cell_no, people, the values), a `person` once if that is known."""
     with read_exactly(engine, people) as read:
-        return engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes)
+        return engine.materialise("cells", "attacking/covering/list_cells", people=read, axes=axes, person=person)
 
 
 def read_axes(engine: Engine, classes: Relation, cells: Relation, axes: Sequence[KnownAxis]) -> list[KnownAxis]:

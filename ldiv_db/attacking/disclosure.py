@@ -32,6 +32,7 @@ class Homogeneity(Attacker):
     """Rows of classes that have one value: it is told for certain. Of sets, of those that have a value in common."""
 
     names = ("homogeneity",)
+    on_people = True
 
     def on(self, target: AttackedAttribute) -> Iterator[Attack]:
         if target.of_sets:
@@ -50,7 +51,7 @@ class Homogeneity(Attacker):
 
 def _of_everybody(target: AttackedAttribute) -> Attack:
     """Rows of classes in which everybody has one of the values, among others perhaps: it is told for certain."""
-    engine, bound = target.engine, Fraction(0) if target.others < 1 else target.bounds.one_value
+    engine, bound = target.engine, Fraction(0) if target.others < 1 else None
     sizes = engine.tally(target.classes.exempting(target.harmless).summary, "rows", "largest")
     certain = [(rows, classes) for rows, largest, classes in sizes if rows == largest]
     rows, classes = sum(rows * classes for rows, classes in certain), sum(classes for _, classes in certain)
@@ -134,6 +135,7 @@ class Posterior(Attacker):
     """The posterior of every row's true value, given its class."""
 
     names = ("posterior",)
+    on_people = True
     words: ClassVar = {"deciles": "posterior at each tenth of the rows"}
 
     def on(self, target: AttackedAttribute) -> Iterator[Attack]:

@@ -41,6 +41,7 @@ class Prosecutor(Attacker):
 
     names = ("prosecutor",)
     of_values = False
+    on_people = True
     words: ClassVar = {"mean": "mean risk"}
 
     def attacks(self) -> Iterator[Attack]:
@@ -80,6 +81,7 @@ class Journalist(Attacker):
     people = "population"
     reads_labels = True
     of_values = False
+    on_people = True
     words: ClassVar = {"mean": "mean risk"}
 
     def __init__(self, table: AttackedTable) -> None:
@@ -128,6 +130,7 @@ class PopulationUniqueness(Attacker):
     names = ("population uniqueness",)
     key = "population_size"
     of_values = False
+    on_people = True
 
     @classmethod
     def problems(cls, engine: Engine, columns: Columns, known: Knowledge) -> Iterator[Problem]:
@@ -137,7 +140,7 @@ class PopulationUniqueness(Attacker):
     def attacks(self) -> Iterator[Attack]:
         table, population = self.table, self.table.known.asked.population_size
         assert population is not None  # noqa: S101 - it was asked for
-        refuse_population(population, table.rows)
+        refuse_population(population, table.engine.total(table.classes, "class_rows"))
         found = estimate_uniqueness(table.engine, table.classes, "class_rows", population)
         share = Fraction(0) if found is None else None if found.share is None else Fraction(found.share)
         bound = Fraction(0) if table.bound is not None and table.bound < 1 else None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from ldiv_db.database.errors import in_unit
 from ldiv_db.requirements.guarantees import ONE, Guarantee
 
 #: Means are sums of whole units, so that they do not depend on the order of rows.
@@ -70,7 +71,8 @@ class Attack:
 
     `knows` says which tables of several the attacker knows people's quasi-identifiers in. `shown` holds rows of the
     data, for those who may see them. What is `untried` was beyond the budget: gains and
-    figures are then of what was tried, and a promise that it does not break is not known to hold.
+    figures are then of what was tried, and a promise that it does not break is not known to hold. No more is it where
+    rows stand for people who cannot be counted: gains are then `at_least` what they would be.
     """
 
     name: str
@@ -80,6 +82,8 @@ class Attack:
     shown: list[dict[str, Any]] | None = None
     untried: Untried | None = None
     knows: str = ""
+    of_people: bool = False
+    at_least: bool = False
 
     @property
     def title(self) -> str:
@@ -99,6 +103,16 @@ class Attack:
         untried = Untried(what, tried, whole)
         return replace(self, gains=gains, untried=untried, figures=self.figures | {"not_finished": str(untried)})
 
+    def counting_people(self) -> Attack:
+        """The same in words, as it was made on people in place of rows."""
+        gains = tuple(replace(gain, measure=in_unit(gain.measure, "people")) for gain in self.gains)
+        return replace(self, gains=gains, of_people=True)
+
+    def counting_rows(self) -> Attack:
+        """The same where rows stand for people who cannot be counted: a person is found at least as surely."""
+        gains = (replace(one, measure=f"{one.measure}, at least", holds=one.holds and None) for one in self.gains)
+        return replace(self, gains=tuple(gains), at_least=True)
+
     def without_people(self, people: int) -> Attack:
         """The same where none of so many people stands in a class: then nothing was tried."""
         return self.with_untried("people: no others stand in a class", 0, people)
@@ -108,6 +122,7 @@ class Attack:
             "attack": self.name,
             "sensitive": self.sensitive,
             **({"knows": self.knows} if self.knows else {}),
+            **{key: True for key in ("of_people", "at_least") if getattr(self, key)},
             "holds": self.holds,
             "finished": self.untried is None,
             "untried": self.untried and self.untried.as_dict(),

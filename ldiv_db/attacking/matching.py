@@ -24,7 +24,7 @@ from ldiv_db.database.data_files import FileRelation
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import Problem
 from ldiv_db.database.flow import EngineFlow
-from ldiv_db.database.names import Relation
+from ldiv_db.database.names import Identifier, Relation
 from ldiv_db.database.queries import Where
 from ldiv_db.requirements import Requirement
 
@@ -257,10 +257,11 @@ def prefixes_of(
     axes: Sequence[KnownAxis],
     people: Relation | FileRelation,
     budget: int | None = None,
+    person: Identifier | None = None,
 ) -> Iterator[Prefixes]:
     """The people of a table and the labels of classes, to be matched, by a `budget` more than once; as `matched`."""
     with engine.scope() as scope:
-        found = number_prefixes(engine, classes, axes, list_cells(engine, axes, people))
+        found = number_prefixes(engine, classes, axes, list_cells(engine, axes, people, person))
         found = found if budget is None else found.settled(budget)
         scope.kept |= found.relations
     yield found

@@ -15,8 +15,9 @@ from typing import Any
 
 from ldiv_db.attacking.columns import Columns, Table, columns_asked, columns_by_policy
 from ldiv_db.attacking.matching import BUDGET
+from ldiv_db.auditing.check import CheckRequest, problems_of
 from ldiv_db.auditing.subject import pair_of
-from ldiv_db.database.catalog import columns_of
+from ldiv_db.database.catalog import Column, columns_of, missing_columns
 from ldiv_db.database.context import Listener
 from ldiv_db.database.engine import Engine
 from ldiv_db.database.errors import PolicyError, Problem, refuse
@@ -95,6 +96,7 @@ class AttackRequest:
     policy: Policy | Mapping[str, Any] | None = None
     folder: str | Path = "."
     class_column: str | None = asked(None, name="class")
+    individual: str | None = asked(None, "The column that identifies the person: count people, not rows.")
     m: int = asked(1, "How many sensitive values of a class the attacker can rule out.", least=0, most=LARGEST)
     #: By default that of the requirement `risk`, or else of any report.
     threshold: float | str | Decimal | None = asked(
@@ -151,10 +153,19 @@ class AttackRequest:
         folder = Path(self.folder)
         if policy is None:
             named = read_sensitive(self.sensitive)
-            return columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
-        if self.qi or self.sensitive or self.class_column or pair:
+            found = columns_asked(engine, published, names_of(self.qi), named, self.class_column, folder, pair)
+        elif self.qi or self.sensitive or self.class_column or pair:
             raise PolicyError([Problem("policy", "already names the columns: leave this out")])
-        return columns_by_policy(engine, published, policy, folder)
+        else:
+            found = columns_by_policy(engine, published, policy, folder)
+        if self.individual is None:
+            return found
+        counted = CheckRequest(
+            found.labels, found.sensitive, [], self.class_column, pair=pair, individual=self.individual
+        )
+        named = [("individual", self.individual)]
+        refuse([*missing_columns(engine, published, named, "table"), *problems_of(counted)])
+        return replace(found, counts_people=True, person=self.individual)
 
     def opened(self, engine: Engine, policy: Policy | None) -> Knowledge:
         """What attackers know, with its tables opened; raises PolicyError."""
@@ -170,7 +181,8 @@ class AttackRequest:
             what, needing = "needs targets, people who are in the release", ("control", "link_columns")
             refuse([Problem(key, what) for key in needing if getattr(self, key) is not None])
         people |= self._people(engine, policy, ("targets", "control"))
-        return Knowledge(self, people, threshold, also, owned)
+        whose = policy.individual.column if policy and policy.individual else None
+        return Knowledge(self, people, threshold, also, owned, person=whose)
 
     def _people(self, engine: Engine, policy: Policy | None, keys: Iterable[str]) -> dict[str, Table]:
         """The tables of people by their keys, their columns read as those of the policy's source."""
@@ -241,13 +253,10 @@ class OwnedRows:
         """The rows of a policy's source; None if these, or whose they are, cannot be read."""
         try:
             table = open_columns(engine, policy, folder)
-            columns = {column.name.lower(): column.name for column in columns_of(engine, table)}
+            person = Knowledge(person=whose.column).person_among(columns_of(engine, table))
         except PolicyError:
             return None
-        person = columns.get(whose.column.lower())
-        if person is None:
-            return None
-        return cls(table, Identifier(person), whose.rows == "together", policy.output.person)
+        return person and cls(table, person, whose.rows == "together", policy.output.person)
 
 
 @dataclass(frozen=True)
@@ -265,6 +274,13 @@ class Knowledge:
     owned: OwnedRows | None = None
     #: What requirements call the population, if they are about it.
     promised_population: str = ""
+    #: The column that says whose a row is in tables of people who may have several.
+    person: str | None = None
+
+    def person_among(self, columns: Iterable[Column]) -> Identifier | None:
+        """The column of these that says whose a row is, if there is one."""
+        wanted = (self.person or "").lower()
+        return next((Identifier(column.name) for column in columns if column.name.lower() == wanted), None)
 
     @property
     def given(self) -> set[str]:

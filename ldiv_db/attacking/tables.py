@@ -31,8 +31,8 @@ from ldiv_db.requirements import ROWS_ALONE
 
 #: What a request says of one table, or of people as they are known in one.
 _OF_ONE = (
-    *("table", "qi", "sensitive", "class_column", "known", "population", "population_size", "counting", "also"),
-    *("also_policies", "definetti", "sensitive_table", "group", "count", "downcoding", "targets", "control"),
+    *("table", "qi", "sensitive", "class_column", "individual", "known", "population", "population_size", "counting"),
+    *("also", "also_policies", "definetti", "sensitive_table", "group", "count", "downcoding", "targets", "control"),
     *("link_columns", "replay"),
 )
 #: Whoever knows the quasi-identifiers of all tables.
@@ -87,7 +87,7 @@ def _attacks(
         columns = Columns(subject.labels, subject.ids, settings)
         one = {name: found.attributes.get(name, ROWS_ALONE)}
         table = AttackedTable(engine, stack, columns, known, {name: counts}, {name: found.wanted[name]}, one)
-        made = list(_on_values(table) if name else _on_people(table))
+        made = [one.counting_people() for one in (_on_values(table) if name else _on_people(table))]
         classes = engine.count(table.classes)
         engine.drop(*table.made)
         return made, classes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -235,6 +236,11 @@ def rows_phrase(number: int) -> str:
 def people_phrase(number: int) -> str:
     """`1 person`, `2 people`."""
     return count_phrase(number, "person", "people")
+
+
+def in_unit(figure: str, unit: str) -> str:
+    """The name of a figure of rows, for those who are counted in their place."""
+    return re.sub(r"\brows\b", unit, figure)
 
 
 def classes_phrase(number: int, kind: str = "") -> str:

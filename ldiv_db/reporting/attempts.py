@@ -20,6 +20,7 @@ from ldiv_db.attacking.base import NOTHING, Attacker
 from ldiv_db.attacking.columns import Columns, columns_asked, columns_by_policy
 from ldiv_db.attacking.gains import Attack
 from ldiv_db.attacking.question import AttackRequest, Knowledge, Replay, refuse_replay
+from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.database.errors import InfeasibleError, PolicyError
 from ldiv_db.database.sources import resolve_source
 from ldiv_db.policy.reading import Policy
@@ -58,19 +59,20 @@ class Attempts:
 def attempts_on(subject: ReportSubject) -> Attempts:
     """All attacks that can be tried; of a public report those alone that need nothing but the release.
 
-    They count rows: what is promised of people alone bounds none of them.
+    Risks of recognition are those of people, where requirements count these; who knows people looks for rows.
     """
     engine, table, question, asked = subject.engine, subject.table, subject.question, subject.asked
-    require = list(question.require) if question.bounds_rows else []
+    require = list(question.require)
     if asked.policy is None or asked.public:
         names = (question.quasi_identifiers, question.sensitive, question.class_column, question.folder)
-        columns = columns_asked(engine, table, *names)
+        columns = _counting(columns_asked(engine, table, *names), question)
         found = attack_table(engine, table, columns, require, Knowledge(threshold=asked.high))
         return Attempts(found, {name: _NO_POLICY for kind in REPORTED for name in kind.names})
-    columns = columns_by_policy(engine, table, asked.policy, asked.folder)
+    columns = _counting(columns_by_policy(engine, table, asked.policy, asked.folder), question)
     given = {key: getattr(asked, key) for key in ("known", "population", "control")}
     named = {key: resolve_source(engine, name, Path(), key) for key, name in given.items() if name}
-    of_source = {key: named.get(key) or subject.people for key in ("known", "population", "definetti", "targets")}
+    of_people = ("known", "definetti", "targets", *([] if columns.position else ["population"]))
+    of_source = {key: named.get(key) or subject.people for key in of_people}
     people = {key: one for key, one in {**named, **of_source}.items() if one is not None}
     reasons = {kind: why for kind in REPORTED if (why := _why_not(kind, columns, people))}
     keys = {kind.key for kind in REPORTED if kind not in reasons}
@@ -83,7 +85,8 @@ def attempts_on(subject: ReportSubject) -> Attempts:
         budget=asked.budget,
     )
     people = {key: one for key, one in people.items() if key in keys | beside}
-    found = attack_table(engine, table, columns, require, Knowledge(request, people, asked.high))
+    whose = asked.policy.individual.column if asked.policy.individual else None
+    found = attack_table(engine, table, columns, require, Knowledge(request, people, asked.high, person=whose))
     why_not = {name: why for kind, why in reasons.items() for name in kind.names}
     if not question.sensitive:
         return Attempts(found, why_not)
@@ -96,8 +99,14 @@ def attempts_on(subject: ReportSubject) -> Attempts:
             why_not[name] = attacks
         else:
             more += attacks
-    no_bound = _NOT_PROMISED if question.bounds_rows else _OF_PEOPLE
+    no_bound = _OF_PEOPLE if columns.counts_people else _NOT_PROMISED
     return Attempts(replace(found, attacks=(*found.attacks, *more)), why_not, no_bound)
+
+
+def _counting(columns: Columns, question: CheckRequest) -> Columns:
+    """The columns with those by which the question counts people."""
+    who = {"person": question.individual, "position": question.position, "by_rows": question.by_rows}
+    return replace(columns, **who, counts_people=question.counts_people or question.individual is not None)
 
 
 def _why_not(kind: type[Attacker], columns: Columns, people: Mapping[str, Table]) -> str | None:
@@ -166,11 +175,12 @@ def _replay(subject: ReportSubject, policy: Policy, columns: Columns) -> Iterabl
 def verdicts(tried: Attempts, threshold: float) -> list[dict[str, Any]]:
     """Every known attack with what it reached and what that is held against, or why it has no verdict."""
     attacks = tried.found.attacks
-    promised = {attack.sensitive: attack.gains[0].bound for attack in attacks if attack.name == "posterior"}
+    bounds = {(one.sensitive, one.of_people): one.gains[0].bound for one in attacks if one.name == "posterior"}
     rows = []
     for attack in attacks:
         if (kind := ATTACKER_OF[attack.name]).place:
-            found = kind.verdict(attack, promised.get(attack.sensitive), tried.no_bound, threshold)
+            promised = bounds.get((attack.sensitive, attack.of_people))
+            found = kind.verdict(attack, promised, tried.no_bound, threshold)
             gained = {"measure": found.gain.measure, "number": found.gain.gain, "threshold": found.threshold}
             rows.append(_row(attack.name, found.verdict, found.why, sensitive=attack.sensitive, **gained))
     rows += [_row(name, NOT_TRIED, why) for name, why in tried.why_not.items()]

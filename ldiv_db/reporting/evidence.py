@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from ldiv_db.attacking.attacks import Attacks
+from ldiv_db.attacking.base import ABOVE, WITHIN, held_against
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.check import check
 from ldiv_db.publishing.fingerprints import versions
@@ -142,7 +143,7 @@ def _evidence(subject: ReportSubject | TablesSubject) -> Document:
 
 def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: Attacks, threshold: float) -> Document:
     (prosecutor,) = [attack for attack in of_all.attacks if attack.name == "prosecutor"]
-    largest = prosecutor.gains[0].gain
+    risk = prosecutor.gains[0]
     return {
         "table": subject.noted.table,
         "run": subject.noted.about,
@@ -150,8 +151,11 @@ def _statement(subject: Reported, holds: bool | None, found: Attacks, of_all: At
         "classes": found.classes,
         "holds": holds,
         "promises_hold": found.holds,
-        "largest_risk": largest,
-        "within_threshold": None if largest is None else largest <= threshold,
+        "counts": "people" if prosecutor.of_people else "rows",
+        "largest_risk": risk.gain,
+        "at_least": prosecutor.at_least,
+        "promised_risk": risk.bound,
+        "within_threshold": {WITHIN: True, ABOVE: False}.get(held_against(prosecutor, risk, threshold).verdict),
     }
 
 

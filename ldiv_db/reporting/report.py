@@ -134,8 +134,14 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     yield from (f"warning: {line}" for line in found.document["not_tried"] if NO_CLASS in line)
     risk, threshold = said["largest_risk"], found.document["identifiability"]["threshold"]
     if risk is not None:
-        side = "within" if said["within_threshold"] else "above"
-        yield f"largest risk of re-identification {risk:.4g}, {side} the threshold of {threshold:g}"
+        bound = said["promised_risk"]
+        promised = "" if bound is None else f", the requirements promise at most {bound:.4g}"
+        whose = " (of people)" if said["counts"] == "people" else ""
+        figure = (
+            f"at least {risk:.4g} (people cannot be counted{promised})" if said["at_least"] else f"{risk:.4g}{whose}"
+        )
+        side = {True: "within", False: "above", None: "undecided against"}[said["within_threshold"]]
+        yield f"largest risk of re-identification {figure}, {side} the threshold of {threshold:g}"
     for file in files:
         yield f"written to {file}: {file.stat().st_size:,} bytes"
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from ldiv_db.attacking.article29 import PeopleTrial
 from ldiv_db.attacking.attacks import Attacks
-from ldiv_db.attacking.base import ABOVE, UNDECIDED, WITHIN
+from ldiv_db.attacking.base import held_against
 from ldiv_db.attacking.columns import columns_by_policy
 from ldiv_db.attacking.covering import known_axes, list_cells
 from ldiv_db.attacking.exposure import prosecutor
 from ldiv_db.attacking.gains import UNIT, Attack, mean_of
+from ldiv_db.attacking.question import Knowledge
 from ldiv_db.auditing.check import CheckRequest
 from ldiv_db.auditing.kept import warn_of_source
 from ldiv_db.auditing.subject import Subject, counted
@@ -143,9 +144,11 @@ def not_tried(subject: ReportSubject) -> Iterator[str]:
         if asked.population is None:
             taken = "The source is taken for the population: a larger one lowers the journalist's and the marketer's"
             needed = "The journalist's risk needs a population (--population), or the source."
-            yield f"{taken} risk." if has_source else needed
-    if not question.bounds_rows:
-        yield "Attacks count rows. The requirements promise for people, so no gain here is compared with them."
+            yield f"{taken} risk." if has_source and question.position is None else needed
+    if question.is_open:
+        yield "People cannot be counted, as no column says whose a row is: a person is recognised at least as surely."
+    if question.counts_people:
+        yield "Attackers who know people look for rows; the requirements promise for people, and bound none of these."
 
 
 #: What the form of a table says of the database that it lies in, and not of the release.
@@ -163,25 +166,20 @@ def attack_documents(found: Attacks) -> list[dict[str, Any]]:
 def identifiability(found: Attacks, threshold: float) -> list[dict[str, Any]]:
     """Prosecutor, journalist and marketer risk: the largest and the mean, each against the threshold."""
     attacks = {attack.name: attack for attack in found.attacks}
-    marketer = attacks["marketer"].gains[0]
+    matched = attacks["marketer"]
+    marketer = matched.gains[0]
     rows = [_risk("prosecutor", attacks["prosecutor"], attacks["prosecutor"].figures["mean"], threshold)]
     if "journalist" in attacks:
         rows.append(_risk("journalist", attacks["journalist"], marketer.gain, threshold))
-    over = None if marketer.gain is None else marketer.gain > threshold
     mean = {"largest": None, "mean": marketer.gain, "bound": marketer.bound, "rows_above": None}
-    return [*rows, {"risk": "marketer", **mean, "verdict": _verdict(over)}]
+    return [*rows, {"risk": "marketer", **mean, "verdict": held_against(matched, marketer, threshold).verdict}]
 
 
 def _risk(name: str, attack: Attack, mean: float | None, threshold: float) -> dict[str, Any]:
     gain = attack.gains[0]
-    over = None if gain.gain is None else gain.gain > threshold or (None if attack.untried else False)
     figures = {"largest": gain.gain, "mean": mean, "bound": gain.bound}
     above = attack.figures["rows_above_threshold"]
-    return {"risk": name, **figures, "rows_above": above, "verdict": _verdict(over)}
-
-
-def _verdict(over: bool | None) -> str:
-    return UNDECIDED if over is None else ABOVE if over else WITHIN
+    return {"risk": name, **figures, "rows_above": above, "verdict": held_against(attack, gain, threshold).verdict}
 
 
 def three_risks(found: Attacks, threshold: float) -> list[dict[str, Any]]:
@@ -212,7 +210,7 @@ def source_document(subject: ReportSubject) -> dict[str, Any] | None:
         return None
     tell = subject.listener.on_stage
     tell("counting and hashing the source")
-    found = before(engine, source, policy, subject.asked.high) | {
+    found = before(engine, source, policy, subject.asked.high, subject.question.individual is not None) | {
         "risk_before_of_population": _risk_before_of_population(subject, source, policy),
         "content": content_of(engine, source),
     }
@@ -220,22 +218,24 @@ def source_document(subject: ReportSubject) -> dict[str, Any] | None:
     return found | {"utility": _utility(subject, source, policy)}
 
 
-def before(engine: Engine, source: Table, policy: Policy, threshold: Decimal) -> dict[str, Any]:
-    """What the source's rows are before: how many are unique, their risk, and what kept columns tell.
+def before(engine: Engine, source: Table, policy: Policy, threshold: Decimal, of_people: bool = True) -> dict[str, Any]:
+    """What the source's rows are before: how many are unique, their risk or that of people, what kept columns tell.
 
     The rows of a source of counts are not people.
     """
     names, is_counted = list(policy.quasi_identifiers), policy.weight is not None
+    whose = policy.individual if of_people and policy.counts_people else None
+    read = Subject(source, names, person=whose and whose.column, position=whose and whose.order)
     return {
         "uniqueness": None if is_counted else uniqueness_of(engine, source, names),
-        "risk_before": None if is_counted else _risk_before(engine, source, names, threshold),
+        "risk_before": None if is_counted else _risk_before(engine, read, threshold),
         "kept": warn_of_source(engine, source, policy.keep, names),
     }
 
 
-def _risk_before(engine: Engine, source: Table, names: Sequence[str], threshold: Decimal) -> dict[str, Any]:
-    """Prosecutor risk of the source, as of the release: the largest, the mean, and the rows above the threshold."""
-    with counted(engine, Subject(source, names), "") as counts:
+def _risk_before(engine: Engine, source: Subject, threshold: Decimal) -> dict[str, Any]:
+    """Prosecutor risk of the source, as of the release: the largest, the mean, and those above the threshold."""
+    with counted(engine, source, "") as counts:
         found = prosecutor(engine, counts.listed, threshold, None)
     above = found.figures["rows_above_threshold"]
     return {"largest": found.gains[0].gain, "mean": found.figures["mean"], "rows_above": above}
@@ -253,13 +253,15 @@ def _risk_before_of_population(subject: ReportSubject, source: Table, policy: Po
     axes = columns_by_policy(engine, subject.table, policy, asked.folder).quasi_identifiers
     shared = {axis.name for axis in known_axes(axes, columns_of(engine, population), "population")}
     axes = [axis for axis in axes if axis.name in shared]
+    counts_people = subject.question.individual is not None and policy.individual is not None
+    whose = Knowledge(person=policy.individual.column if counts_people else None)
     with engine.scope():
-        known = [known_axes(axes, columns_of(engine, people), "population") for people in (source, population)]
-        sample, everybody = (
-            list_cells(engine, names, people) for names, people in zip(known, (source, population), strict=True)
-        )
-        both = {"sample": sample, "population": everybody}
-        found = engine.record("reporting/match_population", axes=known[0], unit=UNIT, **both)
+        both = {}
+        for name, people in (("sample", source), ("population", population)):
+            columns = columns_of(engine, people)
+            known = known_axes(axes, columns, "population")
+            both[name] = list_cells(engine, known, people, whose.person_among(columns))
+        found = engine.record("reporting/match_population", axes=known, unit=UNIT, **both)
     mean = mean_of(found["mean_units"], found["rows"])
     return {"largest": 1 / found["least"] if found["least"] else None, "mean": mean}
 

@@ -5,7 +5,6 @@ Each form yields its lines and tables in their order; `forms.py` enters them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +13,7 @@ from ldiv_db.attacking.base import WORDS
 from ldiv_db.attacking.gains import Attack, Gain
 from ldiv_db.auditing.audit import Audit
 from ldiv_db.auditing.subject import Suppressed
-from ldiv_db.database.errors import classes_phrase, count_phrase, people_phrase, rows_phrase
+from ldiv_db.database.errors import classes_phrase, count_phrase, in_unit, people_phrase, rows_phrase
 from ldiv_db.display import Part, facts_of, table_of
 from ldiv_db.measuring.answers import Answer
 from ldiv_db.measuring.measure import Measurement
@@ -41,11 +40,6 @@ def class_size_of(people: bool) -> str:
 
 def sizes_in_words(loss: Loss) -> str:
     return f"{loss.average_class_size:.2f} on average, {loss.smallest_class} to {loss.largest_class}"
-
-
-def in_unit(figure: str, unit: str) -> str:
-    """The name of a figure of rows, for those who are counted in their place."""
-    return re.sub(r"\brows\b", unit, figure)
 
 
 def number_or_dash(value: float | None) -> str:
@@ -292,19 +286,21 @@ def attacks_text(found: Attacks, table: str = "the table") -> Iterator[Part]:
 
 def _verdict(found: Attack, gain: Gain) -> str:
     """Say if the promise is kept; an unfinished attack can only show that it is broken."""
-    if found.untried and gain.holds is not False:
-        return "not finished"
+    if gain.holds is not False and (found.untried or (found.at_least and gain.bound is not None)):
+        return "not finished" if found.untried else "not known"
     return yes_or_no(gain.holds)
 
 
-def figure_name(attack: str, figure: str) -> str:
+def figure_name(attack: str, figure: str, of_people: bool = False) -> str:
     """A figure of an attack as people read it."""
-    return {**WORDS, **ATTACKER_OF[attack].words}.get(figure, figure.replace("_", " "))
+    name = {**WORDS, **ATTACKER_OF[attack].words}.get(figure, figure.replace("_", " "))
+    return in_unit(name, "people") if of_people else name
 
 
 def _attack_figures(found: Attack) -> Iterator[Part]:
     if found.figures:
-        figures = ", ".join(f"{figure_name(found.name, name)} {_figure(v)}" for name, v in found.figures.items())
+        named = ((figure_name(found.name, name, found.of_people), value) for name, value in found.figures.items())
+        figures = ", ".join(f"{name} {_figure(value)}" for name, value in named)
         yield f"{found.title}{f' of {found.sensitive}' if found.sensitive else ''}: {figures}"
     if found.shown:
         rows = [map(_figure, row.values()) for row in found.shown]

@@ -23,6 +23,7 @@ from ldiv_db.database.context import Listener, working_engine
 from ldiv_db.database.equality import members_of, read_as_one, read_exactly
 from ldiv_db.database.errors import PolicyError, Problem
 from ldiv_db.database.flow import EngineFlow
+from ldiv_db.database.names import Identifier
 from ldiv_db.display import Printed
 from ldiv_db.measuring.uniqueness import RARE
 from ldiv_db.policy.context import ReleaseContext
@@ -64,6 +65,11 @@ class _Counting:
         classes = [*question.quasi_identifiers, *question.ids]
         released = self._groups(self._release, classes)
         yield from _of_release(released)
+        if question.position is None:  # else classes are of sequences of rows
+            whose = self._groups(self._release, classes, question.individual)
+            yield "statement.classes", whose["groups"]
+            yield from _of_groups(_PROSECUTOR, whose)
+            yield "statement.largest_risk", 1 / whose["least"] if whose["least"] else None
         if question.suppressed == "judge" and question.individual is None:
             yield from self._shares(classes)
             yield "classes.sizes.least", released["least"] or 0
@@ -76,8 +82,8 @@ class _Counting:
         policy = self._subject.asked.policy
         return policy.quasi_identifiers if policy else {}
 
-    def _groups(self, table: Table, names: Sequence[str]) -> dict[str, int]:
-        return self._flow.record("count_groups", source=table, columns=names)
+    def _groups(self, table: Table, names: Sequence[str], person: str | None = None) -> dict[str, int]:
+        return self._flow.record("count_groups", source=table, columns=names, person=person and Identifier(person))
 
     def _shares(self, classes: Sequence[str]) -> Figures:
         for name, bins in self._document["classes"]["largest_shares"].items():
@@ -92,7 +98,8 @@ class _Counting:
     def _of_source(self, source: Table, released: Mapping[str, int]) -> Figures:
         names = list(self._quasi_identifiers)
         found = self._groups(source, names)
-        yield from _of_groups("source.risk_before", found)
+        if self._subject.question.individual is None:
+            yield from _of_groups("source.risk_before", found)
         for key, of in {"rows": "rows", "combinations": "groups", "unique_rows": "", "rare_rows": ""}.items():
             yield f"source.uniqueness.{key}", found[of or key]
         for name in self._document["source"]["uniqueness"]["unique_without"]:
@@ -142,10 +149,7 @@ class _Counting:
 def _of_release(found: Mapping[str, int]) -> Figures:
     for place in ("statement.rows", "attacks.rows", "annex.release.rows", "source.utility.rows_published"):
         yield place, found["rows"]
-    for place in ("statement.classes", "source.utility.classes"):
-        yield place, found["groups"]
-    yield from _of_groups(_PROSECUTOR, found)
-    yield "statement.largest_risk", 1 / found["least"] if found["least"] else None
+    yield "source.utility.classes", found["groups"]
     yield "source.utility.avg_class_size", found["rows"] / found["groups"] if found["groups"] else 0
 
 

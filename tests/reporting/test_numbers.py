@@ -270,7 +270,9 @@ def test_a_report_speaks_of_people_where_people_are_counted(con):
     said = " ".join(document["residual"])
     assert "what all rows of a person reveal" in said and "Each row is taken for a different person" not in said
     assert document["data"]["people"].endswith("they bound what all rows of a person reveal.")
-    assert "Attacks count rows" in document["not_tried"][-1] and document["statement"]["promises_hold"] is None
+    assert "look for rows" in document["not_tried"][-1] and document["statement"]["promises_hold"]
+    assert document["statement"]["largest_risk"] == 1 / min(people.values())
+    assert document["source"]["risk_before"]["largest"] == 0.5  # two people of four rows
     assert f"smallest class: {min(people.values())} people" in report.html()
     assert verify_report(con, document, "published").holds
     apart = policy | {"individual": "person", "output": {}}
