@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from ldiv_db.commands.options import Catalog, Database, Json, ShowSeed, catalog_
 from ldiv_db.database import migrate
 from ldiv_db.database.addresses import address_of
 from ldiv_db.database.counted import names_warehouse, open_named
+from ldiv_db.database.errors import count_phrase
 from ldiv_db.display import Part, table_of
 from ldiv_db.publishing import ledger
 from ldiv_db.publishing.ledger_there import make_ledger
@@ -53,13 +55,15 @@ def list_command(database: Database, json: Json = False, catalog: Catalog = None
       ldiv runs warehouse.duckdb --catalog ours.duckdb --json
     """
     with ledger_engine(database, catalog, read_only=True) as engine:
-        found = ledger.runs(engine, show_seed)
-    show({"runs": found}, _runs_text(f"{address_of(database)}: {len(found):,} runs", found, show_seed), json)
+        found, releases = ledger.runs(engine, show_seed), ledger.releases(engine)
+    text = _runs_text(f"{address_of(database)}: {len(found):,} runs", found, show_seed)
+    listed = count_phrase(len(releases), "release of a series", "releases of series")
+    more = [f"{listed}: `ldiv release list {database}`"] if releases else [] if found else ["the ledger has no runs"]
+    show({"runs": found, "releases": len(releases)}, chain(text, more), json)
 
 
 def _runs_text(title: str, found: list[dict[str, Any]], show_seed: bool) -> Iterator[Part]:
     if not found:
-        yield "the ledger has no runs"
         return
     rows = [
         (

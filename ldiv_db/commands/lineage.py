@@ -102,8 +102,9 @@ class _Events:
             parents = facets.parent_run
             run["parent"] = parents.ParentRunFacet(parents.Run(number), parents.Job(*job), **own)
         if result is not None:
+            told = result.as_dict()
             counted = facets.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet
-            counts["outputStatistics"] = counted(rowCount=result.as_dict()["rows_published"])
+            counts["outputStatistics"] = counted(rowCount=told.get("rows_of_table", told["rows_published"]))
         kind = facets.job_type_job.JobTypeJobFacet("BATCH", "LDIV", "COMMAND", **own)
         jobs, at = os.environ.get("OPENLINEAGE_NAMESPACE") or "default", datetime.now(UTC).isoformat()
         own |= {"job": events.Job(jobs, f"ldiv.run.{name}", {"jobType": kind}), "run": events.Run(self._run, run)}

@@ -61,12 +61,13 @@ def list_command(
     """
     with _settled_engine(database, catalog) as engine:
         found = ledger.releases(engine, series and name_of(engine, series))
-    names = ["rows_published", "rows_waiting", "groups", "counterfeits"]
+    names = ["rows_published", "rows_first_published", "rows_waiting", "groups", "counterfeits"]
     rows = [
-        (e.series, e.release, e.status, e.released_at[:19], *(f"{e.report.get(name, 0):,}" for name in names))
+        (e.series, e.release, e.status, e.released_at[:19], *(f"{n:,}" for n in (e.rows, *map(e.count, names))))
         for e in found
     ]
-    headings = ["series", "release", "status", "at", "rows", "rows waiting", "groups", "counterfeits"]
+    counts = ["rows of the table", "of the source", "new", "waiting", "groups", "counterfeits"]
+    headings = ["series", "release", "status", "at", *counts]
     warnings = [f"note: {entry.warning}" for entry in found if entry.warning]
     show({"releases": [e.as_dict() for e in found]}, [table_of("releases", headings, rows), *warnings], json)
 

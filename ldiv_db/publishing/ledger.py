@@ -8,6 +8,7 @@ the ledger says that it is there, or nothing.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -60,12 +61,28 @@ class Entry:
         return self.report.get("algorithm") in DECOMPOSITIONS and self.grouped_by is None
 
     @property
+    def rows(self) -> int:
+        """The rows of its table."""
+        return rows_of_table(self.report)
+
+    def count(self, name: str) -> int:
+        """One of its counts; none before it is published."""
+        return int(self.report.get(name, 0))
+
+    @property
     def warning(self) -> str | None:
         """A warning on how its groups were formed, None if there is none."""
         return f"release {self.release} of {self.series}: {ORDERED}; {WITHDRAW}" if self.is_ordered else None
 
     def as_dict(self) -> dict[str, Any]:
-        return {**self.report, "status": self.status, "released_at": self.released_at, "warning": self.warning}
+        told = {"status": self.status, "released_at": self.released_at, "warning": self.warning}
+        return {**self.report, "rows_of_table": self.rows, **told}
+
+
+def rows_of_table(report: Mapping[str, Any]) -> int:
+    """The rows of the table of a release: those of its source and, in classes, those that the source had before."""
+    gone = 0 if report.get("algorithm") in DECOMPOSITIONS else report.get("counterfeits", 0)
+    return int(report.get("rows_published", 0) + gone)
 
 
 def table(engine: Engine, name: str) -> Relation:

@@ -222,7 +222,7 @@ class SeriesDraft(Draft[Released]):
 
     def _figures(self, counts: dict[str, Any]) -> dict[str, Any]:
         start, matched = self.start, self.matched
-        return {
+        figures = {
             "series": self.series.name,
             "release": self.series.next,
             "run_id": self.run_id,
@@ -243,6 +243,7 @@ class SeriesDraft(Draft[Released]):
             "versions": versions(),
             "seconds": time.perf_counter() - start.begun,
         }
+        return figures | {"rows_of_table": ledger.rows_of_table(figures)}
 
 
 def _prefix(where: Where) -> Relation:

@@ -76,15 +76,24 @@ class ReportedTable:
 def find_run(engine: Engine, name: str) -> ReportedTable:
     """The table that is named, or that the run of that id published; raises PolicyError for a run to a file."""
     bring_ledger(engine)
-    runs = _published(engine)
+    runs = [*_published(engine), *_latest_of_series(engine)]
     for run in runs:
         if run["run_id"] == name.lower():
             if ":" in run["target"] or "/" in run["target"]:
                 what = f"run {name} was published to {run['target']}"
                 raise PolicyError([Problem("table", what, "name the file or the table, and its database")])
             return ReportedTable(run["target"], run)
-    same = [run for run in runs if run["target"].lower() == name.lower()]
+    same = [run for run in runs if name.lower() in (run["target"].lower(), *map(str.lower, run.get("tables", ())))]
     return ReportedTable(name, same[-1] if same else None)
+
+
+def _latest_of_series(engine: Engine) -> Iterator[dict[str, Any]]:
+    """The releases of series that are published, as runs are entered; the target is the table of each."""
+    for one in ledger.releases(engine):
+        if one.status == ledger.PUBLISHED and (tables := one.report.get("tables")):
+            told = {"target": tables[0], "rows_published": one.rows, "rows_suppressed": one.count("rows_left_out")}
+            told |= {"classes": one.count("groups"), "finished_at": one.released_at}
+            yield {**told, **{key: one.report.get(key) for key in ("run_id", "algorithm", "source", "tables")}}
 
 
 @dataclass(frozen=True)
@@ -216,7 +225,12 @@ def earlier_releases(subject: Reported) -> dict[str, Any]:
     """
     is_source = _is_source(subject)
     releases = [
-        {"series": one.series, "release": one.release, "released_at": _utc(one.released_at), "warning": one.warning}
+        {
+            **{"series": one.series, "release": one.release, "released_at": _utc(one.released_at)},
+            **{"rows": one.rows, "warning": one.warning},
+            "own": subject.noted.table in one.report.get("tables", ()),
+            "inference": one.report.get("inference"),
+        }
         for one in ledger.releases(subject.engine)
         if one.status == ledger.PUBLISHED and is_source(one.report.get("source", ""))
     ]

@@ -136,10 +136,9 @@ def report_text(found: Report, files: Sequence[Path] = ()) -> Iterator[Part]:
     if risk is not None:
         bound = said["promised_risk"]
         promised = "" if bound is None else f", the requirements promise at most {bound:.4g}"
-        whose = " (of people)" if said["counts"] == "people" else ""
-        figure = (
-            f"at least {risk:.4g} (people cannot be counted{promised})" if said["at_least"] else f"{risk:.4g}{whose}"
-        )
+        uncounted = f" (people cannot be counted{promised})" if said["at_least"] else ""
+        figure = f"{'at least ' if uncounted else ''}{risk:.4g}{uncounted}"
+        figure += " (of people)" if said["counts"] == "people" else ""
         side = {True: "within", False: "above", None: "undecided against"}[said["within_threshold"]]
         yield f"largest risk of re-identification {figure}, {side} the threshold of {threshold:g}"
     for file in files:

@@ -96,7 +96,8 @@ def inferred_text(inferred: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
 #: The figures of a release that are shown to people, and what they are called.
 _FIGURES = {
     "rows_in": "rows of the source",
-    "rows_published": "rows published",
+    "rows_of_table": "rows of the table",
+    "rows_published": "rows of the source that are published",
     "rows_first_published": "  for the first time",
     "rows_placed": "  left over, put into a group",
     "rows_waiting": "rows waiting for a later release",

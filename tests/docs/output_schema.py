@@ -171,7 +171,8 @@ RELEASED = obj(
             COUNT,
         ),
         **dict.fromkeys(
-            ("rows_kept", "rows_new", "rows_waiting", "rows_changed", "rows_starving", "counterfeits"), COUNT
+            ("rows_of_table", "rows_kept", "rows_new", "rows_waiting", "rows_changed", "rows_starving", "counterfeits"),
+            COUNT,
         ),
         "longest_wait": maybe(COUNT),
         "requirements": many(ref("requirement")),
@@ -461,7 +462,7 @@ COMMANDS: dict[str, Schema] = {
         {"table": TEXT, "holds": maybe(FLAG), "audits": many(_AUDIT)},
         {"violations": many(each(ANY))},
     ),
-    "runs list": obj({"runs": many(ref("ledger_run"))}),
+    "runs list": obj({"runs": many(ref("ledger_run")), "releases": COUNT}),
     "runs withdraw": obj({"run": ref("ledger_run")}),
     "migrate": obj({"applied": TEXTS, "pending": TEXTS}),
     **dict.fromkeys(("taxonomy import", "taxonomy build"), ref("taxonomy")),
